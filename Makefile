@@ -1,0 +1,44 @@
+# Everything runs inside .venv, which the first call creates. Only Python >= 3.11 and make are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format types benchmark clean
+
+help:  ## list the commands
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "primum needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; call make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(READY)
+
+demo: $(READY)  ## compare the methods on WDBC: a table and a picture
+	$(BIN)/python examples/demo.py
+
+test: lint types $(READY)  ## lint, types and all tests but the slow ones
+	$(BIN)/python -m pytest --numprocesses auto
+
+test-slow: $(READY)  ## the tests that take minutes
+	$(BIN)/python -m pytest --numprocesses auto -m slow
+
+lint: $(READY)  ## style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)  ## repair style and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY)  ## static types
+	$(BIN)/mypy
+
+benchmark: $(READY)  ## timings, as ratios in one run
+	$(BIN)/python benchmarks/core.py
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,124 @@
+"""Checking what a user gives to ``fit`` and sorting it into labelled and unlabelled rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+
+from primum._typing import AnyArray, Floats, Index
+from primum.estimators._labels import read_labels
+from primum.problems import LabeledRows
+from primum.rows import ArrayRows
+
+DTYPES = (np.float64, np.float32)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Rows sorted by what is known of them; rows of weight zero are left out.
+
+    ``present`` says which of the ``n_unlabeled`` unlabelled rows, in the user's order, have
+    weight: those of X come first, then those of X_unlabeled.
+    """
+
+    classes: AnyArray
+    labeled: LabeledRows
+    unlabeled: ArrayRows
+    weight_unlabeled: Floats | None
+    present: Index
+    n_unlabeled: int
+
+    def spread(self, q: Floats) -> Floats:
+        """Return q for all unlabelled rows; those without weight are undecided."""
+        if len(q) == self.n_unlabeled:
+            return q
+        labels = np.full(self.n_unlabeled, 0.5)
+        labels[self.present] = q
+        return labels
+
+
+def read_training_data(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+) -> TrainingData:
+    """Check everything given to ``fit`` and sort the rows."""
+    estimator._validate_params()
+    X = validate_data(estimator, X, dtype=DTYPES)
+    labels = read_labels(y, len(X))
+    weight = read_weight(sample_weight, X)
+    more = read_unlabeled(estimator, X_unlabeled, X)
+    known = _with_weight(labels.labeled, weight)
+    codes = labels.binary[known]
+    if len(np.unique(codes)) < 2:
+        raise ValueError(
+            "Only one class among the labelled rows of positive sample_weight: give at least "
+            "one row of each class a weight above 0."
+        )
+    labeled_index = labels.labeled[known]
+    unknown = _with_weight(labels.unlabeled, weight)
+    unlabeled_index = labels.unlabeled[unknown]
+    return TrainingData(
+        classes=labels.classes,
+        labeled=LabeledRows(
+            np.asarray(X[labeled_index], dtype=np.float64),
+            codes,
+            None if weight is None else weight[labeled_index],
+        ),
+        unlabeled=ArrayRows([(X, unlabeled_index), (more, None)]),
+        weight_unlabeled=(
+            None
+            if weight is None
+            else np.concatenate([weight[unlabeled_index], np.ones(len(more))])
+        ),
+        present=np.concatenate([unknown, len(labels.unlabeled) + np.arange(len(more))]),
+        n_unlabeled=len(labels.unlabeled) + len(more),
+    )
+
+
+def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
+    """Check further unlabelled rows against the columns of X; None is no rows."""
+    if X_unlabeled is None:
+        return X[:0]
+    names = getattr(estimator, "feature_names_in_", None)
+    columns = getattr(X_unlabeled, "columns", None)
+    if names is not None and columns is not None and list(columns) != list(names):
+        raise ValueError(
+            f"X_unlabeled has columns {_brief(columns)} but X has {_brief(names)}: give both "
+            "the same columns in the same order, for example X_unlabeled[X.columns]."
+        )
+    rows = check_array(
+        X_unlabeled,
+        dtype=DTYPES,
+        input_name="X_unlabeled",
+        estimator=estimator,
+        ensure_min_samples=0,
+    )
+    if rows.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"X_unlabeled has {rows.shape[1]} features but X has {X.shape[1]}: give both the "
+            "same columns in the same order."
+        )
+    return np.asarray(rows)
+
+
+def _brief(names: Any) -> str:
+    names = [str(name) for name in names]
+    return "[" + ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") + "]"
+
+
+def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
+    """Check sample_weight; None stays None."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return np.asarray(weight)
+
+
+def _with_weight(index: Index, weight: Floats | None) -> Index:
+    """Return the positions in index whose rows have a weight above zero."""
+    return np.arange(len(index)) if weight is None else np.flatnonzero(weight[index] > 0)

@@ -1,0 +1,167 @@
+"""Reading a y in which some labels are unknown.
+
+Unknown is -1 in a y of integers, and None, NaN or pd.NA in any other. Nothing else is ever
+guessed: a y whose meaning is in doubt is refused with a sentence that says what to do.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from primum._typing import AnyArray, Floats, Index, Mask
+
+UNKNOWN = "-1 in a y of integers; None, NaN or pd.NA in any other"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What y says: the classes, the rows whose label is known, and those labels as 0, 1, ..."""
+
+    classes: AnyArray
+    labeled: Index
+    unlabeled: Index
+    codes: Index
+
+    @property
+    def binary(self) -> Floats:
+        """The labels as numbers 0.0 and 1.0."""
+        return self.codes.astype(np.float64)
+
+
+def read_labels(y: Any, n_rows: int, multi_class: bool = False) -> Labels:
+    """Return what y says about n_rows rows; refuse a y that cannot be learnt from."""
+    values, unknown = _split_unknown(y)
+    if len(values) != n_rows:
+        raise ValueError(
+            f"X has {n_rows} rows but y has {len(values)} labels: give one label for every row "
+            f"of X, marked as unknown where it is ({UNKNOWN})."
+        )
+    labeled, unlabeled = np.flatnonzero(~unknown), np.flatnonzero(unknown)
+    if len(labeled) == 0:
+        raise ValueError(
+            f"No labelled row: all {n_rows} labels in y are marked as unknown ({UNKNOWN}); "
+            "label at least one row of each class."
+        )
+    known = values[labeled]
+    check_classification_targets(known)
+    classes, codes = np.unique(known, return_inverse=True)
+    _check_classes(classes, len(labeled), len(unlabeled), known, multi_class)
+    return Labels(classes, labeled, unlabeled, codes)
+
+
+def _check_classes(
+    classes: AnyArray, n_labeled: int, n_unlabeled: int, known: AnyArray, multi_class: bool
+) -> None:
+    if len(classes) == 1:
+        hint = " (-1 in a y of integers means unknown; give a class named -1 another name)"
+        raise ValueError(
+            f"Only one class among the {n_labeled} labelled rows, {_some(classes)}"
+            f"{hint if known.dtype.kind == 'i' and n_unlabeled else ''}: "
+            "label at least one row of each class."
+        )
+    if len(classes) > 2 and not multi_class:
+        hint = " (in a y of floats unknown is NaN, and -1.0 is a class)"
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"found {len(classes)} classes in y, {_some(classes)}"
+            f"{hint if known.dtype.kind == 'f' and -1.0 in classes else ''}; "
+            "keep two of them or merge them into two."
+        )
+
+
+def _some(items: AnyArray, limit: int = 5) -> str:
+    shown = ", ".join(repr(item) for item in items[:limit].tolist())
+    return shown + (", ..." if len(items) > limit else "")
+
+
+def _split_unknown(y: Any) -> tuple[AnyArray, Mask]:
+    """Return (labels, which are unknown); the labels have one plain type."""
+    y = _as_one_dimensional(y)
+    if y.dtype.kind == "f":
+        if np.isinf(y).any():
+            raise ValueError(
+                "Input y contains infinity or a value too large for dtype('float64'); "
+                "use NaN for an unknown label."
+            )
+        return y, np.isnan(y)
+    if y.dtype.kind == "i":
+        return y, y == -1
+    if y.dtype.kind == "O":
+        return _split_objects(y)
+    if y.dtype.kind in "US":
+        _refuse_minus_one_strings(y)
+    return y, np.zeros(len(y), dtype=bool)
+
+
+def _as_one_dimensional(y: Any) -> AnyArray:
+    """Return y as an array, without letting NumPy turn None or NaN into strings."""
+    if y is None:
+        raise ValueError(
+            "This estimator requires y to be passed, but the target y is None; give one label "
+            f"for every row, marked as unknown where it is ({UNKNOWN})."
+        )
+    if getattr(y, "ndim", 1) == 1 and hasattr(y, "isna"):  # pandas, without importing it
+        plain = isinstance(y.dtype, np.dtype) and y.dtype.kind in "iufb"
+        return np.asarray(y.to_numpy() if plain else y.to_numpy(dtype=object))
+    if isinstance(y, (list, tuple)) and not any(np.ndim(item) for item in y[:1]):
+        one_dimensional = np.empty(len(y), dtype=object)
+        one_dimensional[:] = y
+        return one_dimensional
+    return np.asarray(column_or_1d(y, warn=True))
+
+
+def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
+    unknown = np.fromiter((_is_missing(item) for item in y), dtype=bool, count=len(y))
+    values = y.copy()
+    known = y[~unknown]
+    if len(known) == 0:
+        return values, unknown
+    kinds = {_kind(item) for item in known}
+    if kinds == {"int"} and any(item == -1 for item in known):
+        if unknown.any():
+            raise ValueError(
+                "y marks unknown labels in two ways, -1 and None or NaN: use one of them, so "
+                "that a class named -1 cannot be mistaken for an unknown label."
+            )
+        return values.astype(np.int64), values == -1
+    if len(kinds) > 1 and kinds != {"int", "float"}:
+        raise ValueError(
+            f"y mixes labels of different types, {' and '.join(sorted(kinds))}: give all known "
+            f"labels one type; mark unknown ones ({UNKNOWN})."
+        )
+    if kinds == {"str"}:
+        _refuse_minus_one_strings(known)
+    plain = np.array(known.tolist())
+    typed = np.zeros(len(y), dtype=plain.dtype if plain.ndim == 1 else object)
+    typed[~unknown] = known
+    return typed, unknown
+
+
+def _is_missing(item: Any) -> bool:
+    if item is None or type(item).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(item, (float, np.floating)) and bool(np.isnan(item))
+
+
+def _kind(item: Any) -> str:
+    for kind, types in {
+        "bool": (bool, np.bool_),
+        "int": (int, np.integer),
+        "float": (float, np.floating),
+        "str": (str,),
+    }.items():
+        if isinstance(item, types):
+            return kind
+    return type(item).__name__
+
+
+def _refuse_minus_one_strings(y: AnyArray) -> None:
+    if any(item in ("-1", b"-1") for item in np.unique(y.astype(str))):
+        raise ValueError(
+            'y holds strings, and "-1" is one of them: unknown labels in a y of strings are '
+            'None or NaN (for example y = [None if label == "-1" else label for label in y]); '
+            'if "-1" is a class, give it another name.'
+        )

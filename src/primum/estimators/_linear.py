@@ -1,0 +1,60 @@
+"""What all linear least-squares classifiers have in common once they are fitted."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.utils import Tags
+
+from primum._typing import AnyArray, Floats
+
+
+class LeastSquaresMixin(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
+    """Predictions from a score fitted by least squares to labels 0 and 1.
+
+    The second class is predicted where the score is above 1/2. So that ``decision_function`` is
+    ``X @ coef_.T + intercept_`` with its threshold at zero, as everywhere in scikit-learn, it is
+    the score minus 1/2, and ``intercept_`` is the score's intercept minus 1/2.
+    """
+
+    classes_: AnyArray
+    coef_: Floats
+    intercept_: Floats
+
+    def _remember(self, classes: AnyArray, coef: Floats, intercept: float) -> Self:
+        self.classes_ = classes
+        self.coef_ = coef[None, :]
+        self.intercept_ = np.array([intercept - 0.5])
+        return self
+
+    @property
+    def _score_parameters(self) -> tuple[Floats, float]:
+        """Coefficients and intercept of the score."""
+        return self.coef_[0], float(self.intercept_[0] + 0.5)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the scores, clipped to [0, 1], as if they were class probabilities.
+
+        They add up to 1 and agree with ``predict``, but they are not calibrated: least squares
+        does not model probabilities. For probabilities wrap the classifier in scikit-learn's
+        ``CalibratedClassifierCV``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            One column per class, in the order of ``classes_``.
+        """
+        second = np.clip(self.decision_function(X) + 0.5, 0.0, 1.0)
+        return np.column_stack([1.0 - second, second])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = False
+        return tags

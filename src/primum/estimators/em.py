@@ -1,0 +1,150 @@
+"""Least squares that labels its own rows (EM, or alternating minimisation).
+
+Refit to all rows with the labels so far; relabel the unlabelled rows with the fitted scores,
+clipped to [0, 1] (``soft``) or rounded to 0 or 1 (``hard``); repeat until the labels rest. Both
+steps lower the same objective,
+
+    minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
+        || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge),
+
+which is convex for soft labels. For hard labels this is self-learning and ends in a local
+optimum. All refits share one factorisation: only ``X_u'q`` changes.
+"""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from primum._threads import one_blas_thread
+from primum._typing import Floats
+from primum.estimators._data import TrainingData, read_training_data
+from primum.estimators._linear import LeastSquaresMixin
+from primum.estimators.least_squares import LeastSquaresClassifier
+from primum.problems import LeastSquaresFamily, least_squares_family
+
+
+class EMLeastSquaresClassifier(LeastSquaresMixin):
+    """Least squares that fits and relabels in turn. Not safe.
+
+    Parameters
+    ----------
+    labels : {"soft", "hard"}, default="soft"
+        Whether unlabelled rows get scores clipped to [0, 1] or the class itself.
+    alpha : float, default=0.0
+        Ridge penalty on the mean squared loss of all rows: ``alpha * ||w||^2``.
+    fit_intercept : bool, default=True
+        Whether the score has an intercept.
+    max_iter : int, default=10000
+        Most rounds of refitting and relabelling.
+    tol : float, default=1e-8
+        Stop when no soft label moves by more than this.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second one is coded 1.
+    coef_ : array of shape (1, n_features)
+        Coefficients of the score.
+    intercept_ : array of shape (1,)
+        Intercept of the decision function: that of the score, minus 1/2.
+    soft_labels_ : array of shape (n_unlabeled,)
+        Label in [0, 1] of every unlabelled row: those of X, then those of X_unlabeled.
+    n_iter_ : int
+        Rounds taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import EMLeastSquaresClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> EMLeastSquaresClassifier().fit(X, y).soft_labels_
+    array([1.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "labels": [StrOptions({"soft", "hard"})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        labels: str = "soft",
+        *,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        max_iter: int = 10000,
+        tol: float = 1e-8,
+    ) -> None:
+        self.labels = labels
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        X_unlabeled : array-like of shape (n_more, n_features), default=None
+            Further unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row of X counts.
+
+        Returns
+        -------
+        EMLeastSquaresClassifier
+            This estimator, fitted.
+        """
+        data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+        with one_blas_thread():
+            return self._fit_data(data)
+
+    def _fit_data(self, data: TrainingData) -> Self:
+        family = least_squares_family(
+            data.labeled,
+            data.unlabeled,
+            data.weight_unlabeled,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+        )
+        twin = LeastSquaresClassifier(self.alpha, fit_intercept=self.fit_intercept)
+        twin._fit_labeled(data.classes, data.labeled)
+        start = family.coordinates.encode(*twin._score_parameters)
+        gamma, q, self.n_iter_ = self._alternate(family, start)
+        self.soft_labels_ = data.spread(q)
+        return self._remember(data.classes, *family.coordinates.decode(gamma))
+
+    def _alternate(self, family: LeastSquaresFamily, gamma: Floats) -> tuple[Floats, Floats, int]:
+        """Return (coordinates, labels, rounds) where refitting and relabelling come to rest."""
+        q = self._relabel(family.scores(gamma))
+        for n_iter in range(1, self.max_iter + 1):
+            gamma = family.gamma(q)
+            before, q = q, self._relabel(family.scores(gamma))
+            moved = np.abs(q - before).max(initial=0.0)
+            if moved <= self.tol:
+                return gamma, q, n_iter
+        warnings.warn(
+            f"EMLeastSquaresClassifier stopped after max_iter={self.max_iter} rounds while a "
+            f"label still moved by {moved:.1e}, more than tol={self.tol}; raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+        return gamma, q, self.max_iter
+
+    def _relabel(self, scores: Floats) -> Floats:
+        if self.labels == "hard":
+            return (scores > 0.5).astype(np.float64)
+        return np.clip(scores, 0.0, 1.0)

@@ -1,0 +1,218 @@
+"""Implicitly constrained least squares (Krijthe & Loog 2017).
+
+Among all models that least squares could produce from the labelled rows and *some* labelling of
+the unlabelled ones, take the one with the least loss on the labelled rows:
+
+    minimise over q in [0, 1]^U   (1/L) || X beta(q) - y ||^2 (+ alpha_labeled ||w||^2)
+    where beta(q) minimises       (1/n) || Xe beta - [y; q] ||^2 + alpha ||w||^2,    n = L + U.
+
+The true labelling is one of the q, so the model of a fully labelled world is never excluded.
+"""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from primum._threads import one_blas_thread
+from primum._typing import Floats
+from primum.estimators._data import TrainingData, read_training_data
+from primum.estimators._linear import LeastSquaresMixin
+from primum.estimators.least_squares import LeastSquaresClassifier
+from primum.problems import (
+    METRICS,
+    Certificate,
+    LabeledRows,
+    certify,
+    implicit_problem,
+    least_squares_family,
+)
+from primum.solvers import SOLVERS, Solution, solve
+
+
+class ICLSClassifier(LeastSquaresMixin):
+    """Semi-supervised least squares that does not leave what labels could have taught it.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty, per row, of the fit to all rows: it is added to the mean squared loss as
+        ``alpha * ||w||^2``. The intercept is free.
+    alpha_labeled : float, default=None
+        The same for the labelled loss and the supervised twin; None is ``alpha``. Because both
+        are per row, one value means equally strong shrinkage on 20 rows and on 20 million.
+    metric : {"labeled", "all", "euclidean"}, default="labeled"
+        How closeness to the supervised solution is measured: by the labelled loss (ICLS, the
+        paper), by the second moment of all rows (the projected estimator, which is never worse
+        than supervised in squared loss on those rows), or by the coefficients.
+    fit_intercept : bool, default=True
+        Whether the score has an intercept.
+    solver : {"auto", "newton", "lbfgsb", "reference"}, default="auto"
+        ``newton`` follows a path of Newton steps to the exact answer and is what ``auto``
+        takes; ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and for tests.
+    tol : float, default=1e-8
+        The proven gap to reach, absolute plus relative, in units of the mean squared loss.
+    max_iter : int, default=10000
+        Most iterations of the solver.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second one is coded 1.
+    coef_ : array of shape (1, n_features)
+        Coefficients of the score.
+    intercept_ : array of shape (1,)
+        Intercept of the decision function: that of the score, minus 1/2.
+    soft_labels_ : array of shape (n_unlabeled,)
+        The labelling in [0, 1] that gives this model: the unlabelled rows of X, then those of
+        X_unlabeled. If several are optimal, the one closest to 1/2.
+    supervised_ : LeastSquaresClassifier
+        The supervised twin, fitted to the labelled rows only.
+    certificate_ : Certificate
+        What is proven about this fit: its loss, the gap to the best possible, whether the
+        unlabelled rows moved it.
+    n_iter_ : int
+        Iterations of the solver, at least 1.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had string column names.
+
+    References
+    ----------
+    J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by implicit
+    constraints", Pattern Recognition 63 (2017). For ``metric="all"``: J. H. Krijthe and
+    M. Loog, "Projected estimators for robust semi-supervised classification", Machine Learning
+    106 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ICLSClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1], 100)
+    >>> X = rng.normal(size=(200, 2)) + 2.0 * truth[:, None]
+    >>> y = np.full(200, -1)
+    >>> y[[0, 1, 2, 100, 101, 102]] = truth[[0, 1, 2, 100, 101, 102]]
+    >>> clf = ICLSClassifier().fit(X, y)
+    >>> clf.certificate_.converged
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
+        "metric": [StrOptions(set(METRICS))],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto", *SOLVERS})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        *,
+        alpha_labeled: float | None = None,
+        metric: str = "labeled",
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 10000,
+    ) -> None:
+        self.alpha = alpha
+        self.alpha_labeled = alpha_labeled
+        self.metric = metric
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        X_unlabeled : array-like of shape (n_more, n_features), default=None
+            Further unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row of X counts.
+
+        Returns
+        -------
+        ICLSClassifier
+            This estimator, fitted.
+        """
+        data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+        with one_blas_thread():
+            self._fit_data(data)
+        self._warn_if_short()
+        return self
+
+    def _fit_data(self, data: TrainingData) -> None:
+        self.supervised_ = LeastSquaresClassifier(
+            self._alpha_labeled, fit_intercept=self.fit_intercept
+        )._fit_labeled(data.classes, data.labeled)
+        family = least_squares_family(
+            data.labeled,
+            data.unlabeled,
+            data.weight_unlabeled,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+        )
+        problem = implicit_problem(
+            family,
+            metric=self.metric,
+            alpha_labeled=self._alpha_labeled,
+            supervised=self.supervised_._score_parameters,
+        )
+        solution = solve(problem, solver=self.solver, tol=self.tol, max_iter=self.max_iter)
+        gamma = family.gamma(solution.labels)
+        self._remember(data.classes, *family.coordinates.decode(gamma))
+        self.soft_labels_ = data.spread(solution.labels)
+        self.n_iter_ = max(1, solution.iterations)
+        self.certificate_ = self._certify(problem, solution, data.labeled)
+
+    def _certify(self, problem: Any, solution: Solution, labeled: LabeledRows) -> Certificate:
+        twin = self.supervised_
+        supervised_loss = _mean_loss(labeled, *twin._score_parameters)
+        penalty = self._alpha_labeled * float(twin.coef_[0] @ twin.coef_[0])
+        return certify(
+            problem,
+            solution.labels,
+            tol=self.tol,
+            iterations=solution.iterations,
+            labeled_loss=_mean_loss(labeled, *self._score_parameters),
+            supervised_loss=supervised_loss,
+            supervised_objective=supervised_loss + penalty if self.metric == "labeled" else 0.0,
+        )
+
+    @property
+    def _alpha_labeled(self) -> float:
+        return self.alpha if self.alpha_labeled is None else self.alpha_labeled
+
+    def _warn_if_short(self) -> None:
+        proof = self.certificate_
+        if proof.converged:
+            return
+        warnings.warn(
+            f"ICLSClassifier stopped after {proof.iterations} iterations with an objective "
+            f"proven to be within {proof.gap:.1e} of the best possible, not within the "
+            f"tol={self.tol:.1e} asked for; raise max_iter (now {self.max_iter}), raise tol, "
+            'or take solver="newton".',
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: float) -> float:
+    squares = (labeled.X @ coef + intercept - labeled.y) ** 2
+    weight = labeled.weight
+    return float(squares.mean() if weight is None else weight @ squares / weight.sum())

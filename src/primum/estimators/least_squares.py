@@ -1,0 +1,107 @@
+"""Supervised least-squares classification, the twin of every safe classifier here.
+
+    minimise over w, b    (1/n) sum_i (w'x_i + b - y_i)^2 + alpha ||w||^2,      y in {0, 1}
+
+If several w are optimal, the shortest one is taken (with the features centred).
+"""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats
+from primum.estimators._data import read_training_data
+from primum.estimators._linear import LeastSquaresMixin
+from primum.problems import LabeledRows, least_squares_family
+from primum.rows import ArrayRows
+
+
+class LeastSquaresClassifier(LeastSquaresMixin):
+    """Least-squares classifier; unlabelled rows are ignored.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty on the mean squared loss: ``alpha * ||w||^2``. The intercept is free.
+    fit_intercept : bool, default=True
+        Whether the score has an intercept.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second one is coded 1.
+    coef_ : array of shape (1, n_features)
+        Coefficients of the score.
+    intercept_ : array of shape (1,)
+        Intercept of the decision function: that of the score, minus 1/2.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    ICLSClassifier : its safe semi-supervised counterpart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import LeastSquaresClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> LeastSquaresClassifier().fit(X, y).predict([[0.0], [3.0]])
+    array([0, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+    }
+
+    def __init__(self, alpha: float = 0.0, *, fit_intercept: bool = True) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to the labelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        LeastSquaresClassifier
+            This estimator, fitted.
+        """
+        data = read_training_data(self, X, y, sample_weight=sample_weight)
+        with one_blas_thread():
+            return self._fit_labeled(data.classes, data.labeled)
+
+    def _fit_labeled(self, classes: AnyArray, labeled: LabeledRows) -> Self:
+        return self._refitter(labeled.X, labeled.weight)(classes, labeled.y)
+
+    def _refitter(
+        self, X: Floats, weight: Floats | None = None
+    ) -> Callable[[AnyArray, Floats], Self]:
+        """Return a function that fits to other labels of the same rows, at little cost."""
+        rows = ArrayRows([(X, None)])
+        nobody = LabeledRows(X[:0], np.zeros(0))
+        family = least_squares_family(
+            nobody, rows, weight, alpha=self.alpha, fit_intercept=self.fit_intercept
+        )
+
+        def refit(classes: AnyArray, y: Floats) -> Self:
+            return self._remember(classes, *family.coordinates.decode(family.gamma(y)))
+
+        self.n_features_in_ = X.shape[1]
+        return refit

@@ -1,0 +1,203 @@
+"""Self-learning (McLachlan 1975), around any classifier.
+
+Fit to the labelled rows; label the unlabelled rows with the predictions; refit to all rows;
+repeat until no prediction changes. There is no objective that this must lower and no guarantee:
+wrong labels can confirm themselves.
+"""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats, Index
+from primum.estimators._data import DTYPES, read_unlabeled, read_weight
+from primum.estimators._labels import Labels, read_labels
+from primum.estimators.least_squares import LeastSquaresClassifier
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(getattr(self, "estimator_", self._base()), method)
+
+
+class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier that learns from its own predictions. Not safe.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Any scikit-learn classifier; None is ``LeastSquaresClassifier()``.
+    max_iter : int, default=100
+        Most rounds of labelling and refitting.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The classifier fitted to all rows.
+    supervised_ : classifier
+        The classifier fitted to the labelled rows only.
+    classes_ : array of shape (n_classes,)
+        The classes.
+    transduction_ : array of shape (n_unlabeled,)
+        Class given to every unlabelled row: those of X, then those of X_unlabeled.
+    n_iter_ : int
+        Rounds taken.
+    termination_condition_ : {"no_change", "max_iter", "no_unlabeled"}
+        Why it stopped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from primum import SelfLearningClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> SelfLearningClassifier(LogisticRegression()).fit(X, y).transduction_
+    array([1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, estimator: Any = None, *, max_iter: int = 100) -> None:
+        self.estimator = estimator
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is
+            unknown.
+        X_unlabeled : array-like of shape (n_more, n_features), default=None
+            Further unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row of X counts, if the classifier knows weights.
+
+        Returns
+        -------
+        SelfLearningClassifier
+            This estimator, fitted.
+        """
+        self._validate_params()
+        X = validate_data(self, X, dtype=DTYPES)
+        multi_class = get_tags(self).classifier_tags.multi_class
+        labels = read_labels(y, len(X), multi_class=multi_class)
+        weight = self._read_weight(sample_weight, X)
+        more = read_unlabeled(self, X_unlabeled, X)
+        if len(more):
+            X = np.concatenate([X, more])
+            unlabeled = np.concatenate([labels.unlabeled, np.arange(len(X) - len(more), len(X))])
+            labels = Labels(labels.classes, labels.labeled, unlabeled, labels.codes)
+            weight = None if weight is None else np.concatenate([weight, np.ones(len(more))])
+        with one_blas_thread():
+            return self._learn(X, labels, weight)
+
+    def _learn(self, X: AnyArray, labels: Labels, weight: Floats | None) -> Self:
+        self.classes_ = labels.classes
+        known, unknown = labels.labeled, labels.unlabeled
+        refit = _refitter(self._base(), X[known], None if weight is None else weight[known])
+        self.supervised_ = self.estimator_ = refit(labels.classes, labels.codes)
+        guess = self._codes(X[unknown])
+        self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
+        if len(unknown):
+            refit = _refitter(self._base(), X, weight)
+            codes = np.empty(len(X), dtype=np.intp)
+            codes[known] = labels.codes
+            self._repeat(X[unknown], codes, unknown, guess, refit)
+            guess = codes[unknown]
+        self.transduction_ = labels.classes[guess]
+        return self
+
+    def _repeat(
+        self, X_u: AnyArray, codes: Index, unknown: Index, guess: Index, refit: "_Refit"
+    ) -> None:
+        """Label and refit until the labels rest; ``codes`` ends with the labels learnt from."""
+        for n_iter in range(1, self.max_iter + 1):
+            codes[unknown] = guess
+            self.estimator_ = refit(self.classes_, codes)
+            before, guess = guess, self._codes(X_u)
+            changes = int(np.count_nonzero(guess != before))
+            if changes == 0:
+                break
+        self.n_iter_ = n_iter
+        self.termination_condition_ = "max_iter" if changes else "no_change"
+        if changes:
+            warnings.warn(
+                f"SelfLearningClassifier stopped after max_iter={self.max_iter} rounds while "
+                f"{changes} labels still changed; raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _codes(self, X: AnyArray) -> Index:
+        if len(X) == 0:
+            return np.zeros(0, dtype=np.intp)
+        return np.searchsorted(self.classes_, self.estimator_.predict(X))
+
+    def _base(self) -> Any:
+        return LeastSquaresClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _read_weight(self, sample_weight: Any, X: AnyArray) -> Floats | None:
+        if sample_weight is not None and not has_fit_parameter(self._base(), "sample_weight"):
+            raise ValueError(
+                f"sample_weight was given, but {type(self._base()).__name__} cannot use it: "
+                "leave it out or take another estimator."
+            )
+        return read_weight(sample_weight, X)
+
+    def _predict_with(self, method: str, X: Any) -> AnyArray:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=DTYPES, reset=False)
+        return np.asarray(getattr(self.estimator_, method)(X))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row."""
+        return self._predict_with("predict", X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> AnyArray:
+        """Return the class probabilities that the fitted classifier gives."""
+        return self._predict_with("predict_proba", X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> AnyArray:
+        """Return the decision values that the fitted classifier gives."""
+        return self._predict_with("decision_function", X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base())
+        if base.classifier_tags is not None:
+            tags.classifier_tags = base.classifier_tags
+        return tags
+
+
+def _refitter(base: Any, X: AnyArray, weight: Floats | None) -> "_Refit":
+    """Return a function that fits base to given labels of X.
+
+    A classifier that can do this cheaply, because only the labels change, says so by a
+    ``_refitter`` method; any other is fitted anew.
+    """
+    if hasattr(base, "_refitter"):
+        refit = base._refitter(np.asarray(X, dtype=np.float64), weight)
+        return lambda classes, codes: refit(classes, codes.astype(np.float64))
+    extra = {} if weight is None else {"sample_weight": weight}
+    return lambda classes, codes: clone(base).fit(X, classes[codes], **extra)
+
+
+_Refit = Callable[[AnyArray, Index], Any]

@@ -1,0 +1,102 @@
+"""Updated second moment least squares (USM), after Shaffer (1991).
+
+Least squares needs the second moment of the features and their moment with the labels. The first
+can be estimated on all rows, the second on the labelled ones:
+
+    w = ( (L/n) Xe'Xe )^+  X'y,        n = L + U,
+
+with the features centred on the mean of all rows and y on the mean of the labelled ones. In the
+coordinates of ``problems.coordinates`` the matrix is the identity and this is one weighted sum.
+"""
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+from sklearn.utils._param_validation import Interval
+
+from primum._threads import one_blas_thread
+from primum.estimators._data import TrainingData, read_training_data
+from primum.estimators._linear import LeastSquaresMixin
+from primum.problems import coordinates_of
+
+
+class USMClassifier(LeastSquaresMixin):
+    """Least squares with the second moment of all rows. Often good, not safe.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty on the mean squared loss: ``alpha * ||w||^2``.
+    fit_intercept : bool, default=True
+        Whether features and labels are centred and the score has an intercept.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second one is coded 1.
+    coef_ : array of shape (1, n_features)
+        Coefficients of the score.
+    intercept_ : array of shape (1,)
+        Intercept of the decision function: that of the score, minus 1/2.
+
+    References
+    ----------
+    J. P. Shaffer, "The Gauss-Markov theorem and random regressors", The American Statistician
+    45 (1991); as a classifier: J. H. Krijthe and M. Loog, Pattern Recognition 63 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import USMClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> USMClassifier().fit(X, y).predict([[0.0], [30.0]])
+    array([0, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+    }
+
+    def __init__(self, alpha: float = 0.0, *, fit_intercept: bool = True) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        X_unlabeled : array-like of shape (n_more, n_features), default=None
+            Further unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row of X counts.
+
+        Returns
+        -------
+        USMClassifier
+            This estimator, fitted.
+        """
+        data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+        with one_blas_thread():
+            return self._fit_data(data)
+
+    def _fit_data(self, data: TrainingData) -> Self:
+        labeled = data.labeled
+        parts = [(labeled.rows, labeled.weight), (data.unlabeled, data.weight_unlabeled)]
+        coordinates = coordinates_of(parts, alpha=self.alpha, fit_intercept=self.fit_intercept)
+        design = coordinates.design(labeled.rows, labeled.weight)
+        level = 0.0
+        if self.fit_intercept:
+            weight = labeled.weight
+            level = float(labeled.y.mean() if weight is None else weight @ labeled.y / weight.sum())
+        share = coordinates.weight / labeled.total
+        gamma = share * (design.weighted_sum(labeled.y - level) @ coordinates.full_basis)
+        if self.fit_intercept:
+            gamma[0] = level * coordinates.weight**0.5
+        return self._remember(data.classes, *coordinates.decode(gamma))

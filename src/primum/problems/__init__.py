@@ -1,0 +1,31 @@
+"""The implicit-constraint problem: what is to be minimised, and what proves an answer good."""
+
+from primum.problems.box import BoxProblem, Judgement, duality_gap
+from primum.problems.certificate import Certificate, certify
+from primum.problems.columns import Columns, FormedColumns, StreamedColumns
+from primum.problems.coordinates import Coordinates, coordinates_of
+from primum.problems.implicit import (
+    METRICS,
+    LabeledRows,
+    LeastSquaresFamily,
+    implicit_problem,
+    least_squares_family,
+)
+
+__all__ = [
+    "METRICS",
+    "BoxProblem",
+    "Certificate",
+    "Columns",
+    "Coordinates",
+    "FormedColumns",
+    "Judgement",
+    "LabeledRows",
+    "LeastSquaresFamily",
+    "StreamedColumns",
+    "certify",
+    "coordinates_of",
+    "duality_gap",
+    "implicit_problem",
+    "least_squares_family",
+]

@@ -1,0 +1,77 @@
+"""Least squares over labellings in a box.
+
+    minimise over q   P(q) = 1/2 || M q - t ||^2      q in [0, 1]^U          (box)
+
+The dual, in r variables:
+
+    D(xi) = -1/2 ||xi||^2 - t'xi - sum_i max(0, -p_i),      p = M'xi.
+
+For any q in the box, ``xi = M q - t`` is a point of the dual, and
+
+    P(q) - D(xi) = sum_i max(p_i q_i, -p_i (1 - q_i))
+
+bounds from above how far P(q) is from the least value. The sum has no cancellation: it is zero
+exactly when every row with ``p_i > 0`` has label 0 and every row with ``p_i < 0`` label 1.
+If several q are optimal, the one meant is the one closest to 1/2: the least committed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.problems.columns import Columns
+
+
+@dataclass(frozen=True)
+class BoxProblem:
+    """The problem (box), and the units in which its answer is judged.
+
+    Attributes
+    ----------
+    columns : Columns
+        M, with the weight of every row.
+    target : array (r,)
+        t.
+    loss_unit : float
+        P times this is in units of the mean loss on the labelled rows (2 / L).
+    loss_floor : float
+        The part of the mean loss that no labelling can change.
+    """
+
+    columns: Columns
+    target: Floats
+    loss_unit: float = 1.0
+    loss_floor: float = 0.0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of unknown labels."""
+        return self.columns.shape[1]
+
+    def judge(self, q: Floats) -> "Judgement":
+        """Return the loss of q and how far from the best possible it can be: two passes."""
+        xi = self.columns.accumulate(q) - self.target
+        p = self.columns.project(xi)
+        return Judgement(
+            objective=self.loss_floor + self.loss_unit * 0.5 * float(xi @ xi),
+            gap=self.loss_unit * duality_gap(p, q, self.columns.weight),
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Objective (in mean loss) of a labelling, and a proven bound on its distance to the least possible."""
+
+    objective: float
+    gap: float
+
+    def within(self, tol: float) -> bool:
+        """Tell whether the gap is within tol, absolute plus relative."""
+        return self.gap <= tol * (1.0 + self.objective)
+
+
+def duality_gap(p: Floats, q: Floats, weight: Floats | None = None) -> float:
+    """Return ``sum_i w_i max(p_i q_i, -p_i (1 - q_i))``, which is P(q) - D(xi)."""
+    slack = np.maximum(p * q, p * q - p)
+    return float(slack.sum() if weight is None else slack @ weight)

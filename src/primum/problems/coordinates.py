@@ -1,0 +1,162 @@
+"""Coordinates in which least squares on all rows is a plain sum.
+
+With ``x`` a design row (leading 1, features centred on the mean of all rows) and
+
+    A = sum x x' + n alpha D,      D = diag(0, 1, ..., 1),
+
+a basis T with ``T'A T = I`` turns the least-squares coefficients of any labelling q into
+
+    gamma = sum z q,   z = T'x,   beta = T gamma.
+
+T comes from the Cholesky factor of A with its columns brought to unit length (so the units of
+the features do not matter), and is corrected once more from the rows when A is ill-conditioned:
+the rounding of A is then undone, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular, an
+eigenvalue threshold finds the rank, and beta is the coefficient vector of least norm.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack, qr, solve_triangular
+
+from primum._typing import Floats
+from primum.rows import ArrayRows, Design
+from primum.statistics import gather_moments
+
+# Reciprocal condition numbers of A below which the basis is corrected, and below which Cholesky
+# is not trusted to find the rank.
+CORRECT_BELOW = 1e-4
+SINGULAR_BELOW = 1e-12
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The map between features, coefficients and the coordinates gamma.
+
+    Attributes
+    ----------
+    weight : float
+        Number of rows (sum of their weights).
+    center : array (d,)
+        Mean of the rows, or zero without intercept.
+    basis : array (d, k)
+        Columns of T that belong to the features.
+    inverse : array (k, d)
+        ``inverse @ basis`` is the identity.
+    fit_intercept : bool
+        Whether gamma has a leading entry for the intercept.
+    """
+
+    weight: float
+    center: Floats
+    basis: Floats
+    inverse: Floats
+    fit_intercept: bool
+
+    @property
+    def full_basis(self) -> Floats:
+        """T with its row and column for the intercept."""
+        if not self.fit_intercept:
+            return self.basis
+        d, k = self.basis.shape
+        T = np.zeros((d + 1, k + 1))
+        T[0, 0] = self.weight**-0.5
+        T[1:, 1:] = self.basis
+        return T
+
+    def design(self, rows: ArrayRows, weight: Floats | None = None) -> Design:
+        """Return rows as design rows, centred as here."""
+        return Design(rows, self.center, self.fit_intercept, weight)
+
+    def decode(self, gamma: Floats) -> tuple[Floats, float]:
+        """Return (coefficients, intercept) for features that are not centred."""
+        if not self.fit_intercept:
+            return self.basis @ gamma, 0.0
+        coef = self.basis @ gamma[1:]
+        return coef, float(gamma[0] * self.weight**-0.5 - self.center @ coef)
+
+    def encode(self, coef: Floats, intercept: float) -> Floats:
+        """Return the gamma of given coefficients: the inverse of decode."""
+        gamma = self.inverse @ coef
+        if not self.fit_intercept:
+            return gamma
+        level = (intercept + self.center @ coef) * self.weight**0.5
+        return np.concatenate([[level], gamma])
+
+
+def coordinates_of(
+    parts: list[tuple[ArrayRows, Floats | None]], *, alpha: float, fit_intercept: bool
+) -> Coordinates:
+    """Return the coordinates of least squares on all given (rows, weights)."""
+    moments = gather_moments(parts)
+    center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+    scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
+    ridge = moments.weight * alpha
+    scale, constant = _column_scale(scatter, ridge, moments.weight, center)
+    C = scatter / np.outer(scale, scale)
+    C.flat[:: len(C) + 1] += ridge / scale**2
+    C[constant], C[:, constant] = 0.0, 0.0
+    basis, inverse, trusted = _factor(C, scale)
+    coordinates = Coordinates(moments.weight, center, basis, inverse, fit_intercept)
+    return coordinates if trusted else _corrected(coordinates, parts, ridge)
+
+
+def _column_scale(
+    scatter: Floats, ridge: float, weight: float, center: Floats
+) -> tuple[Floats, np.ndarray]:
+    """Return the length of every column and which columns are constant up to rounding."""
+    lengths = np.sqrt(np.diag(scatter) + ridge)
+    rounding = 8 * np.finfo(float).eps * np.abs(center) * weight**0.5
+    constant = np.sqrt(np.diag(scatter)) <= rounding
+    return np.where(constant, 1.0, lengths), constant
+
+
+def _factor(C: Floats, scale: Floats) -> tuple[Floats, Floats, bool]:
+    """Return (basis, its inverse, whether they are accurate as they are)."""
+    R, info = lapack.dpotrf(C, lower=0, clean=1)
+    if info == 0:
+        reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())
+        if reciprocal_condition > SINGULAR_BELOW:
+            R_inverse, _ = lapack.dtrtri(R, lower=0)
+            return R_inverse / scale[:, None], R * scale, reciprocal_condition > CORRECT_BELOW
+    return _factor_singular(C, scale)
+
+
+def _factor_singular(C: Floats, scale: Floats) -> tuple[Floats, Floats, bool]:
+    values, V = np.linalg.eigh(C)
+    kept = values > max(values[-1], 0.0) * 10 * len(C) * np.finfo(float).eps
+    V, roots = V[:, kept], np.sqrt(values[kept])
+    # Of all coefficients with the same scores take the shortest: project on the rows' span.
+    span, _ = qr(V * scale[:, None], mode="economic")
+    basis = span @ (span.T @ (V / scale[:, None])) / roots
+    return basis, (V * roots).T * scale, False
+
+
+def _corrected(
+    coordinates: Coordinates, parts: list[tuple[ArrayRows, Floats | None]], ridge: float
+) -> Coordinates:
+    """Return coordinates whose ``T'A T`` was recomputed from the rows and made the identity."""
+    basis = coordinates.basis
+    G = ridge * basis.T @ basis
+    for rows, weight in parts:
+        if rows.n_rows:
+            G += _block_grams(rows, weight, coordinates)
+    R = np.linalg.cholesky(G).T
+    basis = solve_triangular(R, basis.T, trans="T").T
+    return Coordinates(
+        coordinates.weight,
+        coordinates.center,
+        basis,
+        R @ coordinates.inverse,
+        coordinates.fit_intercept,
+    )
+
+
+def _block_grams(rows: ArrayRows, weight: Floats | None, coordinates: Coordinates) -> Floats:
+    def gram(where: slice, X: Floats) -> Floats:
+        Z = (X - coordinates.center) @ coordinates.basis
+        if weight is not None:
+            Z *= np.sqrt(weight[where])[:, None]
+        return Z.T @ Z
+
+    return rows.map_reduce(gram, np.add)

@@ -1,0 +1,126 @@
+"""The implicit-constraint problem of Krijthe & Loog (2017).
+
+Every labelling q of the unlabelled rows gives, by least squares on all rows, a coefficient
+vector beta(q). Over q in [0, 1]^U these fill a zonotope C_beta. The method asks for the point of
+C_beta nearest to the supervised solution. In the coordinates of ``coordinates.py``,
+
+    gamma(q) = Z_l'y + Z_u'q,        || W (gamma(q) - gamma_sup) ||   is minimised,
+
+where W states in which metric distance is measured:
+
+    metric       W'W                            meaning
+    labeled      Z_l'Z_l (+ L alpha_labeled D)  least labelled loss: ICLS, the paper
+    all          identity                       the projected estimator (Krijthe & Loog 2016)
+    euclidean    T'T                            distance between coefficients
+
+With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the box problem. For ``labeled``,
+W is the R of a QR factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
+supervised solution, unique or not, is never needed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+
+from primum._typing import Floats
+from primum.problems.box import BoxProblem
+from primum.problems.columns import columns_of
+from primum.problems.coordinates import Coordinates, coordinates_of
+from primum.rows import ArrayRows, Design
+
+METRICS = ("labeled", "all", "euclidean")
+
+
+@dataclass(frozen=True)
+class LabeledRows:
+    """Rows with a known label in {0, 1} and a weight (None: one each)."""
+
+    X: Floats
+    y: Floats
+    weight: Floats | None = None
+
+    @property
+    def rows(self) -> ArrayRows:
+        """The features as rows."""
+        return ArrayRows([(self.X, None)])
+
+    @property
+    def total(self) -> float:
+        """Number of rows, counted with their weight."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+
+@dataclass(frozen=True)
+class LeastSquaresFamily:
+    """All least-squares fits that share labelled rows and differ in the other rows' labels."""
+
+    coordinates: Coordinates
+    labeled: LabeledRows
+    unlabeled: Design
+
+    def gamma(self, q: Floats) -> Floats:
+        """Return the coordinates of the least-squares fit to the labels y and q."""
+        design = self.coordinates.design(self.labeled.rows, self.labeled.weight)
+        moment = design.weighted_sum(self.labeled.y) + self.unlabeled.weighted_sum(q)
+        return moment @ self.coordinates.full_basis
+
+    def scores(self, gamma: Floats) -> Floats:
+        """Return the scores that a fit gives to the unlabelled rows."""
+        return self.unlabeled.dot(self.coordinates.full_basis @ gamma)
+
+
+def least_squares_family(
+    labeled: LabeledRows,
+    unlabeled: ArrayRows,
+    weight_unlabeled: Floats | None,
+    *,
+    alpha: float,
+    fit_intercept: bool,
+) -> LeastSquaresFamily:
+    """Return the least-squares fits on labelled and unlabelled rows together."""
+    parts = [(labeled.rows, labeled.weight), (unlabeled, weight_unlabeled)]
+    coordinates = coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept)
+    return LeastSquaresFamily(
+        coordinates, labeled, coordinates.design(unlabeled, weight_unlabeled)
+    )
+
+
+def implicit_problem(
+    family: LeastSquaresFamily,
+    *,
+    metric: str,
+    alpha_labeled: float,
+    supervised: tuple[Floats, float],
+) -> BoxProblem:
+    """Return the box problem of a metric; ``supervised`` is its (coefficients, intercept)."""
+    labeled, coordinates = family.labeled, family.coordinates
+    T = coordinates.full_basis
+    known = family.gamma(np.zeros(family.unlabeled.n_rows))
+    floor = 0.0
+    if metric == "labeled":
+        W, goal, rest = _labeled_metric(family, T, alpha_labeled)
+        floor = rest / labeled.total
+    else:
+        W = np.eye(T.shape[1]) if metric == "all" else qr(T, mode="r")[0][: T.shape[1]]
+        goal = W @ coordinates.encode(*supervised)
+    columns = columns_of(W @ T.T, family.unlabeled)
+    return BoxProblem(columns, goal - W @ known, 2.0 / labeled.total, floor)
+
+
+def _labeled_metric(
+    family: LeastSquaresFamily, T: Floats, alpha_labeled: float
+) -> tuple[Floats, Floats, float]:
+    """Return (W, W gamma_sup, least labelled loss summed over rows) of the metric ``labeled``."""
+    labeled, first = family.labeled, int(family.coordinates.fit_intercept)
+    root = np.ones(len(labeled.y)) if labeled.weight is None else np.sqrt(labeled.weight)
+    Z = (family.unlabeled.expand(labeled.X) @ T) * root[:, None]
+    y = labeled.y * root
+    if alpha_labeled > 0:
+        # The ridge is d more rows, with label 0.
+        Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
+        y = np.concatenate([y, np.zeros(len(T) - first)])
+    Q, W = qr(Z, mode="economic", check_finite=False)
+    goal = y @ Q
+    residual = y - Q @ goal
+    return W, goal, float(residual @ residual)

@@ -1,0 +1,29 @@
+"""One entrance for all solvers.
+
+A solver takes a ``BoxProblem``, a tolerance and a limit on its iterations, and returns a
+labelling. It never says whether that labelling is good: the certificate does. Every solver aims
+at the same labelling, the optimal one closest to 1/2.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from primum.problems import BoxProblem
+from primum.solvers.lbfgsb import solve_lbfgsb
+from primum.solvers.newton import solve_newton
+from primum.solvers.reference import solve_reference
+from primum.solvers.solution import Solution
+
+SOLVERS: dict[str, Callable[[BoxProblem, float, int], Solution]] = {
+    "newton": solve_newton,
+    "lbfgsb": solve_lbfgsb,
+    "reference": solve_reference,
+}
+
+
+def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
+    """Solve the problem with the named solver; ``auto`` is ``newton``."""
+    if problem.n_rows == 0:
+        return Solution(np.zeros(0), iterations=0)
+    return SOLVERS["newton" if solver == "auto" else solver](problem, tol, max_iter)
