@@ -88,11 +88,12 @@ class LeastSquaresClassifier(LeastSquaresMixin):
             return self._fit_labeled(data.classes, data.labeled)
 
     def _fit_labeled(self, classes: AnyArray, labeled: LabeledRows) -> Self:
-        return self._refitter(labeled.X, labeled.weight)(classes, labeled.y)
+        self._refitter(labeled.X, labeled.weight)(classes, labeled.y)
+        return self
 
     def _refitter(
         self, X: Floats, weight: Floats | None = None
-    ) -> Callable[[AnyArray, Floats], Self]:
+    ) -> "Callable[[AnyArray, Floats], LeastSquaresClassifier]":
         """Return a function that fits to other labels of the same rows, at little cost."""
         rows = ArrayRows([(X, None)])
         nobody = LabeledRows(X[:0], np.zeros(0))
@@ -100,7 +101,7 @@ class LeastSquaresClassifier(LeastSquaresMixin):
             nobody, rows, weight, alpha=self.alpha, fit_intercept=self.fit_intercept
         )
 
-        def refit(classes: AnyArray, y: Floats) -> Self:
+        def refit(classes: AnyArray, y: Floats) -> LeastSquaresClassifier:
             return self._remember(classes, *family.coordinates.decode(family.gamma(y)))
 
         self.n_features_in_ = X.shape[1]

@@ -127,13 +127,13 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self, X_u: AnyArray, codes: Index, unknown: Index, guess: Index, refit: "_Refit"
     ) -> None:
         """Label and refit until the labels rest; ``codes`` ends with the labels learnt from."""
-        for n_iter in range(1, self.max_iter + 1):
+        changes, n_iter = 1, 0
+        while changes and n_iter < self.max_iter:
             codes[unknown] = guess
             self.estimator_ = refit(self.classes_, codes)
             before, guess = guess, self._codes(X_u)
             changes = int(np.count_nonzero(guess != before))
-            if changes == 0:
-                break
+            n_iter += 1
         self.n_iter_ = n_iter
         self.termination_condition_ = "max_iter" if changes else "no_change"
         if changes:

@@ -61,7 +61,7 @@ class BoxProblem:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Objective (in mean loss) of a labelling, and a proven bound on its distance to the least possible."""
+    """Objective of a labelling, in mean loss, and a proven bound on how far it can be lowered."""
 
     objective: float
     gap: float

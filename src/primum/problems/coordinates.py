@@ -25,7 +25,7 @@ from primum.statistics import gather_moments
 
 # Reciprocal condition numbers of A below which the basis is corrected, and below which Cholesky
 # is not trusted to find the rank.
-CORRECT_BELOW = 1e-4
+CORRECT_BELOW = 1e-6
 SINGULAR_BELOW = 1e-12
 
 

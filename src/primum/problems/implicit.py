@@ -19,9 +19,9 @@ supervised solution, unique or not, is never needed.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import qr
 
 from primum._typing import Floats
 from primum.problems.box import BoxProblem
@@ -59,11 +59,15 @@ class LeastSquaresFamily:
     labeled: LabeledRows
     unlabeled: Design
 
+    @cached_property
+    def known(self) -> Floats:
+        """The labelled rows' part of gamma, ``Z_l'y``."""
+        design = self.coordinates.design(self.labeled.rows, self.labeled.weight)
+        return design.weighted_sum(self.labeled.y) @ self.coordinates.full_basis
+
     def gamma(self, q: Floats) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q."""
-        design = self.coordinates.design(self.labeled.rows, self.labeled.weight)
-        moment = design.weighted_sum(self.labeled.y) + self.unlabeled.weighted_sum(q)
-        return moment @ self.coordinates.full_basis
+        return self.known + self.unlabeled.weighted_sum(q) @ self.coordinates.full_basis
 
     def scores(self, gamma: Floats) -> Floats:
         """Return the scores that a fit gives to the unlabelled rows."""
@@ -81,9 +85,7 @@ def least_squares_family(
     """Return the least-squares fits on labelled and unlabelled rows together."""
     parts = [(labeled.rows, labeled.weight), (unlabeled, weight_unlabeled)]
     coordinates = coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept)
-    return LeastSquaresFamily(
-        coordinates, labeled, coordinates.design(unlabeled, weight_unlabeled)
-    )
+    return LeastSquaresFamily(coordinates, labeled, coordinates.design(unlabeled, weight_unlabeled))
 
 
 def implicit_problem(
@@ -96,16 +98,15 @@ def implicit_problem(
     """Return the box problem of a metric; ``supervised`` is its (coefficients, intercept)."""
     labeled, coordinates = family.labeled, family.coordinates
     T = coordinates.full_basis
-    known = family.gamma(np.zeros(family.unlabeled.n_rows))
     floor = 0.0
     if metric == "labeled":
         W, goal, rest = _labeled_metric(family, T, alpha_labeled)
         floor = rest / labeled.total
     else:
-        W = np.eye(T.shape[1]) if metric == "all" else qr(T, mode="r")[0][: T.shape[1]]
+        W = np.eye(T.shape[1]) if metric == "all" else np.linalg.qr(T, mode="r")
         goal = W @ coordinates.encode(*supervised)
     columns = columns_of(W @ T.T, family.unlabeled)
-    return BoxProblem(columns, goal - W @ known, 2.0 / labeled.total, floor)
+    return BoxProblem(columns, goal - W @ family.known, 2.0 / labeled.total, floor)
 
 
 def _labeled_metric(
@@ -120,7 +121,7 @@ def _labeled_metric(
         # The ridge is d more rows, with label 0.
         Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
         y = np.concatenate([y, np.zeros(len(T) - first)])
-    Q, W = qr(Z, mode="economic", check_finite=False)
+    Q, W = np.linalg.qr(Z)
     goal = y @ Q
     residual = y - Q @ goal
     return W, goal, float(residual @ residual)

@@ -1,0 +1,1 @@
+"""Pictures and tables of what was computed elsewhere."""

@@ -31,16 +31,19 @@ class Design:
         """Number of columns, the constant one included."""
         return self.rows.n_columns + int(self.fit_intercept)
 
-    def expand(self, X: Floats) -> Floats:
+    def expand(self, X: Floats, out: Floats | None = None) -> Floats:
         """Return ``[1, X - center]`` for rows X."""
-        expanded = np.empty((len(X), self.n_columns))
+        expanded = np.empty((len(X), self.n_columns)) if out is None else out
         expanded[:, : int(self.fit_intercept)] = 1.0
         np.subtract(X, self.center, out=expanded[:, int(self.fit_intercept) :])
         return expanded
 
     def matrix(self) -> Floats:
         """Return the whole design matrix; only for rows that are few."""
-        return self.take(np.arange(self.n_rows))
+        matrix = np.empty((self.n_rows, self.n_columns))
+        for where, block in self.rows.blocks():
+            self.expand(block, out=matrix[where])
+        return matrix
 
     def take(self, index: Index) -> Floats:
         """Return the design rows at sorted positions ``index``."""

@@ -18,9 +18,11 @@ is convex and piecewise quadratic, and has
 1. At each sigma take Newton steps with an exact line search, in systems of size min(r, |J|).
    Precision is not needed on the way: stop once the duality gap of (path) is no larger than what
    finite sigma costs.
-2. Multiply sigma by a constant and predict: near its end the path is linear in 1/sigma.
-3. Once few rows are undecided, guess that they are the right ones and solve for their labels
-   directly. If the guess is right, the answer is exact and we are done.
+2. Once few rows are undecided, guess that sigma = infinity has the same ones and solve for their
+   labels directly. Labels that leave the box are put on its border, rows on the wrong border are
+   set free, and the guess is tried again as long as it improves (a primal-dual active set). When
+   it is right the answer is exact, and the work is done.
+3. Otherwise multiply sigma by a constant and predict: near its end the path is linear in 1/sigma.
 
 No step is trusted: the labelling with the smallest proven gap is the one returned.
 """
@@ -35,53 +37,63 @@ from primum.problems import BoxProblem, Columns, duality_gap
 from primum.solvers.solution import Solution
 
 GROWTH = 5.0  # of sigma; 3 to 10 work alike
-FIRST_SIGMA = 1.0  # times 1 / rms(p): most rows are undecided there
 STEPS_PER_SIGMA = 50
+GUESSES_PER_SIGMA = 10
 LINE_SEARCH_ACCURACY = 0.1
+LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding decides
 # A thousandth of the tolerance costs a few steps more and brings the labels, not only the loss,
 # close to their limit.
 AIM = 1e-3
+# Rows with |p| below this share of the largest are weakly decided: they may have another label.
+WEAK = 1e-9
 
 
 @dataclass(frozen=True)
 class _Point:
-    """A dual point and the labels it implies at some sigma."""
+    """A dual point xi and ``p = M'xi``."""
 
     xi: Floats
     p: Floats
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """A labelling, its proven gap, and whether it is also the one closest to 1/2."""
+
+    q: Floats
+    gap: float
+    final: bool
+
+
 def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     """Return the optimal labelling closest to 1/2."""
-    columns, unit = problem.columns, problem.loss_unit
-    best_q = np.full(problem.n_rows, 0.5)
-    xi = columns.accumulate(best_q) - problem.target
-    point = _Point(xi, columns.project(xi))
-    best_gap = duality_gap(point.p, best_q, columns.weight)
-    size = float(np.sqrt(np.mean(point.p**2)))
-    aim = AIM * tol / unit
-    sigma, last_sigma = (FIRST_SIGMA / size if size > 0 else 0.0), 1e14 / max(size, 1e-300)
-    previous: tuple[float, _Point] | None = None
-    iterations = 0
-    while best_gap > aim and iterations < max_iter and sigma <= last_sigma:
+    columns = problem.columns
+    tol /= problem.loss_unit
+    half = np.full(problem.n_rows, 0.5)
+    xi = columns.accumulate(half) - problem.target
+    point, previous = _Point(xi, columns.project(xi)), None
+    gap = duality_gap(point.p, half, columns.weight)
+    best = _Answer(half, gap, final=gap <= AIM * tol)
+    first_sigma = 1.0 / max(float(np.sqrt(np.mean(point.p**2))), 1e-300)
+    sigma, iterations = first_sigma, 0
+    while not best.final and iterations < max_iter and sigma < first_sigma * LARGEST_SIGMA:
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, steps = _minimise_psi(columns, problem.target, sigma, point, budget)
-        iterations += steps
-        for candidate in (q, _decide(problem, q, near_end=best_gap * unit <= tol)):
-            if candidate is not None:
-                gap = _gap(problem, candidate)
-                if gap < best_gap:
-                    best_gap, best_q = gap, candidate
+        on_path = _judge(problem, q, AIM * tol)
+        guess, tries = _guess_face(problem, q, AIM * tol, near_end=on_path.gap <= tol)
+        best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
+        iterations += steps + tries
         point = _predict(problem, sigma * GROWTH, (sigma, arrived), previous)
-        previous = (sigma, arrived)
-        sigma *= GROWTH
-    return Solution(best_q, iterations)
+        sigma, previous = sigma * GROWTH, (sigma, arrived)
+    return Solution(best.q, iterations)
 
 
-def _gap(problem: BoxProblem, q: Floats) -> float:
+def _judge(problem: BoxProblem, q: Floats, aim: float) -> _Answer:
+    """Return q with its gap; a point of the path is final once its gap is within the aim."""
     columns = problem.columns
     p = columns.project(columns.accumulate(q) - problem.target)
-    return duality_gap(p, q, columns.weight)
+    gap = duality_gap(p, q, columns.weight)
+    return _Answer(q, gap, final=gap <= aim)
 
 
 def _minimise_psi(
@@ -122,7 +134,7 @@ def _root_weighted(columns: Columns, index: Index) -> Floats:
 
 
 def _solve_positive(S: Floats, b: Floats) -> Floats:
-    factor, info = lapack.dpotrf(S, lower=1, clean=0)
+    factor, info = _cholesky(S)
     if info != 0:  # singular to working precision: the least-norm solution will do
         return np.asarray(np.linalg.lstsq(S, b, rcond=None)[0])
     return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
@@ -169,43 +181,83 @@ def _exact_step(
     return s
 
 
-def _decide(problem: BoxProblem, q: Floats, near_end: bool) -> Floats | None:
-    """Solve for the undecided labels with all others held: exact if those are the right rows.
+def _guess_face(problem: BoxProblem, q: Floats, aim: float, near_end: bool) -> tuple[_Answer, int]:
+    """Return (the best labelling found by holding decided rows where they are, tries).
 
-    Of all labels that fit equally well the ones closest to 1/2 are taken. While more rows than r
-    are undecided this is only worth trying near the end, where the supervised solution turns out
-    to be feasible.
+    While more rows than r are undecided this is worth trying only near the end, where the
+    supervised solution turns out to be feasible.
     """
     columns = problem.columns
-    undecided = np.flatnonzero((q > 0) & (q < 1))
-    if len(undecided) > columns.shape[0] and not near_end:
-        return None
-    decided = q.copy()
-    if len(undecided):
-        decided[undecided] = 0.5
-        missing = problem.target - columns.accumulate(decided)
-        root = 1.0 if columns.weight is None else np.sqrt(columns.weight[undecided])
-        x = _least_norm(_root_weighted(columns, undecided), missing)
-        decided[undecided] = np.clip(0.5 + x / root, 0.0, 1.0)
-    return decided
+    best = _Answer(q, np.inf, final=False)
+    undecided = (q > 0) & (q < 1)
+    for tries in range(GUESSES_PER_SIGMA):
+        free = np.flatnonzero(undecided)
+        if len(free) > columns.shape[0] and not near_end:
+            return best, tries
+        q = _solve_face(problem, q, free)
+        p = columns.project(columns.accumulate(q) - problem.target)
+        slack = np.maximum(p * q, p * q - p)
+        gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
+        if gap <= aim:
+            closest = _is_closest_to_half(columns, q, p, free)
+            return _Answer(q, gap, final=closest), tries + 1
+        if gap > 0.5 * best.gap:
+            return best, tries + 1
+        best = _Answer(q, gap, final=False)
+        wrong_border = ~undecided & (slack > aim / len(q))
+        undecided = (undecided & (q > 0) & (q < 1)) | wrong_border
+    return best, GUESSES_PER_SIGMA
 
 
-def _least_norm(M: Floats, b: Floats) -> Floats:
-    """Return the shortest x that minimises ``||M x - b||``."""
+def _solve_face(problem: BoxProblem, q: Floats, free: Index) -> Floats:
+    """Refit the labels of some rows, as close to 1/2 as a best fit allows, and clip them."""
+    columns = problem.columns
+    if len(free) == 0:
+        return q
+    q = q.copy()
+    q[free] = 0.5
+    missing = problem.target - columns.accumulate(q)
+    M = _root_weighted(columns, free)
     if M.shape[1] <= M.shape[0]:
-        factor, info = lapack.dpotrf(M.T @ M, lower=1, clean=0)
-        if info == 0 and _well_conditioned(factor):
-            return np.asarray(lapack.dpotrs(factor, b @ M, lower=1)[0])
+        x = _solve_semidefinite(M.T @ M, missing @ M)
     else:
-        factor, info = lapack.dpotrf(M @ M.T, lower=1, clean=0)
-        if info == 0 and _well_conditioned(factor):
-            return np.asarray(lapack.dpotrs(factor, b, lower=1)[0] @ M)
-    return np.asarray(np.linalg.lstsq(M, b, rcond=1e-10)[0])
+        x = _solve_semidefinite(M @ M.T, missing) @ M
+    root = 1.0 if columns.weight is None else np.sqrt(columns.weight[free])
+    q[free] = np.clip(0.5 + x / root, 0.0, 1.0)
+    return q
 
 
-def _well_conditioned(factor: Floats) -> bool:
+def _is_closest_to_half(columns: Columns, q: Floats, p: Floats, free: Index) -> bool:
+    """Tell whether an optimal q is the optimal labelling closest to 1/2.
+
+    A decided row with p = 0 could have another label. It has the right one if the labels that
+    minimise the distance to 1/2, ``clip(1/2 + M'v)`` for some v, leave it on its border; v
+    follows from the undecided rows.
+    """
+    weak = np.abs(p) <= WEAK * max(np.abs(p).max(), WEAK)
+    weak[free] = False
+    if not weak.any():
+        return True
+    M = columns.take(free)
+    v = np.asarray(np.linalg.lstsq(M.T, q[free] - 0.5, rcond=1e-10)[0])
+    wanted = np.clip(0.5 + columns.project(v)[weak], 0.0, 1.0)
+    return bool(np.allclose(wanted, q[weak], rtol=0.0, atol=1e-7))
+
+
+def _solve_semidefinite(S: Floats, b: Floats) -> Floats:
+    """Return the shortest x that minimises ``||S x - b||`` for symmetric S."""
+    factor, info = _cholesky(S)
     diagonal = np.diag(factor)
-    return bool(diagonal.min() > 1e-6 * diagonal.max())
+    if info == 0 and diagonal.min() > 1e-6 * diagonal.max():
+        return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
+    return np.asarray(np.linalg.lstsq(S, b, rcond=1e-12)[0])
+
+
+def _cholesky(S: Floats) -> tuple[Floats, int]:
+    # S is symmetric, so its transpose is S in the order of LAPACK. clean=0 leaves garbage in the
+    # upper triangle, which nobody reads; S itself is copied, because lstsq may still need it.
+    factor, info = lapack.dpotrf(S.T, lower=1, clean=0)
+    return factor, int(info)
 
 
 def _predict(

@@ -42,12 +42,12 @@ class Moments:
 
 def gather_moments(parts: list[tuple[ArrayRows, Floats | None]]) -> Moments:
     """Return the moments of several (rows, weight per row or None: one each), in one pass."""
-    gathered = [
-        rows.map_reduce(lambda where, X, w=weight: _block_moments(X, w, where), Moments.merge)
-        for rows, weight in parts
-        if rows.n_rows
-    ]
+    gathered = [_moments(rows, weight) for rows, weight in parts if rows.n_rows]
     return reduce(Moments.merge, gathered)
+
+
+def _moments(rows: ArrayRows, weight: Floats | None) -> Moments:
+    return rows.map_reduce(lambda where, X: _block_moments(X, weight, where), Moments.merge)
 
 
 def _block_moments(X: Floats, weight: Floats | None, where: slice) -> Moments:
