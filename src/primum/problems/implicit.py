@@ -103,7 +103,7 @@ def implicit_problem(
         W, goal, rest = _labeled_metric(family, T, alpha_labeled)
         floor = rest / labeled.total
     else:
-        W = np.eye(T.shape[1]) if metric == "all" else np.linalg.qr(T, mode="r")
+        W = np.eye(T.shape[1]) if metric == "all" else np.linalg.qr(T)[1]
         goal = W @ coordinates.encode(*supervised)
     columns = columns_of(W @ T.T, family.unlabeled)
     return BoxProblem(columns, goal - W @ family.known, 2.0 / labeled.total, floor)
