@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from primum._typing import AnyArray, Floats, Index
-from primum.estimators._labels import read_labels
+from primum.estimators._labels import Labels, read_labels
 from primum.problems import LabeledRows
 from primum.rows import ArrayRows
 
@@ -54,11 +54,7 @@ def read_training_data(
     more = read_unlabeled(estimator, X_unlabeled, X)
     known = _with_weight(labels.labeled, weight)
     codes = labels.binary[known]
-    if len(np.unique(codes)) < 2:
-        raise ValueError(
-            "Only one class among the labelled rows of positive sample_weight: give at least "
-            "one row of each class a weight above 0."
-        )
+    check_every_class_has_weight(labels, weight)
     labeled_index = labels.labeled[known]
     unknown = _with_weight(labels.unlabeled, weight)
     unlabeled_index = labels.unlabeled[unknown]
@@ -117,6 +113,17 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
         return None
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return np.asarray(weight)
+
+
+def check_every_class_has_weight(labels: Labels, weight: Floats | None) -> None:
+    """Refuse weights that leave a class without rows."""
+    present = labels.codes[_with_weight(labels.labeled, weight)]
+    for code, name in enumerate(labels.classes.tolist()):
+        if code not in present:
+            raise ValueError(
+                f"All labelled rows of class {name!r} have sample_weight 0: give at least one "
+                "row of each class a weight above 0."
+            )
 
 
 def _with_weight(index: Index, weight: Floats | None) -> Index:

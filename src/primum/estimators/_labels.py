@@ -80,17 +80,15 @@ def _some(items: AnyArray, limit: int = 5) -> str:
 def _split_unknown(y: Any) -> tuple[AnyArray, Mask]:
     """Return (labels, which are unknown); the labels have one plain type."""
     y = _as_one_dimensional(y)
+    if y.dtype.kind == "O":
+        y, unknown = _split_objects(y)
+        _refuse_infinity(y)
+        return y, unknown
     if y.dtype.kind == "f":
-        if np.isinf(y).any():
-            raise ValueError(
-                "Input y contains infinity or a value too large for dtype('float64'); "
-                "use NaN for an unknown label."
-            )
+        _refuse_infinity(y)
         return y, np.isnan(y)
     if y.dtype.kind == "i":
         return y, y == -1
-    if y.dtype.kind == "O":
-        return _split_objects(y)
     if y.dtype.kind in "US":
         _refuse_minus_one_strings(y)
     return y, np.zeros(len(y), dtype=bool)
@@ -156,6 +154,14 @@ def _kind(item: Any) -> str:
         if isinstance(item, types):
             return kind
     return type(item).__name__
+
+
+def _refuse_infinity(y: AnyArray) -> None:
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError(
+            "Input y contains infinity or a value too large for dtype('float64'); "
+            "use NaN for an unknown label."
+        )
 
 
 def _refuse_minus_one_strings(y: AnyArray) -> None:

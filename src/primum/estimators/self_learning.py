@@ -20,7 +20,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.estimators._data import DTYPES, read_unlabeled, read_weight
+from primum.estimators._data import (
+    DTYPES,
+    check_every_class_has_weight,
+    read_unlabeled,
+    read_weight,
+)
 from primum.estimators._labels import Labels, read_labels
 from primum.estimators.least_squares import LeastSquaresClassifier
 
@@ -98,6 +103,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         multi_class = get_tags(self).classifier_tags.multi_class
         labels = read_labels(y, len(X), multi_class=multi_class)
         weight = self._read_weight(sample_weight, X)
+        check_every_class_has_weight(labels, weight)
         more = read_unlabeled(self, X_unlabeled, X)
         if len(more):
             X = np.concatenate([X, more])

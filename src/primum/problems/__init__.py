@@ -11,6 +11,7 @@ from primum.problems.implicit import (
     implicit_problem,
     least_squares_family,
 )
+from primum.problems.zonotope import zonotope_vertices
 
 __all__ = [
     "METRICS",
@@ -28,4 +29,5 @@ __all__ = [
     "duality_gap",
     "implicit_problem",
     "least_squares_family",
+    "zonotope_vertices",
 ]

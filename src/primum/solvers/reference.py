@@ -12,6 +12,8 @@ from primum.problems import BoxProblem
 from primum.solvers.solution import Solution
 
 PULL = 1e-5
+# A matrix M of this size is rounding: no label changes the loss.
+NOTHING = 1e-13
 
 
 def solve_reference(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
@@ -19,7 +21,7 @@ def solve_reference(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     columns = problem.columns
     M = columns.take(np.arange(problem.n_rows))
     weight = np.ones(problem.n_rows) if columns.weight is None else columns.weight
-    eps = PULL * (np.linalg.norm(M, 2) or 1.0)
+    eps = PULL * size if (size := np.linalg.norm(M, 2)) > NOTHING else 1.0
     pull = eps * np.sqrt(weight)
     result = lsq_linear(
         np.vstack([M * weight, np.diag(pull)]),

@@ -1,0 +1,146 @@
+"""The paper's two illustrations, drawn from real fits.
+
+Two parameters: the exact set C_beta, a polygon, with the supervised solution, the constrained
+one and, if given, the oracle. One parameter: the supervised loss as a curve, and C_beta as an
+interval under it.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from primum._typing import Floats
+from primum.estimators import ICLSClassifier, LeastSquaresClassifier
+from primum.estimators._data import read_training_data
+from primum.problems import LabeledRows, least_squares_family, zonotope_vertices
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+COLORS = {"C_beta": "#56B4E9", "supervised": "#D55E00", "ICLS": "#0072B2", "oracle": "#009E73"}
+
+
+def constraint_set(
+    clf: ICLSClassifier, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
+) -> Floats:
+    """Return the vertices of C_beta for a model of one or two parameters.
+
+    Parameters
+    ----------
+    clf : ICLSClassifier
+        Its ``alpha`` and ``fit_intercept`` are used; it need not be fitted.
+    X, y, X_unlabeled, sample_weight : array-like
+        As given to ``clf.fit``.
+
+    Returns
+    -------
+    array of shape (n_vertices, n_parameters)
+        The two ends of an interval, or a closed polygon. Parameters are those of the score: the
+        intercept first, if there is one, then the coefficients.
+    """
+    data = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight)
+    family = least_squares_family(
+        data.labeled,
+        data.unlabeled,
+        data.weight_unlabeled,
+        alpha=clf.alpha,
+        fit_intercept=clf.fit_intercept,
+    )
+    T, center = family.coordinates.full_basis, family.coordinates.center
+    weight = 1.0 if data.weight_unlabeled is None else data.weight_unlabeled[:, None]
+    segments = weight * family.unlabeled.matrix() @ T @ T.T
+    origin = T @ family.known
+    if clf.fit_intercept:  # from centred features to the user's
+        origin[0] -= origin[1:] @ center
+        segments[:, 0] -= segments[:, 1:] @ center
+    return zonotope_vertices(origin, segments)
+
+
+def plot_constraint_set(
+    clf: ICLSClassifier,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    *,
+    oracle: LeastSquaresClassifier | None = None,
+    sample_weight: Any = None,
+    ax: Any = None,
+) -> Any:
+    """Draw C_beta with the supervised and the constrained solution.
+
+    Parameters
+    ----------
+    clf : ICLSClassifier
+        Fitted on the rows given here, with one or two parameters (features plus intercept).
+    X, y, X_unlabeled, sample_weight : array-like
+        As given to ``clf.fit``.
+    oracle : LeastSquaresClassifier, default=None
+        Fitted on the same rows with all labels known; drawn if given.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The drawing.
+    """
+    check_is_fitted(clf)
+    vertices = constraint_set(clf, X, y, X_unlabeled, sample_weight)
+    points = {"supervised": _parameters(clf.supervised_), "ICLS": _parameters(clf)}
+    if oracle is not None:
+        points["oracle"] = _parameters(oracle)
+    if ax is None:
+        ax = _new_axes()
+    if vertices.shape[1] == 1:
+        labeled = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight).labeled
+        _draw_interval(ax, vertices[:, 0], points, labeled, clf.supervised_.alpha)
+    else:
+        _draw_polygon(ax, vertices, points, clf.fit_intercept)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _parameters(clf: Any) -> Floats:
+    """Return the parameters of the score, intercept first."""
+    coef, intercept = clf._score_parameters
+    return np.concatenate([[intercept], coef]) if clf.fit_intercept else coef
+
+
+def _new_axes() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "plot_constraint_set needs matplotlib: pip install 'primum[plot]'."
+        ) from error
+    return Figure(figsize=(6, 4.5), layout="constrained").add_subplot()
+
+
+def _draw_polygon(ax: Any, vertices: Floats, points: dict[str, Floats], intercept: bool) -> None:
+    color = COLORS["C_beta"]
+    ax.fill(*vertices.T, facecolor=color, alpha=0.3, edgecolor=color, label=r"$C_\beta$")
+    start, end = points["supervised"], points["ICLS"]
+    ax.plot([start[0], end[0]], [start[1], end[1]], color="0.6", linestyle=":", zorder=2)
+    for (name, (x, y)), marker in zip(points.items(), "osD", strict=False):
+        ax.plot(x, y, marker, color=COLORS[name], markersize=8, label=name, zorder=3)
+    names = ("intercept", "coefficient") if intercept else ("coefficient 1", "coefficient 2")
+    ax.set(xlabel=names[0], ylabel=names[1])
+
+
+def _draw_interval(
+    ax: Any, ends: Floats, points: dict[str, Floats], labeled: LabeledRows, alpha: float
+) -> None:
+    at = np.array([point[0] for point in points.values()])
+    low, high = min(ends.min(), at.min()), max(ends.max(), at.max())
+    margin = 0.2 * (high - low) or 1.0
+    beta = np.linspace(low - margin, high + margin, 200)
+
+    def loss(values: Floats) -> Floats:
+        squares = (values[:, None] * labeled.X[:, 0] - labeled.y) ** 2
+        return np.average(squares, axis=1, weights=labeled.weight) + alpha * values**2
+
+    ax.plot(beta, loss(beta), color="0.2", label="supervised loss")
+    ax.axvspan(*ends, color=COLORS["C_beta"], alpha=0.3, label=r"$C_\beta$")
+    for (name, value), marker in zip(points.items(), "osD", strict=False):
+        ax.plot(value[0], loss(value[:1])[0], marker, color=COLORS[name], markersize=8, label=name)
+    ax.set(xlabel="coefficient", ylabel="mean squared loss on the labelled rows")

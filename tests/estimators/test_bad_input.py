@@ -1,0 +1,158 @@
+"""Bad input gets one sentence: what, where, what was found, what to do."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from primum import (
+    EMLeastSquaresClassifier,
+    ICLSClassifier,
+    LeastSquaresClassifier,
+    SelfLearningClassifier,
+    USMClassifier,
+)
+
+X = np.arange(12.0).reshape(6, 2) % 5
+Y = np.array([0, 1, 0, 1, -1, -1])
+SEMI_SUPERVISED = [
+    USMClassifier,
+    EMLeastSquaresClassifier,
+    SelfLearningClassifier,
+    ICLSClassifier,
+]
+EVERY = [LeastSquaresClassifier, *SEMI_SUPERVISED]
+
+LABELS = {
+    "no labelled row": (np.full(6, -1), "No labelled row: all 6 labels in y are marked"),
+    "no labelled row, objects": ([None] * 6, "No labelled row: all 6 labels"),
+    "one class": ([1, 1, 1, 1, 1, 1], "Only one class among the 6 labelled rows, 1: label"),
+    "minus one as a class": (
+        [1, 1, 1, -1, -1, -1],
+        "Only one class among the 3 labelled rows, 1 (-1 in a y of integers means unknown; give",
+    ),
+    "three classes": (
+        ["a", "b", "c", "a", None, None],
+        "found 3 classes in y, 'a', 'b', 'c'; keep two of them",
+    ),
+    "minus one as float": (
+        [0.0, 1.0, -1.0, 0.0, np.nan, np.nan],
+        "(in a y of floats unknown is NaN, and -1.0 is a class)",
+    ),
+    "minus one as string": (["a", "b", "-1", "a", "b", "-1"], 'y holds strings, and "-1" is one'),
+    "minus one in a string array": (
+        np.array(["a", "b", "-1", "a", "b", "-1"]),
+        'y holds strings, and "-1" is one',
+    ),
+    "minus one in a string column": (
+        pd.Series(["a", "b", "-1", "a", "b", "-1"]),
+        'y holds strings, and "-1" is one',
+    ),
+    "mixed types": (["a", 1, "a", 1, None, None], "y mixes labels of different types, int and str"),
+    "mixed bool and int": ([True, 2, True, 2, None, None], "types, bool and int"),
+    "two ways": ([0, 1, 0, 1, -1, None], "y marks unknown labels in two ways, -1 and None or NaN"),
+    "infinite": ([0.0, 1.0, np.inf, 0.0, np.nan, 1.0], "Input y contains infinity"),
+    "continuous": ([0.1, 0.7, 0.3, 0.9, np.nan, np.nan], "Unknown label type: continuous"),
+    "too short": ([0, 1, 0], "X has 6 rows but y has 3 labels: give one label for every row"),
+    "missing": (None, "requires y to be passed, but the target y is None; give one label"),
+}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("case", LABELS)
+def test_labels(kind, case):
+    y, sentence = LABELS[case]
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        kind().fit(X, y)
+
+
+def with_value(value):
+    bad = X.copy()
+    bad[3, 1] = value
+    return bad
+
+
+ROWS = {
+    "NaN": (with_value(np.nan), ValueError, "Input X contains NaN"),
+    "infinity": (with_value(np.inf), ValueError, "Input X contains infinity"),
+    "sparse": (sparse.csr_array(X), TypeError, "Sparse data was passed for X, but dense data"),
+    "text": (np.array([["a", "b"]] * 6), ValueError, "could not convert string to float"),
+    "one dimension": (X[:, 0], ValueError, "Expected 2D array, got 1D array instead"),
+}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("case", ROWS)
+def test_rows(kind, case):
+    rows, error, sentence = ROWS[case]
+    with pytest.raises(error, match=sentence):
+        kind().fit(rows, Y)
+
+
+FURTHER_ROWS = {
+    "too many columns": (np.zeros((4, 3)), "X_unlabeled has 3 features but X has 2: give both"),
+    "NaN": (with_value(np.nan), "Input X_unlabeled contains NaN"),
+    "one dimension": (X[:, 0], "Expected 2D array, got 1D array instead"),
+}
+
+
+@pytest.mark.parametrize("kind", SEMI_SUPERVISED)
+@pytest.mark.parametrize("case", FURTHER_ROWS)
+def test_further_rows(kind, case):
+    rows, sentence = FURTHER_ROWS[case]
+    with pytest.raises(ValueError, match=sentence):
+        kind().fit(X, Y, X_unlabeled=rows)
+
+
+@pytest.mark.parametrize("kind", SEMI_SUPERVISED)
+def test_further_rows_with_other_column_names(kind):
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    sentence = r"X_unlabeled has columns \[b, a\] but X has \[a, b\]: .* X_unlabeled\[X.columns\]"
+    with pytest.raises(ValueError, match=sentence):
+        kind().fit(frame, Y, X_unlabeled=frame[["b", "a"]])
+
+
+@pytest.mark.parametrize(
+    ("clf", "sentence"),
+    [
+        (ICLSClassifier(metric="cosine"), "'metric' parameter of ICLSClassifier must be a str"),
+        (ICLSClassifier(solver="simplex"), "'solver' parameter of ICLSClassifier must be a str"),
+        (ICLSClassifier(alpha=-1), "'alpha' parameter of ICLSClassifier must be a float in"),
+        (ICLSClassifier(alpha_labeled=-1), "'alpha_labeled' parameter of ICLSClassifier must"),
+        (ICLSClassifier(tol=-1e-3), "'tol' parameter of ICLSClassifier must be a float in"),
+        (ICLSClassifier(max_iter=0), "'max_iter' parameter of ICLSClassifier must be an int"),
+        (LeastSquaresClassifier(alpha=-1), "'alpha' parameter of LeastSquaresClassifier must"),
+        (USMClassifier(alpha=-1), "'alpha' parameter of USMClassifier must be a float in"),
+        (EMLeastSquaresClassifier("warm"), "'labels' parameter of EMLeastSquaresClassifier must"),
+        (SelfLearningClassifier("svm"), "'estimator' parameter of SelfLearningClassifier must"),
+    ],
+)
+def test_parameters(clf, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        clf.fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_weights(kind):
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        kind().fit(X, Y, sample_weight=-np.ones(6))
+    with pytest.raises(ValueError, match="All labelled rows of class 1 have sample_weight 0"):
+        kind().fit(X, Y, sample_weight=np.where(Y == 1, 0.0, 1.0))
+
+
+def test_self_learning_with_a_classifier_that_knows_no_weights():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    clf = SelfLearningClassifier(KNeighborsClassifier(1))
+    with pytest.raises(ValueError, match="KNeighborsClassifier cannot use it: leave it out"):
+        clf.fit(X, Y, sample_weight=np.ones(6))
+
+
+def test_a_failed_fit_leaves_the_arguments_alone():
+    rows, y = X.copy(), Y.copy()
+    with pytest.raises(ValueError, match="features"):
+        ICLSClassifier().fit(rows, y, X_unlabeled=np.zeros((2, 3)))
+    np.testing.assert_array_equal(rows, X)
+    np.testing.assert_array_equal(y, Y)

@@ -1,0 +1,70 @@
+"""Self-learning and EM: where they stop, and what they say."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from generate import two_classes
+from primum import EMLeastSquaresClassifier, LeastSquaresClassifier, SelfLearningClassifier
+
+
+def test_self_learning_ends_where_its_labels_confirm_themselves():
+    X, y, X_u, _ = two_classes(12, 100, 3)
+    clf = SelfLearningClassifier().fit(X, y, X_unlabeled=X_u)
+    assert clf.termination_condition_ == "no_change"
+    np.testing.assert_array_equal(clf.transduction_, clf.predict(X_u))
+    refit = LeastSquaresClassifier().fit(np.vstack([X, X_u]), np.r_[y, clf.transduction_])
+    np.testing.assert_allclose(clf.estimator_.coef_, refit.coef_, atol=1e-10)
+    twin = LeastSquaresClassifier().fit(X, y)
+    np.testing.assert_allclose(clf.supervised_.coef_, twin.coef_, atol=1e-12)
+
+
+def test_self_learning_is_hard_em():
+    X, y, X_u, _ = two_classes(12, 100, 3)
+    self_learning = SelfLearningClassifier().fit(X, y, X_unlabeled=X_u)
+    em = EMLeastSquaresClassifier("hard").fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_allclose(self_learning.estimator_.coef_, em.coef_, atol=1e-10)
+    np.testing.assert_array_equal(self_learning.transduction_, em.soft_labels_)
+
+
+def test_self_learning_around_any_classifier():
+    X, y, X_u, _ = two_classes(30, 60, 3)
+    names = np.array(["no", "yes"])
+    y = names[y]
+    for base in (LogisticRegression(), GaussianNB(), RidgeClassifier()):
+        clf = SelfLearningClassifier(base).fit(X, y, X_unlabeled=X_u)
+        assert set(clf.transduction_) <= {"no", "yes"}
+        assert hasattr(clf, "predict_proba") == hasattr(base, "predict_proba")
+        assert hasattr(clf, "decision_function") == hasattr(base, "decision_function")
+
+
+def test_self_learning_with_three_classes():
+    X, y, X_u, _ = two_classes(30, 60, 3)
+    y = np.where(X[:, 1] > 0.5, 2, y)
+    clf = SelfLearningClassifier(GaussianNB()).fit(X, y, X_unlabeled=X_u)
+    assert clf.classes_.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        SelfLearningClassifier().fit(X, y)
+
+
+def test_stopping_short_is_said():
+    X, y, X_u, _ = two_classes(40, 300, 30)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 rounds while \d+ labels still"):
+        clf = SelfLearningClassifier(max_iter=1).fit(X, y, X_unlabeled=X_u)
+    assert clf.termination_condition_ == "max_iter"
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 rounds while a label still moved"):
+        EMLeastSquaresClassifier(max_iter=2).fit(X, y, X_unlabeled=X_u)
+
+
+def test_soft_em_is_stationary():
+    """Refit and relabel change nothing any more: the minimum of a convex problem."""
+    X, y, X_u, _ = two_classes(20, 100, 3)
+    clf = EMLeastSquaresClassifier(tol=1e-12).fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_allclose(
+        clf.soft_labels_, np.clip(clf.decision_function(X_u) + 0.5, 0, 1), atol=1e-10
+    )
+    D = np.column_stack([np.ones(120), np.vstack([X, X_u])])
+    beta = np.linalg.lstsq(D, np.r_[y, clf.soft_labels_])[0]
+    np.testing.assert_allclose(clf.coef_[0], beta[1:], atol=1e-9)

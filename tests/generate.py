@@ -1,0 +1,61 @@
+"""Problems for tests: rows of two overlapping classes, spoilt in named ways."""
+
+import numpy as np
+
+
+def two_classes(n_labeled, n_unlabeled, d, *, seed=0, separation=1.0):
+    """Return X_labeled, y, X_unlabeled and the unlabelled rows' true labels."""
+    rng = np.random.default_rng(seed)
+    n = n_labeled + n_unlabeled
+    y = rng.integers(0, 2, n)
+    y[:2] = [0, 1]
+    X = rng.normal(size=(n, d))
+    X[:, 0] += separation * y
+    return X[:n_labeled], y[:n_labeled], X[n_labeled:], y[n_labeled:]
+
+
+def _collinear(X):
+    return np.column_stack([X, 250 * X[:, 0], np.full(len(X), 3.0), X[:, 1]])
+
+
+def _scaled(X):
+    return X * np.array([1e-6, 1e6, 1.0, 1e3, 1e-3])
+
+
+def hard_cases():
+    """Return {name: (X, y, X_unlabeled, parameters)}."""
+
+    def plain(*args, **kwargs):
+        return two_classes(*args, **kwargs)[:3]
+
+    def mapped(function, *args, **kwargs):
+        X, y, X_u = plain(*args, **kwargs)
+        return function(X), y, function(X_u)
+
+    X, y, X_u = plain(10, 60, 5)
+    equal = (np.repeat(X[:1], 10, axis=0), y, X_u)
+    X, y, X_u = plain(10, 12, 3)
+    repeated = (X, y, np.repeat(X_u, 6, axis=0))
+    X, y, X_u = plain(10, 60, 3)
+    outliers = (X, y, np.vstack([1e3 * X_u[:3], X_u[3:]]))
+    cases = {
+        "plain": plain(20, 60, 5),
+        "L < d": plain(8, 60, 15),
+        "L + U < d": plain(8, 10, 30),
+        "L = 2": plain(2, 60, 5),
+        "U = 0": plain(20, 0, 5),
+        "U = 1": plain(20, 1, 5),
+        "collinear, constant and duplicated columns": mapped(_collinear, 20, 60, 4),
+        "columns scaled by 1e-6 and 1e6": mapped(_scaled, 20, 60, 5),
+        "means of 1e6": mapped(lambda X: X + 1e6, 20, 60, 5),
+        "supervised solution inside": plain(200, 150, 2, separation=0.1),
+        "labelled rows all equal": equal,
+        "repeated rows": repeated,
+        "outliers": outliers,
+        "integers": mapped(np.round, 12, 80, 3),
+    }
+    hard = {name: (*case, {}) for name, case in cases.items()}
+    hard["no intercept"] = (*plain(12, 80, 3), {"fit_intercept": False})
+    hard["ridge"] = (*plain(12, 80, 20), {"alpha": 0.1})
+    hard["ridge on all rows only"] = (*plain(12, 80, 20), {"alpha": 1e-3, "alpha_labeled": 0.0})
+    return hard

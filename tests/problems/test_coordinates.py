@@ -1,0 +1,64 @@
+"""In the right coordinates, A is the identity; with too few rows, beta is the shortest."""
+
+import numpy as np
+import pytest
+
+from primum.problems import coordinates_of
+from primum.rows import ArrayRows
+
+
+def coordinates(X, alpha=0.0, fit_intercept=True, weight=None):
+    return coordinates_of(
+        [(ArrayRows([(X, None)]), weight)], alpha=alpha, fit_intercept=fit_intercept
+    )
+
+
+def second_moment(X, c, alpha):
+    D = np.column_stack([np.ones(len(X)), X - c.center])[:, not c.fit_intercept :]
+    ridge = np.diag(np.r_[[0.0] * c.fit_intercept, np.full(X.shape[1], len(X) * alpha)])
+    Z, R = D @ c.full_basis, np.sqrt(ridge) @ c.full_basis
+    return Z.T @ Z + R.T @ R
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e5])
+def test_second_moment_becomes_the_identity(rng, fit_intercept, alpha, condition):
+    rotation = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    X = rng.normal(size=(80, 6)) * np.geomspace(1, condition, 6) @ rotation + 3.0
+    c = coordinates(X, alpha, fit_intercept)
+    G = second_moment(X, c, alpha)
+    np.testing.assert_allclose(G, np.eye(len(G)), atol=1e-9)
+
+
+def test_units_of_the_features_do_not_matter(rng):
+    X, units = rng.normal(size=(40, 3)), np.array([1e-6, 1.0, 1e6])
+    y = rng.normal(size=40)
+    plain, scaled = coordinates(X), coordinates(X * units)
+    for c, rows in ((plain, X), (scaled, X * units)):
+        design = c.design(ArrayRows([(rows, None)]))
+        coef, intercept = c.decode(design.weighted_sum(y) @ c.full_basis)
+        expected = np.linalg.lstsq(np.column_stack([np.ones(40), X]), y)[0]
+        np.testing.assert_allclose(coef * (units if c is scaled else 1), expected[1:], rtol=1e-9)
+        assert intercept == pytest.approx(expected[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(5, 12), (40, 12)])
+def test_shortest_coefficients_when_many_fit(rng, shape):
+    X = rng.normal(size=shape)
+    X[:, 3] = 250 * X[:, 2]
+    X[:, 4] = 7.0
+    X[:, 5] = X[:, 6]
+    y = rng.normal(size=len(X))
+    c = coordinates(X)
+    coef, intercept = c.decode(c.design(ArrayRows([(X, None)])).weighted_sum(y) @ c.full_basis)
+    expected = np.linalg.pinv(X - X.mean(axis=0), rcond=1e-10) @ (y - y.mean())
+    np.testing.assert_allclose(coef, expected, atol=1e-9)
+    assert intercept == pytest.approx(y.mean() - X.mean(axis=0) @ expected, abs=1e-9)
+
+
+def test_encode_is_the_inverse_of_decode(rng):
+    for X in (rng.normal(size=(30, 4)), rng.normal(size=(3, 4))):
+        c = coordinates(X)
+        gamma = rng.normal(size=c.full_basis.shape[1])
+        np.testing.assert_allclose(c.encode(*c.decode(gamma)), gamma, atol=1e-10)

@@ -1,0 +1,106 @@
+"""Every solver, one answer."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from generate import hard_cases, two_classes
+from primum import ICLSClassifier
+from primum.problems import BoxProblem, FormedColumns, columns
+from primum.solvers import SOLVERS, solve
+
+CASES = hard_cases()
+
+
+def fitted(case, **parameters):
+    X, y, X_u, more = CASES[case]
+    return ICLSClassifier(**more, **parameters).fit(X, y, X_unlabeled=X_u)
+
+
+@pytest.mark.parametrize("metric", ["labeled", "all"])
+@pytest.mark.parametrize("case", CASES)
+def test_newton_is_exact_and_all_solvers_agree(case, metric):
+    exact = fitted(case, metric=metric)
+    proof = exact.certificate_
+    assert proof.gap <= 1e-11 * (1 + proof.objective)
+    for solver in ("lbfgsb", "reference"):
+        other = fitted(case, metric=metric, solver=solver).certificate_
+        assert other.converged
+        assert abs(other.objective - proof.objective) <= other.gap + proof.gap
+        assert other.moved == proof.moved
+
+
+# Euclidean distance between coefficients has the features' units, so a factor of 1e12 between
+# them is out of reach of double precision there.
+@pytest.mark.parametrize("case", [name for name in CASES if "scaled" not in name])
+def test_solvers_agree_in_the_euclidean_metric(case):
+    exact = fitted(case, metric="euclidean").certificate_
+    for solver in ("lbfgsb", "reference"):
+        other = fitted(case, metric="euclidean", solver=solver).certificate_
+        assert other.converged
+        assert abs(other.objective - exact.objective) <= other.gap + exact.gap
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_of_several_optima_all_solvers_take_the_one_closest_to_half(case):
+    exact = fitted(case).soft_labels_
+    reference = fitted(case, solver="reference").soft_labels_
+    np.testing.assert_allclose(exact, reference, atol=1e-5)
+    if case != "outliers":  # there a label of weight 1e-6 decides nothing within the tolerance
+        np.testing.assert_allclose(exact, fitted(case, solver="lbfgsb").soft_labels_, atol=1e-4)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([1, 3]))
+def test_newton_on_random_boxes(seed, weighted, copies):
+    """Against bounded-variable least squares, with weights and with equal columns."""
+    rng = np.random.default_rng(seed)
+    r, U = rng.integers(1, 8), rng.integers(1, 30)
+    M = np.repeat(rng.normal(size=(r, U)), copies, axis=1)
+    weight = rng.uniform(0.2, 3, M.shape[1]) if weighted else None
+    t = rng.normal(size=r) * rng.choice([0.1, 1.0, 10.0])
+    problem = BoxProblem(FormedColumns(M, weight), t)
+    q = solve(problem, solver="newton", tol=1e-8, max_iter=1000).labels
+    expected = solve(problem, solver="reference", tol=1e-8, max_iter=1000).labels
+    assert problem.judge(q).gap <= 1e-10 * (1 + problem.judge(q).objective)
+    np.testing.assert_allclose(q, expected, atol=1e-4)
+
+
+def test_a_weight_is_a_number_of_copies(rng):
+    M, t, times = rng.normal(size=(3, 12)), 2 * rng.normal(size=3), rng.integers(1, 4, 12)
+    weighted = BoxProblem(FormedColumns(M, times.astype(float)), t)
+    repeated = BoxProblem(FormedColumns(np.repeat(M, times, axis=1)), t)
+    q = solve(weighted, solver="newton", tol=1e-10, max_iter=1000).labels
+    copies = solve(repeated, solver="newton", tol=1e-10, max_iter=1000).labels
+    np.testing.assert_allclose(np.repeat(q, times), copies, atol=1e-9)
+
+
+def test_streamed_rows_give_the_same_answer(monkeypatch):
+    X, y, X_u, _ = two_classes(20, 3000, 6)
+    formed = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    monkeypatch.setattr(columns, "FORM_UP_TO", 0)
+    streamed = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    assert streamed.certificate_.gap < 1e-11
+    np.testing.assert_allclose(streamed.coef_, formed.coef_, atol=1e-9)
+    np.testing.assert_allclose(streamed.soft_labels_, formed.soft_labels_, atol=1e-6)
+
+
+def test_at_most_r_rows_are_undecided():
+    X, y, X_u, _ = two_classes(8, 400, 6)
+    clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    assert clf.certificate_.moved
+    undecided = np.count_nonzero((clf.soft_labels_ > 0) & (clf.soft_labels_ < 1))
+    assert 0 < undecided <= 7
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_fit_that_stops_short_says_so(solver):
+    X, y, X_u, _ = two_classes(40, 300, 30)
+    clf = ICLSClassifier(solver=solver, max_iter=1)
+    message = r"stopped after \d+ iterations .* proven to be within .* raise max_iter \(now 1\)"
+    with pytest.warns(ConvergenceWarning, match=message):
+        clf.fit(X, y, X_unlabeled=X_u)
+    assert not clf.certificate_.converged
+    best = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.objective
+    assert clf.certificate_.lower_bound <= best <= clf.certificate_.objective

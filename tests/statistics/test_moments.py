@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from primum.rows import ArrayRows
+from primum.statistics import gather_moments
+
+
+def test_moments_of_blocks_equal_moments_of_the_whole(rng):
+    X = rng.normal(size=(70_000, 3)) @ rng.normal(size=(3, 3)) + [0.0, 5.0, 1e6]
+    parts = [(ArrayRows([(X[:10], None)]), None), (ArrayRows([(X, np.arange(10, 70_000))]), None)]
+    moments = gather_moments(parts)
+    assert moments.weight == 70_000
+    np.testing.assert_allclose(moments.mean, X.mean(axis=0), rtol=1e-12)
+    centred = X - X.mean(axis=0)
+    np.testing.assert_allclose(moments.scatter, centred.T @ centred, rtol=1e-8)
+
+
+def test_weights_count_repetitions(rng):
+    X = rng.normal(size=(50, 4))
+    times = rng.integers(0, 4, 50)
+    weighted = gather_moments([(ArrayRows([(X, None)]), times.astype(float))])
+    repeated = gather_moments([(ArrayRows([(np.repeat(X, times, axis=0), None)]), None)])
+    assert weighted.weight == repeated.weight
+    np.testing.assert_allclose(weighted.mean, repeated.mean, atol=1e-14)
+    np.testing.assert_allclose(weighted.scatter, repeated.scatter, atol=1e-12)
+
+
+def test_merging_rows_without_weight_changes_nothing(rng):
+    rows = ArrayRows([(rng.normal(size=(5, 2)), None)])
+    alone = gather_moments([(rows, None)])
+    merged = gather_moments([(rows, np.zeros(5)), (rows, None)])
+    np.testing.assert_allclose(merged.mean, alone.mean)
+    np.testing.assert_allclose(merged.scatter, alone.scatter)
+
+
+@pytest.mark.parametrize("center", [0.0, 3.0])
+def test_scatter_about_another_point(rng, center):
+    X = rng.normal(size=(30, 2)) + 7
+    about = gather_moments([(ArrayRows([(X, None)]), None)]).scatter_about(np.full(2, center))
+    np.testing.assert_allclose(about, (X - center).T @ (X - center))
