@@ -108,6 +108,8 @@ def _as_one_dimensional(y: Any) -> AnyArray:
         one_dimensional = np.empty(len(y), dtype=object)
         one_dimensional[:] = y
         return one_dimensional
+    if isinstance(y, np.ndarray) and y.ndim == 1:
+        return y
     return np.asarray(column_or_1d(y, warn=True))
 
 

@@ -103,7 +103,7 @@ def _minimise_psi(
     xi, p = point.xi, point.p
     for step in range(max_steps + 1):
         free = 0.5 - sigma * p
-        q = np.clip(free, 0.0, 1.0)
+        q = _into_box(free)
         g = xi + t - columns.accumulate(q)
         if step == max_steps or 0.5 * float(g @ g) <= duality_gap(p, q, columns.weight):
             break
@@ -112,6 +112,11 @@ def _minimise_psi(
         length = _exact_step(xi + t, direction, free, sigma * along, g, along, columns.weight)
         xi, p = xi + length * direction, p + length * along
     return _Point(xi, p), q, step
+
+
+def _into_box(q: Floats) -> Floats:
+    # np.clip, without the overhead that short arrays feel
+    return np.minimum(np.maximum(q, 0.0), 1.0)
 
 
 def _newton_direction(columns: Columns, undecided: Index, sigma: float, g: Floats) -> Floats:
@@ -158,7 +163,7 @@ def _exact_step(
     heavy = along if weight is None else along * weight
 
     def derivative(s: float) -> float:
-        return level + s * slope - float(heavy @ np.clip(free - s * change, 0.0, 1.0))
+        return level + s * slope - float(heavy @ _into_box(free - s * change))
 
     low, at_low = 0.0, float(g @ direction)
     accuracy = LINE_SEARCH_ACCURACY * abs(at_low)
@@ -223,7 +228,7 @@ def _solve_face(problem: BoxProblem, q: Floats, free: Index) -> Floats:
     else:
         x = _solve_semidefinite(M @ M.T, missing) @ M
     root = 1.0 if columns.weight is None else np.sqrt(columns.weight[free])
-    q[free] = np.clip(0.5 + x / root, 0.0, 1.0)
+    q[free] = _into_box(0.5 + x / root)
     return q
 
 
@@ -240,7 +245,7 @@ def _is_closest_to_half(columns: Columns, q: Floats, p: Floats, free: Index) -> 
         return True
     M = columns.take(free)
     v = np.asarray(np.linalg.lstsq(M.T, q[free] - 0.5, rcond=1e-10)[0])
-    wanted = np.clip(0.5 + columns.project(v)[weak], 0.0, 1.0)
+    wanted = _into_box(0.5 + columns.project(v)[weak])
     return bool(np.allclose(wanted, q[weak], rtol=0.0, atol=1e-7))
 
 
@@ -280,7 +285,7 @@ def _predict(
 
 
 def _psi(point: _Point, t: Floats, sigma: float, weight: Floats | None) -> float:
-    q = np.clip(0.5 - sigma * point.p, 0.0, 1.0)
+    q = _into_box(0.5 - sigma * point.p)
     inner = point.p * q + (q - 0.5) ** 2 / (2 * sigma)
     total = inner.sum() if weight is None else inner @ weight
     return float(0.5 * point.xi @ point.xi + t @ point.xi - total)

@@ -1,0 +1,64 @@
+"""What the documents promise is run here."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_readme_example_prints_what_the_readme_says(capsys):
+    text = (ROOT / "README.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(example, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    supervised, icls = (float(number) for number in re.findall(r"0\.\d+", printed)[:2])
+    said = re.search(r"It prints (0\.\d+) for the supervised twin and (0\.\d+) for ICLS", text)
+    assert f"{supervised:.2f}" == said[1]
+    assert f"{icls:.2f}" == said[2]
+    assert "converged=True" in printed
+
+
+def test_readme_names_existing_commands_files_and_classes():
+    import primum
+
+    text = (ROOT / "README.md").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"(?:^    |`)make ([a-z-]+)", text, flags=re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / link).exists(), link
+    for name in re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE):
+        assert hasattr(primum, name)
+
+
+def test_demo_prints_a_table_and_saves_a_picture(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    arguments = ["demo.py", "--repeats", "2", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
+    table = capsys.readouterr().out
+    for name in ("Supervised", "Self-learning", "USM", "ICLS", "Oracle", "worse than supervised"):
+        assert name in table
+    assert (out / "learning_curve.png").stat().st_size > 10_000
+
+
+def test_demo_refuses_no_repeats(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["demo.py", "--repeats", "0"])
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
+    assert "--repeats must be at least 1, got 0" in capsys.readouterr().err
+
+
+def test_ci_runs_make_test():
+    assert "make test" in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def test_all_public_names_are_documented():
+    import primum
+
+    for name in primum.__all__:
+        assert getattr(primum, name).__doc__
