@@ -1,5 +1,6 @@
 """scikit-learn classifiers, one method per file."""
 
+from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
@@ -12,4 +13,5 @@ __all__ = [
     "LeastSquaresClassifier",
     "SelfLearningClassifier",
     "USMClassifier",
+    "read_labels",
 ]

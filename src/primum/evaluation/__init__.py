@@ -1,0 +1,54 @@
+"""Comparing classifiers on data whose labels are partly hidden."""
+
+from primum.evaluation.measures import MEASURES, Harm, error, harm, squared_loss
+from primum.evaluation.methods import (
+    BASELINES,
+    FURTHER_LEAST_SQUARES,
+    LEAST_SQUARES,
+    Method,
+    score_minus_half,
+    score_probability,
+    score_signed,
+)
+from primum.evaluation.published import compare_with_published, published
+from primum.evaluation.runner import Experiment, run_experiment, run_unit
+from primum.evaluation.seeds import rng_for
+from primum.evaluation.splits import (
+    CrossValidation,
+    Design,
+    LearningCurve,
+    SemiSupervisedSplit,
+    Split,
+)
+from primum.evaluation.store import ResultsError, ResultStore
+from primum.evaluation.summary import per_repeat, summarise
+
+__all__ = [
+    "BASELINES",
+    "FURTHER_LEAST_SQUARES",
+    "LEAST_SQUARES",
+    "MEASURES",
+    "CrossValidation",
+    "Design",
+    "Experiment",
+    "Harm",
+    "LearningCurve",
+    "Method",
+    "ResultStore",
+    "ResultsError",
+    "SemiSupervisedSplit",
+    "Split",
+    "compare_with_published",
+    "error",
+    "harm",
+    "per_repeat",
+    "published",
+    "rng_for",
+    "run_experiment",
+    "run_unit",
+    "score_minus_half",
+    "score_probability",
+    "score_signed",
+    "squared_loss",
+    "summarise",
+]

@@ -1,0 +1,69 @@
+"""What is measured of a fit, and harm: how often and how much worse than the supervised twin."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import wilcoxon
+
+from primum._typing import Floats, Index
+
+MEASURES = ("error", "loss_labeled", "loss_train", "loss_test", "seconds")
+SIGNIFICANCE = 0.01
+
+
+def error(scores: Floats, y: Index) -> float:
+    """Return the share of rows on the wrong side of 1/2."""
+    return float(np.mean((scores > 0.5) != (y == 1)))
+
+
+def squared_loss(scores: Floats, y: Index) -> float:
+    """Return the mean squared difference between scores and labels 0 and 1."""
+    return float(np.mean((scores - y) ** 2))
+
+
+@dataclass(frozen=True)
+class Harm:
+    """A method against its supervised twin, over repeats.
+
+    Attributes
+    ----------
+    times_worse : int
+        Repeats in which the method's value is higher.
+    share_worse : float
+        The same as a share of the repeats.
+    mean_difference : float
+        Mean of method minus twin; below 0 the method helps on average.
+    mean_harm : float
+        Mean difference over the repeats in which it is worse; 0 if there is none.
+    worst_harm : float
+        Largest difference, at least 0.
+    p_value : float
+        Two-sided Wilcoxon signed-rank test of no difference; 1 if all differences are 0.
+    significantly_worse : bool
+        Worse on average, and p below 0.01: what the paper underlines.
+    """
+
+    times_worse: int
+    share_worse: float
+    mean_difference: float
+    mean_harm: float
+    worst_harm: float
+    p_value: float
+    significantly_worse: bool
+
+
+def harm(method: Floats, twin: Floats) -> Harm:
+    """Compare errors or losses of a method with its supervised twin's, repeat by repeat."""
+    difference = np.asarray(method, dtype=float) - np.asarray(twin, dtype=float)
+    worse = difference > 0
+    p_value = float(wilcoxon(difference).pvalue) if np.any(difference != 0) else 1.0
+    mean = float(difference.mean())
+    return Harm(
+        times_worse=int(worse.sum()),
+        share_worse=float(worse.mean()),
+        mean_difference=mean,
+        mean_harm=float(difference[worse].mean()) if worse.any() else 0.0,
+        worst_harm=float(max(difference.max(), 0.0)),
+        p_value=p_value,
+        significantly_worse=mean > 0 and p_value < SIGNIFICANCE,
+    )

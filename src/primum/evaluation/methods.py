@@ -1,0 +1,100 @@
+"""The classifiers of the experiments, each listed once.
+
+A method is an estimator, which labels it may see, and how its score for class 1 is read. To add
+one to an experiment, list it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV
+
+from primum._typing import AnyArray, Floats
+from primum.estimators import (
+    EMLeastSquaresClassifier,
+    ICLSClassifier,
+    LeastSquaresClassifier,
+    SelfLearningClassifier,
+    USMClassifier,
+)
+
+
+def score_minus_half(clf: Any, X: AnyArray) -> Floats:
+    """Read the score of this library's least-squares family."""
+    return np.asarray(clf.decision_function(X) + 0.5)
+
+
+def score_signed(clf: Any, X: AnyArray) -> Floats:
+    """Read a score fitted to labels -1 and 1."""
+    return np.asarray((clf.decision_function(X) + 1.0) / 2.0)
+
+
+def score_probability(clf: Any, X: AnyArray) -> Floats:
+    """Read the probability of class 1."""
+    return np.asarray(clf.predict_proba(X)[:, 1])
+
+
+@dataclass(frozen=True)
+class Method:
+    """A classifier in an experiment.
+
+    Attributes
+    ----------
+    name : str
+        As in tables and figures.
+    estimator : estimator
+        Cloned for every fit.
+    sees : {"labeled", "partly", "all"}
+        Trained on labelled rows only; on all training rows, the unlabelled ones marked -1; or on
+        all training rows with their true labels (an oracle).
+    score : callable (fitted estimator, X) -> scores
+        The score of class 1, for squared losses.
+    """
+
+    name: str
+    estimator: Any
+    sees: str = "partly"
+    score: Callable[[Any, AnyArray], Floats] = score_minus_half
+
+
+SUPERVISED = Method("Supervised", LeastSquaresClassifier(), sees="labeled")
+
+LEAST_SQUARES = (
+    SUPERVISED,
+    Method("Self-Learning", SelfLearningClassifier()),
+    Method("USM", USMClassifier()),
+    Method("ICLS", ICLSClassifier()),
+    Method("Oracle", LeastSquaresClassifier(), sees="all"),
+)
+
+# In the published learning curves beside the five of the tables.
+FURTHER_LEAST_SQUARES = (
+    Method("Projection", ICLSClassifier(metric="all")),
+    Method("EM-LS", EMLeastSquaresClassifier("soft")),
+)
+
+# What a careful user would have had without unlabelled rows: regularisation chosen by
+# cross-validation on the labelled ones.
+BASELINES = (
+    Method(
+        "Ridge (CV)",
+        RidgeClassifierCV(alphas=np.geomspace(1e-3, 1e4, 15)),
+        sees="labeled",
+        score=score_signed,
+    ),
+    Method(
+        "Logistic (CV)",
+        LogisticRegressionCV(
+            Cs=[1e-3, 1e-2, 1e-1, 1.0],
+            l1_ratios=(0.0,),
+            cv=3,
+            solver="newton-cholesky",
+            scoring="neg_log_loss",
+            use_legacy_attributes=False,
+        ),
+        sees="labeled",
+        score=score_probability,
+    ),
+)

@@ -1,0 +1,196 @@
+"""Splitting rows into labelled, unlabelled and test.
+
+``SemiSupervisedSplit`` is for scikit-learn's own validation functions and your partly labelled
+data. ``CrossValidation`` and ``LearningCurve`` are the paper's two designs, for fully labelled
+data whose labels are hidden on purpose.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from primum._typing import AnyArray, Floats, Index
+from primum.estimators import read_labels
+
+SCALINGS = ("paper", "train", "none")
+
+
+class SemiSupervisedSplit:
+    """Cross-validation in which unlabelled rows always train and are never scored.
+
+    Plain cross-validation puts unlabelled rows into the test folds, where their marker counts
+    as a class nobody can predict, and hides them from training. This splitter deals out only
+    the labelled rows. Use it as ``cv=`` anywhere in scikit-learn.
+
+    Parameters
+    ----------
+    cv : int or splitter, default=5
+        How to deal out the labelled rows: a number of stratified folds, or any scikit-learn
+        splitter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.evaluation import SemiSupervisedSplit
+    >>> y = np.array([0, 1, 0, 1, -1, -1])
+    >>> for train, test in SemiSupervisedSplit(2).split(np.zeros((6, 1)), y):
+    ...     print(train, test)
+    [2 3 4 5] [0 1]
+    [0 1 4 5] [2 3]
+    """
+
+    def __init__(self, cv: Any = 5) -> None:
+        self.cv = cv
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
+        """Yield (training rows, test rows); all unlabelled rows are in every training set."""
+        labels = read_labels(y, len(y), multi_class=True)
+        known = labels.labeled
+        dealt = check_cv(self.cv, labels.codes, classifier=True)
+        known_groups = None if groups is None else np.asarray(groups)[known]
+        for train, test in dealt.split(np.zeros((len(known), 1)), labels.codes, known_groups):
+            yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits."""
+        if y is None:
+            return int(check_cv(self.cv, classifier=True).get_n_splits(X, y, groups))
+        labels = read_labels(y, len(y), multi_class=True)
+        known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
+        dealt = check_cv(self.cv, labels.codes, classifier=True)
+        return int(dealt.get_n_splits(labels.codes, labels.codes, known_groups))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows by their role; ``at`` is the fold, or the number of unlabelled rows."""
+
+    at: int
+    labeled: Index
+    unlabeled: Index
+    test: Index
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the paper's two designs share.
+
+    Attributes
+    ----------
+    n_labeled : int or None
+        Labelled rows; None is the paper's rule, ``max(d + 5, 20)``.
+    scaling : {"paper", "train", "none"}
+        ``paper``: features are z-scored on the whole data set before any split, which lets the
+        scale of the test rows leak into training; that is what the published runs did.
+        ``train``: z-scored on each training set, labelled and unlabelled. ``none``: as they are.
+    """
+
+    n_labeled: int | None = None
+    scaling: str = "paper"
+
+    @property
+    def name(self) -> str:
+        """The purpose under which random numbers are drawn."""
+        raise NotImplementedError
+
+    def labeled_count(self, d: int) -> int:
+        """Return the number of labelled rows for d features."""
+        return max(d + 5, 20) if self.n_labeled is None else self.n_labeled
+
+    def splits(self, y: Index, d: int, rng: np.random.Generator) -> Iterator[Split]:
+        """Yield the splits of one repeat, for labels y coded 0 and 1."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CrossValidation(Design):
+    """Ten folds; of each training set a few rows are labelled, all others unlabelled."""
+
+    n_folds: int = 10
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return "cross-validation"
+
+    def splits(self, y: Index, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
+        n_labeled = self.labeled_count(d)
+        folds = deal_folds(y, self.n_folds, rng)
+        for fold, test in enumerate(folds):
+            train = np.concatenate([rows for k, rows in enumerate(folds) if k != fold])
+            _check_enough(n_labeled, len(train))
+            order = labeled_first(y, train, n_labeled, rng)
+            yield Split(fold, order[:n_labeled], order[n_labeled:], test)
+
+
+@dataclass(frozen=True)
+class LearningCurve(Design):
+    """Nested unlabelled sets of growing size; whatever is left is for testing."""
+
+    sizes: tuple[int, ...] = tuple(2**k for k in range(11))
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return "learning-curve"
+
+    def splits(self, y: Index, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
+        n_labeled = self.labeled_count(d)
+        _check_enough(n_labeled, len(y) - 1)
+        order = labeled_first(y, np.arange(len(y)), n_labeled, rng)
+        labeled, rest = order[:n_labeled], order[n_labeled:]
+        for size in self.sizes:
+            if size < len(rest):
+                yield Split(size, labeled, rest[:size], rest[size:])
+
+
+def deal_folds(y: Index, n_folds: int, rng: np.random.Generator) -> list[Index]:
+    """Return folds of ``len(y) // n_folds`` rows, the last with the rest; each has every class."""
+    shuffled = rng.permutation(len(y))
+    anchors: list[Index] = []
+    for label in np.unique(y):
+        members = shuffled[y[shuffled] == label]
+        if len(members) < n_folds:
+            raise ValueError(
+                f"{n_folds} folds need at least {n_folds} rows of each class, but class {label} "
+                f"has {len(members)}: take fewer folds."
+            )
+        anchors.append(members[:n_folds])
+    first = np.stack(anchors, axis=1)
+    rest = shuffled[~np.isin(shuffled, first)]
+    share = len(y) // n_folds - first.shape[1]
+    cuts = share * np.arange(1, n_folds)
+    return [np.concatenate(pair) for pair in zip(first, np.split(rest, cuts), strict=True)]
+
+
+def labeled_first(y: Index, rows: Index, n_labeled: int, rng: np.random.Generator) -> Index:
+    """Return the rows shuffled, one of each class in front."""
+    shuffled = rng.permutation(rows)
+    front = [int(np.argmax(y[shuffled] == label)) for label in np.unique(y)]
+    rest = np.delete(shuffled, front)
+    return np.concatenate([shuffled[front], rest])
+
+
+def _check_enough(n_labeled: int, available: int) -> None:
+    if not 2 <= n_labeled < available:
+        raise ValueError(
+            f"{n_labeled} labelled rows were asked for, but there are {available} training rows "
+            "(and at least 2 are needed): set n_labeled to a number in between."
+        )
+
+
+def scale_features(X: Floats, split: Split, scaling: str) -> Floats:
+    """Return the features as a design wants them scaled."""
+    if scaling == "none":
+        return X
+    basis = X if scaling == "paper" else X[np.concatenate([split.labeled, split.unlabeled])]
+    deviation = basis.std(axis=0, ddof=1)
+    return (X - basis.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+
+
+def hidden_labels(y: AnyArray, split: Split) -> tuple[Index, Index]:
+    """Return (training rows, their labels with -1 where hidden)."""
+    train = np.concatenate([split.labeled, split.unlabeled])
+    labels = np.where(np.arange(len(train)) < len(split.labeled), y[train], -1)
+    return train, labels

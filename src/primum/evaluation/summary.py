@@ -1,0 +1,71 @@
+"""From one row per fit to one row per cell of a table."""
+
+from typing import TYPE_CHECKING
+
+from primum.evaluation.measures import MEASURES, harm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def per_repeat(results: "pd.DataFrame", *, curve: bool) -> "pd.DataFrame":
+    """Return one row per (data set, [number of unlabelled rows], classifier, repeat).
+
+    For cross-validation a repeat's value is the mean over its folds, and it has none if a fold
+    failed: a classifier must not look better for failing where it is hard.
+    """
+    keys = ["dataset", *(["n_unlabeled"] if curve else []), "classifier", "repeat"]
+    grouped = results.groupby(keys, sort=False)[list(MEASURES)]
+    complete = grouped.count().eq(grouped.size(), axis="index")
+    return grouped.mean().where(complete).reset_index()
+
+
+def summarise(results: "pd.DataFrame", *, curve: bool, twin: str = "Supervised") -> "pd.DataFrame":
+    """Return mean, spread over repeats and harm for every cell and measure.
+
+    Parameters
+    ----------
+    results : DataFrame
+        What ``run_experiment`` returns.
+    curve : bool
+        Whether numbers of unlabelled rows are told apart (learning curves) or not.
+    twin : str
+        The classifier that ``times_worse`` compares with.
+    """
+    import pandas as pd
+
+    repeats = per_repeat(results, curve=curve)
+    cells = ["dataset", *(["n_unlabeled"] if curve else [])]
+    summary = pd.DataFrame(
+        {
+            **dict(zip(cells, cell, strict=True)),
+            "classifier": classifier,
+            "measure": measure,
+            **_cell(
+                group.pivot(index="repeat", columns="classifier", values=measure), classifier, twin
+            ),
+        }
+        for cell, group in repeats.groupby(cells, sort=False)
+        for classifier in group["classifier"].unique()
+        for measure in MEASURES
+    )
+    summary["times_worse"] = summary["times_worse"].astype("Int64")
+    return summary
+
+
+def _cell(values: "pd.DataFrame", classifier: str, twin: str) -> dict[str, object]:
+    known = values[[classifier, twin]].dropna() if twin in values else values[[classifier]].dropna()
+    own = values[classifier].dropna()
+    cell: dict[str, object] = {
+        "mean": own.mean(),
+        "sd_over_repeats": own.std(),
+        "repeats": len(own),
+        "failed": len(values) - len(own),
+        "times_worse": None,
+        "significantly_worse": False,
+    }
+    if classifier != twin and twin in values and len(known):
+        against = harm(known[classifier].to_numpy(), known[twin].to_numpy())
+        cell["times_worse"] = against.times_worse
+        cell["significantly_worse"] = against.significantly_worse
+    return cell
