@@ -1,5 +1,6 @@
 """Comparing classifiers on data whose labels are partly hidden."""
 
+from primum.evaluation.judgement import Agreement, Claim, agreement, ordering_claims
 from primum.evaluation.measures import MEASURES, Harm, error, harm, squared_loss
 from primum.evaluation.methods import (
     BASELINES,
@@ -10,6 +11,7 @@ from primum.evaluation.methods import (
     score_probability,
     score_signed,
 )
+from primum.evaluation.paper import PLANS, Plan
 from primum.evaluation.published import compare_with_published, published
 from primum.evaluation.runner import Experiment, run_experiment, run_unit
 from primum.evaluation.seeds import rng_for
@@ -28,19 +30,25 @@ __all__ = [
     "FURTHER_LEAST_SQUARES",
     "LEAST_SQUARES",
     "MEASURES",
+    "PLANS",
+    "Agreement",
+    "Claim",
     "CrossValidation",
     "Design",
     "Experiment",
     "Harm",
     "LearningCurve",
     "Method",
+    "Plan",
     "ResultStore",
     "ResultsError",
     "SemiSupervisedSplit",
     "Split",
+    "agreement",
     "compare_with_published",
     "error",
     "harm",
+    "ordering_claims",
     "per_repeat",
     "published",
     "rng_for",

@@ -1,0 +1,143 @@
+"""``primum reproduce``: the paper's tables and figures, from the data to the report."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from primum.cli.datasets import data_home_option
+from primum.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
+from primum.evaluation import PLANS, Plan, ResultsError, run_experiment
+from primum.report.reproduction import (
+    CURVES,
+    write_curves_report,
+    write_datasets_report,
+    write_illustrations,
+    write_peaking_report,
+    write_table_report,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLAN_OF = {"table2": "table2", "peaking": "peaking", **dict.fromkeys(CURVES, "curves")}
+TARGETS = ("table1", "table2", *CURVES, "peaking", "illustrations", "all")
+DONE_IN_PART = 3
+
+
+def _names(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[str]:
+    """Read a comma-separated list of data sets."""
+    names = list(CATALOGUE) if text is None else [name.strip().lower() for name in text.split(",")]
+    unknown = [name for name in names if name not in CATALOGUE]
+    if unknown:
+        raise click.BadParameter(
+            f"unknown data set {unknown[0]!r}; known are {', '.join(CATALOGUE)}."
+        )
+    return names
+
+
+@click.command()
+@click.argument("target", type=click.Choice(TARGETS))
+@click.option("--datasets", callback=_names, help="Comma-separated names; default: all.")
+@click.option("--repeats", type=click.IntRange(min=1), help="Default: 100.")
+@click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1: all cores.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@data_home_option
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for results; default: reproduction/TARGET.",
+)
+@click.option("--resume", is_flag=True, help="Continue the results that are in the folder.")
+def reproduce(
+    target: str,
+    datasets: list[str],
+    repeats: int | None,
+    jobs: int,
+    seed: int,
+    data_home: Path | None,
+    out: Path | None,
+    resume: bool,
+) -> None:
+    """Reproduce a table or figure of the paper and judge it against the published figures.
+
+    Writes results.parquet, summary.csv, tables, figures and report.html. A run that was stopped
+    continues with --resume; nothing that was computed is lost.
+    """
+    if jobs == 0:
+        raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
+    out = Path("reproduction") / target if out is None else out
+    found, missing = _load(datasets, data_home)
+    if not found and target != "illustrations":
+        raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
+    targets = TARGETS[:-1] if target == "all" else (target,)
+    folders = {"table2": "table2", **dict.fromkeys(CURVES, "curves")}
+    try:
+        for one in targets:
+            folder = out / folders.get(one, one) if target == "all" else out
+            again = resume or (target == "all" and one in list(CURVES)[1:])
+            _reproduce_one(one, folder, found, list(missing), repeats, jobs, seed, again)
+    except ResultsError as problem:
+        raise click.ClickException(str(problem)) from problem
+    except KeyboardInterrupt:
+        raise click.ClickException("Stopped; continue with --resume.") from None
+    for name, reason in missing.items():
+        click.echo(f"Missing {name}: {reason}", err=True)
+    if missing:
+        sys.exit(DONE_IN_PART)
+
+
+def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict[str, str]]:
+    """Return the data sets that can be had, and why the others cannot."""
+    found, missing = [], {}
+    for name in names:
+        try:
+            found.append(load(name, data_home))
+        except DatasetNotFoundError as problem:
+            missing[name] = str(problem)
+        except DatasetError as problem:
+            raise click.ClickException(str(problem)) from problem
+    return found, missing
+
+
+def _reproduce_one(
+    target: str,
+    folder: Path,
+    found: list[Dataset],
+    missing: list[str],
+    repeats: int | None,
+    jobs: int,
+    seed: int,
+    resume: bool,
+) -> None:
+    if target == "table1":
+        words = write_datasets_report(folder, found)
+    elif target == "illustrations":
+        words = write_illustrations(folder, seed)
+    else:
+        plan = PLANS[PLAN_OF[target]]
+        chosen = [dataset for dataset in found if dataset.name in plan.datasets]
+        if not chosen:
+            raise ResultsError(
+                f"{target} needs one of the data sets {', '.join(plan.datasets)}, and none of them "
+                "was chosen and found."
+            )
+        experiment = plan.experiment(PLAN_OF[target], chosen, repeats, seed)
+        results = run_experiment(
+            experiment, folder, jobs=jobs, resume=resume, progress=sys.stderr.isatty()
+        )
+        lost = [name for name in missing if name in plan.datasets]
+        words = _write(target, folder, plan, results, lost)
+    click.echo("\n".join(words))
+    click.echo(f"Report: {folder / 'report.html'}\n")
+
+
+def _write(
+    target: str, folder: Path, plan: Plan, results: "pd.DataFrame", missing: list[str]
+) -> list[str]:
+    if target in CURVES:
+        return write_curves_report(folder, plan, results, missing, [target])
+    if target == "peaking":
+        return write_peaking_report(folder, plan, results, missing)
+    return write_table_report(folder, plan, results, missing, target)

@@ -1,0 +1,90 @@
+"""Is it a faithful reproduction? Agreement with the published figures, and the paper's claims."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How z is scattered for one measure.
+
+    A faithful run has about 95 % of its cells within 2, and none beyond 4.
+    """
+
+    measure: str
+    cells: int
+    share_within_2: float
+    largest: float
+    largest_cell: str
+
+    @property
+    def faithful(self) -> bool:
+        """Whether at least 90 % of the cells are within 2 and none is beyond 4."""
+        return self.cells > 0 and self.share_within_2 >= 0.9 and self.largest <= 4
+
+    def sentence(self) -> str:
+        """Say it in words."""
+        return (
+            f"{self.measure}: {self.cells} cells have a published value; |z| < 2 in "
+            f"{self.share_within_2:.0%} of them, largest |z| {self.largest:.1f} "
+            f"({self.largest_cell})."
+        )
+
+
+def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
+    """Judge one measure of a summary that was compared with published figures."""
+    cells = summary[(summary["measure"] == measure) & summary["z"].notna()]
+    if cells.empty:
+        return Agreement(measure, 0, 0.0, 0.0, "none")
+    size = cells["z"].abs()
+    worst = cells.loc[size.idxmax()]
+    at = f", U = {worst['n_unlabeled']}" if "n_unlabeled" in cells else ""
+    return Agreement(
+        measure,
+        len(cells),
+        float(np.mean(size < 2)),
+        float(size.max()),
+        f"{worst['classifier']} on {worst['dataset']}{at}",
+    )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, and the data sets on which it does not hold here."""
+
+    text: str
+    exceptions: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """Say it in words."""
+        holds = (
+            "holds everywhere" if not self.exceptions else "fails on " + ", ".join(self.exceptions)
+        )
+        return f"{self.text}: {holds}."
+
+
+def ordering_claims(summary: "pd.DataFrame") -> list[Claim]:
+    """Check what the paper says of Table 2."""
+    errors = summary[summary["measure"] == "error"].set_index(["dataset", "classifier"])
+    names = list(dict.fromkeys(errors.index.get_level_values("dataset")))
+
+    def value(name: str, classifier: str, column: str) -> float:
+        return float(errors.loc[(name, classifier), column])
+
+    often = [
+        name
+        for name in names
+        if value(name, "ICLS", "times_worse") > value(name, "Self-Learning", "times_worse")
+    ]
+    worse = [name for name in names if errors.loc[(name, "ICLS"), "significantly_worse"]]
+    return [
+        Claim(
+            "ICLS is worse than supervised on no more repeats than self-learning is", tuple(often)
+        ),
+        Claim("ICLS is never significantly worse than supervised", tuple(worse)),
+    ]

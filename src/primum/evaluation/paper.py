@@ -1,0 +1,85 @@
+"""The paper's experiments: what was run, on which data, how often.
+
+A further table is a further entry here; the runner does not change.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from primum.datasets import CATALOGUE, Dataset
+from primum.evaluation.methods import BASELINES, FURTHER_LEAST_SQUARES, LEAST_SQUARES, Method
+from primum.evaluation.runner import Experiment
+from primum.evaluation.splits import CrossValidation, Design, LearningCurve
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment of the paper.
+
+    Attributes
+    ----------
+    title : str
+        For reports.
+    design : Design
+        How rows are split.
+    methods : tuple of Method
+        What is compared; the first is the supervised twin.
+    datasets : tuple of str
+        Names in the catalogue.
+    repeats : int
+        Default number of repeats.
+    published : str or None
+        Which published figures it is compared with.
+    """
+
+    title: str
+    design: Design
+    methods: tuple[Method, ...]
+    datasets: tuple[str, ...] = tuple(CATALOGUE)
+    repeats: int = 100
+    published: str | None = None
+
+    @property
+    def curve(self) -> bool:
+        """Whether results are told apart by the number of unlabelled rows."""
+        return isinstance(self.design, LearningCurve)
+
+    def experiment(
+        self, name: str, datasets: Sequence[Dataset], repeats: int | None, seed: int
+    ) -> Experiment:
+        """Return the experiment on the data sets that are at hand."""
+        return Experiment(
+            name=name,
+            data={dataset.name: (dataset.X, dataset.codes) for dataset in datasets},
+            design=self.design,
+            methods=self.methods,
+            repeats=self.repeats if repeats is None else repeats,
+            seed=seed,
+            fingerprints={dataset.name: dataset.info.fingerprint for dataset in datasets},
+        )
+
+    def leak_free(self) -> "Plan":
+        """Return the same plan with features scaled on the training rows only."""
+        return replace(self, design=replace(self.design, scaling="train"))
+
+
+PLANS = {
+    "table2": Plan(
+        title="Cross-validation, least squares (Table 2)",
+        design=CrossValidation(),
+        methods=(*LEAST_SQUARES, *BASELINES),
+        published="table2",
+    ),
+    "curves": Plan(
+        title="Learning curves",
+        design=LearningCurve(),
+        methods=(*LEAST_SQUARES, *FURTHER_LEAST_SQUARES),
+        published="curves",
+    ),
+    "peaking": Plan(
+        title="Peaking",
+        design=LearningCurve(n_labeled=10, sizes=tuple(range(1, 151))),
+        methods=LEAST_SQUARES,
+        datasets=("parkinsons", "wdbc"),
+    ),
+}

@@ -1,0 +1,182 @@
+"""Everything that is written for one experiment of the paper."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum.datasets import Dataset, one_feature
+from primum.estimators import ICLSClassifier, LeastSquaresClassifier
+from primum.evaluation import (
+    Plan,
+    agreement,
+    compare_with_published,
+    ordering_claims,
+    rng_for,
+    summarise,
+)
+from primum.report.constraint_set import plot_constraint_set
+from primum.report.figures import curves_figure, save_figure, z_figure
+from primum.report.page import html_page, paragraph, picture
+from primum.report.tables import Table, datasets_table, error_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("mean", "sd_over_repeats", "repeats", "times_worse", "published_mean", "z")
+# Figures of the learning curves by target of the command line.
+CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "seconds"}
+
+
+def summary_of(plan: Plan, results: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the summary of results, beside the published figures where there are any."""
+    summary = summarise(results, curve=plan.curve)
+    if plan.published is None:
+        return summary.assign(published_mean=np.nan, z=np.nan)
+    return compare_with_published(summary, plan.published)
+
+
+def write_results(folder: Path, results: "pd.DataFrame", summary: "pd.DataFrame") -> None:
+    """Write ``results.parquet`` and ``summary.csv``."""
+    results.to_parquet(folder / "results.parquet", index=False)
+    keys = [key for key in ("dataset", "n_unlabeled", "classifier", "measure") if key in summary]
+    further = ["significantly_worse", "failed"]
+    summary[[*keys, *COLUMNS, *further]].to_csv(folder / "summary.csv", index=False)
+
+
+def write_table(folder: Path, table: Table, name: str) -> None:
+    """Write a table as text, Markdown, LaTeX and HTML."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "txt": table.to_text(),
+        "md": table.to_markdown(),
+        "tex": table.to_latex(),
+        "html": html_page(name, [(name, [table.to_html()])]),
+    }
+    for kind, text in texts.items():
+        (folder / f"{name}.{kind}").write_text(text + "\n")
+
+
+def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str]:
+    """Write Table 1."""
+    table = datasets_table(datasets)
+    write_table(folder, table, "table1")
+    _write_page(folder, "Data sets (Table 1)", [("Data sets", [table.to_html()])])
+    return [table.to_text()]
+
+
+def write_table_report(
+    folder: Path, plan: Plan, results: "pd.DataFrame", missing: Sequence[str], name: str
+) -> list[str]:
+    """Write everything about a cross-validation table; return what to print."""
+    summary = summary_of(plan, results)
+    write_results(folder, results, summary)
+    error, loss = error_table(summary), error_table(summary, "loss_test")
+    write_table(folder / "tables", error, f"{name}-error")
+    write_table(folder / "tables", loss, f"{name}-loss")
+    words = [agreement(summary, m).sentence() for m in ("error", "loss_test")]
+    if {"ICLS", "Self-Learning"} <= set(summary["classifier"]):
+        words += [claim.sentence() for claim in ordering_claims(summary)]
+    words += _remarks(results, missing)
+    scatter = z_figure(summary)
+    save_figure(scatter, folder / "figures", "z")
+    sections = [
+        ("In words", [paragraph(text) for text in words]),
+        ("Classification error", [error.to_html()]),
+        ("Squared loss on test rows", [loss.to_html()]),
+        ("Agreement with the published figures", [picture(scatter, "z against a normal")]),
+    ]
+    _write_page(folder, plan.title, sections)
+    return [error.to_text(), *words]
+
+
+def write_curves_report(
+    folder: Path,
+    plan: Plan,
+    results: "pd.DataFrame",
+    missing: Sequence[str],
+    targets: Sequence[str] = tuple(CURVES),
+) -> list[str]:
+    """Write the learning curves and their figures; return what to print."""
+    summary = summary_of(plan, results)
+    write_results(folder, results, summary)
+    words = [agreement(summary, m).sentence() for m in ("error", "loss_test")]
+    words += _remarks(results, missing)
+    sections: list[tuple[str, list[str]]] = [("In words", [paragraph(text) for text in words])]
+    for target in targets:
+        figure = curves_figure(summary, CURVES[target])
+        save_figure(figure, folder / "figures", target)
+        sections.append((target.replace("-", " ").capitalize(), [picture(figure, target)]))
+    scatter = z_figure(summary)
+    save_figure(scatter, folder / "figures", "z")
+    sections.append(("Agreement with the published figures", [picture(scatter, "z")]))
+    _write_page(folder, plan.title, sections)
+    return words
+
+
+def write_peaking_report(
+    folder: Path, plan: Plan, results: "pd.DataFrame", missing: Sequence[str]
+) -> list[str]:
+    """Write the peaking figure and its zoom; return what to print."""
+    summary = summary_of(plan, results)
+    write_results(folder, results, summary)
+    words = [*_peaks(summary, results), *_remarks(results, missing)]
+    sections = [("In words", [paragraph(text) for text in words])]
+    for name, largest in (("peaking", None), ("peaking-zoom", 25)):
+        figure = curves_figure(summary, "error", log_scale=False, largest=largest)
+        save_figure(figure, folder / "figures", name)
+        sections.append((name.replace("-", ", ").capitalize(), [picture(figure, name)]))
+    _write_page(folder, plan.title, sections)
+    return words
+
+
+def _peaks(summary: "pd.DataFrame", results: "pd.DataFrame") -> Iterator[str]:
+    """Say where the oracle's error peaks: the paper has it where L + U is close to d."""
+    errors = summary[(summary["measure"] == "error") & (summary["classifier"] == "Oracle")]
+    n_labeled = int(results["n_labeled"].iloc[0])
+    for name, curve in errors.groupby("dataset", sort=False):
+        peak = curve.loc[curve["mean"].idxmax()]
+        yield (
+            f"{name}: the oracle's error peaks at U = {peak['n_unlabeled']}, that is at "
+            f"L + U = {n_labeled + peak['n_unlabeled']} rows."
+        )
+
+
+def write_illustrations(folder: Path, seed: int) -> list[str]:
+    """Draw the paper's two illustrations from simulated data."""
+    rng = rng_for(seed, "illustrations")
+    X, y = one_feature(200, random_state=int(rng.integers(2**31)))
+    parts = []
+    for name, fit_intercept in (("constrained-problem", False), ("constrained-subset", True)):
+        figure = _illustration(X, y, fit_intercept, rng)
+        save_figure(figure, folder / "figures", name)
+        parts.append(picture(figure, name))
+    _write_page(folder, "Illustrations", [("One parameter, and two", parts)])
+    return [f"Drew both illustrations in {folder / 'figures'}."]
+
+
+def _illustration(X: Any, y: Any, fit_intercept: bool, rng: np.random.Generator) -> Any:
+    """Draw labelled rows until the unlabelled ones move the answer, and show that."""
+    oracle = LeastSquaresClassifier(fit_intercept=fit_intercept).fit(X, y)
+    for _ in range(1000):
+        known = np.concatenate([rng.choice(np.flatnonzero(y == label), 2) for label in (0, 1)])
+        labels = np.full(len(y), -1)
+        labels[known] = y[known]
+        clf = ICLSClassifier(fit_intercept=fit_intercept).fit(X, labels)
+        if clf.certificate_.moved:
+            break
+    return plot_constraint_set(clf, X, labels, oracle=oracle).figure
+
+
+def _remarks(results: "pd.DataFrame", missing: Sequence[str]) -> Iterator[str]:
+    failed = results["error"].isna()
+    if failed.any():
+        yield f"{failed.sum()} of {len(results)} fits failed; results.parquet has the messages."
+    if missing:
+        yield f"Not run, because the data were not found: {', '.join(missing)}."
+
+
+def _write_page(folder: Path, title: str, sections: Sequence[tuple[str, Sequence[str]]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.html").write_text(html_page(title, sections))
