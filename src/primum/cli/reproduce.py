@@ -68,7 +68,7 @@ def reproduce(
     if jobs == 0:
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
     out = Path("reproduction") / target if out is None else out
-    found, missing = _load(datasets, data_home)
+    found, missing = ([], {}) if target == "illustrations" else _load(datasets, data_home)
     if not found and target != "illustrations":
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
     targets = TARGETS[:-1] if target == "all" else (target,)

@@ -1,0 +1,193 @@
+"""The command line, from arguments to files."""
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from primum.cli.main import primum
+from primum.datasets import CATALOGUE
+from primum.evaluation import PLANS
+from reference import SHARED
+
+DATA = SHARED / "data"
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the data of ../shared")
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Call primum without network and without the user's own data."""
+    monkeypatch.setenv("PRIMUM_DATA", str(tmp_path / "empty"))
+    monkeypatch.chdir(tmp_path)
+
+    def offline(origin):
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr("primum.datasets.loading.read_addresses", offline)
+    return lambda *arguments: CliRunner().invoke(primum, [str(a) for a in arguments])
+
+
+@pytest.mark.parametrize(
+    "verb", [[], ["datasets"], ["datasets", "list"], ["datasets", "fetch"], ["reproduce"]]
+)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_everywhere(call, verb, flag):
+    answer = call(*verb, flag)
+    assert answer.exit_code == 0
+    assert answer.output.startswith("Usage: primum")
+
+
+def test_list_names_all_data_sets(call):
+    answer = call("datasets", "list")
+    assert answer.exit_code == 0
+    for name in CATALOGUE:
+        assert re.search(rf"^{name} ", answer.output, flags=re.MULTILINE)
+    assert re.search(r"^wdbc .*sklearn", answer.output, flags=re.MULTILINE)
+
+
+def test_info(call):
+    answer = call("datasets", "info", "wdbc")
+    assert answer.exit_code == 0
+    for part in ("569", "malignant", "licence", CATALOGUE["wdbc"].sha256):
+        assert part in answer.output
+    wrong = call("datasets", "info", "wdbd")
+    assert wrong.exit_code == 2
+    assert "wdbc" in wrong.output
+
+
+class TestReproduceWithWhatIsAtHand:
+    """WDBC comes with scikit-learn, so a lone clone can run it."""
+
+    arguments = ("reproduce", "table2", "--datasets", "wdbc", "--repeats", 2, "--jobs", 1)
+
+    def test_table2(self, call, tmp_path):
+        answer = call(*self.arguments, "--out", "out")
+        assert answer.exit_code == 0, answer.output
+        assert "WDBC" in answer.output
+        out = tmp_path / "out"
+        results = pd.read_parquet(out / "results.parquet")
+        assert len(results) == 2 * 10 * len(PLANS["table2"].methods)
+        summary = pd.read_csv(out / "summary.csv")
+        columns = ["dataset", "classifier", "measure", "mean", "sd_over_repeats", "repeats"]
+        assert list(summary.columns[:6]) == columns
+        assert {"times_worse", "published_mean", "z"} <= set(summary.columns)
+        icls = summary.query("classifier == 'ICLS' and measure == 'error'").iloc[0]
+        assert icls["published_mean"] == pytest.approx(0.1251, abs=1e-4)
+        assert abs(icls["z"]) < 4
+        for kind in ("txt", "md", "tex", "html"):
+            assert (out / "tables" / f"table2-error.{kind}").stat().st_size > 0
+        page = (out / "report.html").read_text()
+        assert "width=device-width" in page
+        assert "data:image/png;base64," in page
+        assert not re.search(r"(src|href)='(?!data:)", page)
+
+    def test_resume_and_refusals(self, call, tmp_path):
+        call(*self.arguments, "--out", "out")
+        before = pd.read_csv(tmp_path / "out" / "summary.csv")
+        again = call(*self.arguments, "--out", "out")
+        assert again.exit_code == 1
+        assert "already holds results: pass --resume" in again.output
+        other = call(*self.arguments, "--out", "out", "--resume", "--seed", 7)
+        assert other.exit_code == 1
+        assert "results of another configuration (seed was 0, now 7)" in other.output
+        resumed = call(*self.arguments, "--out", "out", "--resume")
+        assert resumed.exit_code == 0
+        after = pd.read_csv(tmp_path / "out" / "summary.csv")
+        pd.testing.assert_frame_equal(before, after)
+
+    def test_missing_data_sets_are_named_and_the_rest_is_run(self, call, tmp_path):
+        answer = call(
+            "reproduce", "error-curves", "--datasets", "wdbc,sonar", "--repeats", 1, "--jobs", 1
+        )
+        assert answer.exit_code == 3
+        assert "Missing sonar:" in answer.output
+        out = tmp_path / "reproduction" / "error-curves"
+        assert (out / "figures" / "error-curves.svg").exists()
+        assert "sonar" in (out / "report.html").read_text()
+        assert set(pd.read_csv(out / "summary.csv")["dataset"]) == {"wdbc"}
+
+    def test_corrupt_results_are_named(self, call, tmp_path):
+        call(*self.arguments, "--out", "out")
+        journal = tmp_path / "out" / "journal.jsonl"
+        journal.write_bytes(journal.read_bytes().replace(b'"error"', b'"errxr"', 1))
+        answer = call(*self.arguments, "--out", "out", "--resume")
+        assert answer.exit_code == 1
+        assert "Line 1 of" in answer.output
+        assert "corrupt" in answer.output
+
+    def test_curves_share_their_results(self, call, tmp_path):
+        for target in ("error-curves", "loss-curves", "time-curves"):
+            answer = call(
+                *("reproduce", target, "--datasets", "wdbc", "--repeats", 1, "--jobs", 1),
+                *("--out", "out", "--resume"),
+            )
+            assert answer.exit_code == 0, answer.output
+            assert (tmp_path / "out" / "figures" / f"{target}.pdf").exists()
+        assert (tmp_path / "out" / "journal.jsonl").read_bytes().count(b"\n") == 1
+
+
+def test_illustrations_need_no_data(call, tmp_path):
+    answer = call("reproduce", "illustrations", "--out", "out")
+    assert answer.exit_code == 0
+    for name in ("constrained-problem", "constrained-subset"):
+        assert (tmp_path / "out" / "figures" / f"{name}.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("table2", "--datasets", "wdbc,nonsense"), "unknown data set 'nonsense'; known are"),
+        (("table2", "--repeats", "0"), "0 is not in the range x>=1"),
+        (("table2", "--jobs", "0"), "must be -1 or at least 1, got 0"),
+        (("table9",), "'table9' is not one of"),
+    ],
+)
+def test_wrong_usage(call, arguments, sentence):
+    answer = call("reproduce", *arguments)
+    assert answer.exit_code == 2
+    assert sentence in re.sub(r"\s+", " ", answer.output)
+
+
+def test_unwritable_output(call, tmp_path):
+    Path("file").write_text("in the way")
+    answer = call(
+        "reproduce", "table2", "--datasets", "wdbc", "--repeats", 1, "--out", "file/inside"
+    )
+    assert answer.exit_code == 1
+    assert "Cannot write results to" in answer.output
+
+
+def test_nothing_found(call):
+    answer = call("reproduce", "table2", "--datasets", "sonar")
+    assert answer.exit_code == 1
+    assert "No data set was found" in answer.output
+    assert "sonar.csv.gz" in answer.output
+
+
+@needs_data
+def test_table1_is_the_papers(call, tmp_path):
+    answer = call("reproduce", "table1", "--data-home", DATA, "--out", "out")
+    assert answer.exit_code == 0
+    rows = [line.split() for line in (tmp_path / "out/table1.txt").read_text().splitlines()[1:]]
+    assert len(rows) == 16
+    for title, n, d, pca, majority in rows:
+        info = CATALOGUE[title.lower()]
+        assert (info.rows, info.features, info.pca99) == (int(n), int(d), int(pca))
+        assert f"{info.majority:.2f}" == majority
+
+
+@needs_data
+def test_a_small_faithful_run(call, tmp_path):
+    answer = call(
+        *("reproduce", "table2", "--datasets", "haberman,sonar,wdbc", "--repeats", 5),
+        *("--data-home", DATA, "--out", "out", "--jobs", 2),
+    )
+    assert answer.exit_code == 0, answer.output
+    summary = pd.read_csv(tmp_path / "out" / "summary.csv")
+    judged = summary[summary["measure"].isin(["error", "loss_test"]) & summary["z"].notna()]
+    assert len(judged) == 30
+    assert (judged["z"].abs() < 2.5).mean() >= 0.8
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["config"]["seed"] == 0

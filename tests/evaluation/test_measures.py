@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from scipy.stats import wilcoxon
+
+from primum.evaluation import error, harm, rng_for, squared_loss
+
+
+def test_error_and_loss():
+    scores, y = np.array([0.2, 0.7, 0.5, 2.0]), np.array([0, 0, 1, 1])
+    assert error(scores, y) == 0.5
+    assert squared_loss(scores, y) == pytest.approx((0.04 + 0.49 + 0.25 + 1.0) / 4)
+
+
+def test_harm_counts_and_tests(rng):
+    twin = rng.uniform(0.2, 0.4, 50)
+    worse = harm(twin + 0.05, twin)
+    assert (worse.times_worse, worse.share_worse) == (50, 1.0)
+    assert worse.mean_harm == pytest.approx(0.05)
+    assert worse.worst_harm == pytest.approx(0.05)
+    assert worse.significantly_worse
+    better = harm(twin - 0.05, twin)
+    assert (better.times_worse, better.mean_harm, better.worst_harm) == (0, 0.0, 0.0)
+    assert better.p_value < 0.01
+    assert not better.significantly_worse
+    mixed = twin + rng.normal(scale=0.1, size=50)
+    assert harm(mixed, twin).p_value == pytest.approx(wilcoxon(mixed - twin).pvalue)
+
+
+def test_no_difference_is_no_harm():
+    same = harm(np.ones(5), np.ones(5))
+    assert same.p_value == 1.0
+    assert not same.significantly_worse
+
+
+def test_seeds_depend_on_their_purpose_only():
+    first = rng_for(0, "cross-validation", "wdbc", 3).integers(2**60)
+    rng_for(0, "cross-validation", "wdbc", 2).integers(2**60)
+    assert rng_for(0, "cross-validation", "wdbc", 3).integers(2**60) == first
+    others = [
+        (1, "cross-validation", "wdbc", 3),
+        (0, "x", "wdbc", 3),
+        (0, "cross-validation", "w", 3),
+    ]
+    assert first not in [rng_for(*purpose).integers(2**60) for purpose in others]

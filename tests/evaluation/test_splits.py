@@ -1,0 +1,138 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    ShuffleSplit,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+from generate import two_classes
+from primum import ICLSClassifier
+from primum.evaluation import CrossValidation, LearningCurve, SemiSupervisedSplit
+from primum.evaluation.splits import deal_folds, hidden_labels, scale_features
+
+
+def partly_labelled(n_labeled=40, n_unlabeled=200, seed=0):
+    X, y, X_u, _ = two_classes(n_labeled, n_unlabeled, 3, seed=seed, separation=4.0)
+    order = np.random.default_rng(seed).permutation(n_labeled + n_unlabeled)
+    return np.vstack([X, X_u])[order], np.r_[y, np.full(n_unlabeled, -1)][order]
+
+
+class TestSemiSupervisedSplit:
+    @pytest.mark.parametrize("cv", [4, ShuffleSplit(3, random_state=0)])
+    def test_unlabelled_rows_always_train_and_are_never_scored(self, cv):
+        X, y = partly_labelled()
+        splitter = SemiSupervisedSplit(cv)
+        splits = list(splitter.split(X, y))
+        assert len(splits) == splitter.get_n_splits(X, y)
+        for train, test in splits:
+            assert np.isin(np.flatnonzero(y == -1), train).all()
+            assert (y[test] != -1).all()
+            assert len(np.intersect1d(train, test)) == 0
+        if cv == 4:
+            tested = np.sort(np.concatenate([test for _, test in splits]))
+            np.testing.assert_array_equal(tested, np.flatnonzero(y != -1))
+
+    def test_makes_scikit_learn_score_what_can_be_scored(self):
+        """Plain folds count every unlabelled test row as an error."""
+        X, y = partly_labelled()
+        clf = SelfTrainingClassifier(GaussianNB())
+        plain = cross_val_score(clf, X, y).mean()
+        ours = cross_val_score(clf, X, y, cv=SemiSupervisedSplit(5)).mean()
+        assert plain < 0.3
+        assert ours > 0.9
+
+    def test_grid_search_with_none_labels(self):
+        X, y = partly_labelled()
+        labels = np.where(y < 0, None, np.array(["a", "b"])[y])
+        search = GridSearchCV(ICLSClassifier(), {"alpha": [0.0, 1.0]}, cv=SemiSupervisedSplit(3))
+        search.fit(X, labels)
+        assert search.best_score_ > 0.9
+        assert len(search.best_estimator_.soft_labels_) == 200
+
+    def test_groups_are_kept_together(self):
+        X, y = partly_labelled()
+        groups = np.arange(len(y)) % 7
+        for train, test in SemiSupervisedSplit(GroupKFold(3)).split(X, y, groups):
+            known = train[y[train] != -1]
+            assert len(np.intersect1d(groups[known], groups[test])) == 0
+
+    def test_predictions_cannot_cover_unlabelled_rows(self):
+        X, y = partly_labelled()
+        with pytest.raises(ValueError, match="only works for partitions"):
+            cross_val_predict(ICLSClassifier(), X, y, cv=SemiSupervisedSplit(3))
+
+
+@given(st.integers(20, 200), st.integers(2, 10), st.integers(0, 1000))
+def test_folds_partition_the_rows_and_hold_every_class(n, n_folds, seed):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.zeros(n_folds, int), np.ones(n_folds, int), rng.integers(0, 2, n)]
+    folds = deal_folds(y, n_folds, rng)
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(len(y)))
+    assert all(set(y[fold]) == {0, 1} for fold in folds)
+    sizes = [len(fold) for fold in folds]
+    assert set(sizes[:-1]) == {len(y) // n_folds}
+    assert sizes[-1] == len(y) - (n_folds - 1) * (len(y) // n_folds)
+
+
+def test_cross_validation_follows_the_paper(rng):
+    y = rng.integers(0, 2, 306)
+    splits = list(CrossValidation().splits(y, d=3, rng=rng))
+    assert [split.at for split in splits] == list(range(10))
+    for split in splits:
+        assert len(split.labeled) == 20
+        assert set(y[split.labeled[:2]]) == {0, 1}
+        rows = np.concatenate([split.labeled, split.unlabeled, split.test])
+        np.testing.assert_array_equal(np.sort(rows), np.arange(306))
+
+
+def test_learning_curve_is_nested(rng):
+    y = rng.integers(0, 2, 200)
+    splits = list(LearningCurve().splits(y, d=30, rng=rng))
+    assert [split.at for split in splits] == [1, 2, 4, 8, 16, 32, 64, 128]
+    for small, large in pairwise(splits):
+        np.testing.assert_array_equal(small.labeled, large.labeled)
+        np.testing.assert_array_equal(small.unlabeled, large.unlabeled[: small.at])
+        rows = np.concatenate([large.labeled, large.unlabeled, large.test])
+        np.testing.assert_array_equal(np.sort(rows), np.arange(200))
+    assert len(splits[0].labeled) == 35
+
+
+def test_the_leak_free_scaling_does_not_see_the_test_rows(rng):
+    X, y = rng.normal(size=(100, 3)), rng.integers(0, 2, 100)
+    split = next(iter(CrossValidation().splits(y, 3, rng)))
+    train = np.concatenate([split.labeled, split.unlabeled])
+    spoilt = X.copy()
+    spoilt[split.test] *= 100
+    free, leaky = (
+        [scale_features(rows, split, scaling)[train] for rows in (X, spoilt)]
+        for scaling in ("train", "paper")
+    )
+    np.testing.assert_array_equal(*free)
+    assert not np.allclose(*leaky)
+    np.testing.assert_allclose(free[0].std(axis=0, ddof=1), 1)
+
+
+def test_hidden_labels(rng):
+    y = rng.integers(0, 2, 100)
+    split = next(iter(CrossValidation().splits(y, 3, rng)))
+    train, labels = hidden_labels(y, split)
+    np.testing.assert_array_equal(labels[:20], y[split.labeled])
+    assert (labels[20:] == -1).all()
+    assert len(train) == len(labels) == 90
+
+
+def test_bad_designs(rng):
+    y = rng.integers(0, 2, 30)
+    with pytest.raises(ValueError, match="30 labelled rows were asked for, but there are 27"):
+        list(CrossValidation(n_labeled=30).splits(y, 3, rng))
+    with pytest.raises(ValueError, match="10 folds need at least 10 rows of each class, but class"):
+        deal_folds(np.r_[np.zeros(50, int), np.ones(3, int)], 10, rng)
