@@ -10,9 +10,10 @@ def test_moments_of_blocks_equal_moments_of_the_whole(rng):
     parts = [(ArrayRows([(X[:10], None)]), None), (ArrayRows([(X, np.arange(10, 70_000))]), None)]
     moments = gather_moments(parts)
     assert moments.weight == 70_000
-    np.testing.assert_allclose(moments.mean, X.mean(axis=0), rtol=1e-12)
-    centred = X - X.mean(axis=0)
-    np.testing.assert_allclose(moments.scatter, centred.T @ centred, rtol=1e-8)
+    mean = X.astype(np.longdouble).mean(axis=0)
+    np.testing.assert_allclose(moments.mean, mean.astype(float), rtol=1e-13, atol=1e-13)
+    centred = (X - mean).astype(float)
+    np.testing.assert_allclose(moments.scatter, centred.T @ centred, rtol=1e-9)
 
 
 def test_weights_count_repetitions(rng):
@@ -23,6 +24,16 @@ def test_weights_count_repetitions(rng):
     assert weighted.weight == repeated.weight
     np.testing.assert_allclose(weighted.mean, repeated.mean, atol=1e-14)
     np.testing.assert_allclose(weighted.scatter, repeated.scatter, atol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 3.3, 1e6 + 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_constant_column_has_no_scatter_at_all(rng, value, weighted):
+    X = np.column_stack([np.full(100_000, value), rng.normal(size=100_000)])
+    weight = rng.uniform(0.1, 3, len(X)) if weighted else None
+    moments = gather_moments([(ArrayRows([(X, None)]), weight)])
+    assert moments.mean[0] == value
+    assert (moments.scatter[0] == 0).all()
 
 
 def test_merging_rows_without_weight_changes_nothing(rng):

@@ -42,6 +42,10 @@ class Columns(Protocol):
         """Return ``M_J``, not weighted."""
         ...
 
+    def lengths(self) -> Floats:
+        """Return the length of every column."""
+        ...
+
 
 def columns_of(B: Floats, design: Design) -> Columns:
     """Return M in the form that suits its size."""
@@ -81,6 +85,10 @@ class FormedColumns:
         self.passes += 1
         return self.matrix[:, index]
 
+    def lengths(self) -> Floats:  # noqa: D102
+        self.passes += 1
+        return np.linalg.norm(self.matrix, axis=0)
+
 
 class StreamedColumns:
     """M through the rows, one block at a time."""
@@ -112,3 +120,7 @@ class StreamedColumns:
     def take(self, index: Index) -> Floats:  # noqa: D102
         self.passes += 1
         return self.B @ self.design.take(index).T
+
+    def lengths(self) -> Floats:  # noqa: D102
+        self.passes += 1
+        return self.design.lengths(self.B)

@@ -56,6 +56,13 @@ class Design:
             product[where] = self.expand(block) @ v
         return product
 
+    def lengths(self, B: Floats) -> Floats:
+        """Return ``||B x||`` for every design row x."""
+        lengths = np.empty(self.n_rows)
+        for where, block in self.rows.blocks():
+            lengths[where] = np.linalg.norm(self.expand(block) @ B.T, axis=1)
+        return lengths
+
     def weighted_sum(self, q: Floats) -> Floats:
         """Return the sum of the design rows, each times its weight and its entry of q."""
         if self.n_rows == 0:

@@ -1,8 +1,8 @@
 """One entrance for all solvers.
 
 A solver takes a ``BoxProblem``, a tolerance and a limit on its iterations, and returns a
-labelling. It never says whether that labelling is good: the certificate does. Every solver aims
-at the same labelling, the optimal one closest to 1/2.
+labelling. It never says whether that labelling is good: the certificate does. All of them answer
+with the optimal labelling closest to 1/2; one that finds just any optimum is listed in ``SOME``.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import numpy as np
 
 from primum.problems import BoxProblem
 from primum.solvers.lbfgsb import solve_lbfgsb
+from primum.solvers.least_committed import least_committed
 from primum.solvers.newton import solve_newton
 from primum.solvers.reference import solve_reference
 from primum.solvers.solution import Solution
@@ -22,8 +23,14 @@ SOLVERS: dict[str, Callable[[BoxProblem, float, int], Solution]] = {
 }
 
 
+SOME = ("lbfgsb",)
+
+
 def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
     """Solve the problem with the named solver; ``auto`` is ``newton``."""
     if problem.n_rows == 0:
         return Solution(np.zeros(0), iterations=0)
-    return SOLVERS["newton" if solver == "auto" else solver](problem, tol, max_iter)
+    solution = SOLVERS["newton" if solver == "auto" else solver](problem, tol, max_iter)
+    if solver in SOME:
+        return Solution(least_committed(problem, solution.labels, tol), solution.iterations)
+    return solution

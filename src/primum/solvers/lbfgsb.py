@@ -1,34 +1,47 @@
 """L-BFGS-B (SciPy): first-order, in U variables. What the paper used.
 
-It starts at q = 1/2 and stops once the proven gap is within the tolerance. When it has come
-close to the least P(q), the labelling closest to 1/2 with the same M q is looked up.
+It starts at q = 1/2 and stops once the proven gap is within the tolerance. Each variable is
+measured in the length of its column of M, so that one far-out row does not spoil the steps of all
+others. Where SciPy gives up, it is started again from there, as long as that helps.
 """
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
+from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
 from primum.problems import BoxProblem, duality_gap
-from primum.solvers.newton import solve_newton
 from primum.solvers.solution import Solution
 
 MEMORY = 20
+STARTS = 100
 
 
 def solve_lbfgsb(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     """Return an optimal labelling, as close to 1/2 as its precision allows."""
     objective = _Objective(problem)
+    z, tol = 0.5 * objective.lengths, tol / problem.loss_unit
+    iterations, value = 0, np.inf
+    for _ in range(STARTS):
+        result = _minimise(objective, z, tol, max_iter - iterations)
+        z, iterations = result.x, iterations + int(result.nit)
+        stuck = result.fun >= value
+        if stuck or iterations >= max_iter or objective.gap_at(z) <= tol:
+            break
+        value = result.fun
+    return Solution(objective.labels(z), iterations)
 
+
+def _minimise(objective: "_Objective", start: Floats, gap: float, max_iter: int) -> OptimizeResult:
     def stop_at_gap(intermediate_result: OptimizeResult) -> None:
-        if objective.gap_at(intermediate_result.x) * problem.loss_unit <= tol:
+        if objective.gap_at(intermediate_result.x) <= gap:
             raise StopIteration
 
-    result = minimize(
+    return minimize(
         objective,
-        np.full(problem.n_rows, 0.5),
+        start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0.0, 1.0)] * problem.n_rows,
+        bounds=Bounds(np.zeros_like(start), objective.lengths),
         callback=stop_at_gap,
         options={
             "maxiter": max_iter,
@@ -38,33 +51,29 @@ def solve_lbfgsb(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
             "gtol": 0.0,
         },
     )
-    return Solution(_least_committed(problem, result.x, tol), int(result.nit))
 
 
 class _Objective:
-    """P and its gradient, remembering the gradient for the stopping test."""
+    """P and its gradient in scaled variables, remembering p for the stopping test."""
 
     def __init__(self, problem: BoxProblem) -> None:
         self.problem = problem
-        self.q = np.zeros(0)
+        lengths = problem.columns.lengths()
+        self.lengths = np.where(lengths > 1e-12 * lengths.max(), lengths, 1.0)
+        self.z = np.zeros(0)
         self.p = np.zeros(0)
 
-    def __call__(self, q: Floats) -> tuple[float, Floats]:
+    def labels(self, z: Floats) -> Floats:
+        return np.clip(z / self.lengths, 0.0, 1.0)
+
+    def __call__(self, z: Floats) -> tuple[float, Floats]:
         columns = self.problem.columns
-        xi = columns.accumulate(q) - self.problem.target
-        self.q, self.p = q.copy(), columns.project(xi)
+        xi = columns.accumulate(self.labels(z)) - self.problem.target
+        self.z, self.p = z.copy(), columns.project(xi)
         gradient = self.p if columns.weight is None else self.p * columns.weight
-        return 0.5 * float(xi @ xi), gradient
+        return 0.5 * float(xi @ xi), gradient / self.lengths
 
-    def gap_at(self, q: Floats) -> float:
-        if not np.array_equal(q, self.q):
-            self(q)
-        return duality_gap(self.p, q, self.problem.columns.weight)
-
-
-def _least_committed(problem: BoxProblem, q: Floats, tol: float) -> Floats:
-    """Return the labelling closest to 1/2 that gives the same M q, unless it proves less."""
-    reached = BoxProblem(problem.columns, problem.columns.accumulate(q), problem.loss_unit)
-    closer = solve_newton(reached, tol, max_iter=1000).labels
-    before, after = problem.judge(q), problem.judge(closer)
-    return closer if after.gap <= max(before.gap, tol) else q
+    def gap_at(self, z: Floats) -> float:
+        if not np.array_equal(z, self.z):
+            self(z)
+        return duality_gap(self.p, self.labels(z), self.problem.columns.weight)

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from primum._typing import Floats, Index
+from primum._typing import Floats, Index, Mask
 from primum.problems import BoxProblem, Columns, duality_gap
 from primum.solvers.solution import Solution
 
@@ -44,8 +44,10 @@ LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding decides
 # A thousandth of the tolerance costs a few steps more and brings the labels, not only the loss,
 # close to their limit.
 AIM = 1e-3
-# Rows with |p| below this share of the largest are weakly decided: they may have another label.
+# Rows with |p| below this share of its size at q = 1/2 are weakly decided: another label might do.
 WEAK = 1e-9
+# Singular values below this share of the longest column of M are rounding.
+RANK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,14 @@ class _Answer:
     final: bool
 
 
+@dataclass(frozen=True)
+class _Rounding:
+    """What counts as zero: for p, and for singular values of M."""
+
+    p: float
+    singular_value: float
+
+
 def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     """Return the optimal labelling closest to 1/2."""
     columns = problem.columns
@@ -74,13 +84,15 @@ def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     point, previous = _Point(xi, columns.project(xi)), None
     gap = duality_gap(point.p, half, columns.weight)
     best = _Answer(half, gap, final=gap <= AIM * tol)
-    first_sigma = 1.0 / max(float(np.sqrt(np.mean(point.p**2))), 1e-300)
+    size_of_p = float(np.sqrt(np.mean(point.p**2)))
+    rounding = _Rounding(WEAK * size_of_p, RANK * float(columns.lengths().max()))
+    first_sigma = 1.0 / max(size_of_p, 1e-300)
     sigma, iterations = first_sigma, 0
     while not best.final and iterations < max_iter and sigma < first_sigma * LARGEST_SIGMA:
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, steps = _minimise_psi(columns, problem.target, sigma, point, budget)
         on_path = _judge(problem, q, AIM * tol)
-        guess, tries = _guess_face(problem, q, AIM * tol, near_end=on_path.gap <= tol)
+        guess, tries = _guess_face(problem, q, AIM * tol, on_path.gap <= tol, rounding)
         best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
         iterations += steps + tries
         point = _predict(problem, sigma * GROWTH, (sigma, arrived), previous)
@@ -186,7 +198,9 @@ def _exact_step(
     return s
 
 
-def _guess_face(problem: BoxProblem, q: Floats, aim: float, near_end: bool) -> tuple[_Answer, int]:
+def _guess_face(
+    problem: BoxProblem, q: Floats, aim: float, near_end: bool, rounding: _Rounding
+) -> tuple[_Answer, int]:
     """Return (the best labelling found by holding decided rows where they are, tries).
 
     While more rows than r are undecided this is worth trying only near the end, where the
@@ -199,12 +213,12 @@ def _guess_face(problem: BoxProblem, q: Floats, aim: float, near_end: bool) -> t
         free = np.flatnonzero(undecided)
         if len(free) > columns.shape[0] and not near_end:
             return best, tries
-        q = _solve_face(problem, q, free)
+        q = _solve_face(problem, q, free, rounding)
         p = columns.project(columns.accumulate(q) - problem.target)
         slack = np.maximum(p * q, p * q - p)
         gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
         if gap <= aim:
-            closest = _is_closest_to_half(columns, q, p, free)
+            closest = _is_closest_to_half(columns, q, np.abs(p) <= rounding.p)
             return _Answer(q, gap, final=closest), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
@@ -214,7 +228,7 @@ def _guess_face(problem: BoxProblem, q: Floats, aim: float, near_end: bool) -> t
     return best, GUESSES_PER_SIGMA
 
 
-def _solve_face(problem: BoxProblem, q: Floats, free: Index) -> Floats:
+def _solve_face(problem: BoxProblem, q: Floats, free: Index, rounding: _Rounding) -> Floats:
     """Refit the labels of some rows, as close to 1/2 as a best fit allows, and clip them."""
     columns = problem.columns
     if len(free) == 0:
@@ -224,43 +238,45 @@ def _solve_face(problem: BoxProblem, q: Floats, free: Index) -> Floats:
     missing = problem.target - columns.accumulate(q)
     M = _root_weighted(columns, free)
     if M.shape[1] <= M.shape[0]:
-        x = _solve_semidefinite(M.T @ M, missing @ M)
+        x = _solve_gram(M.T @ M, missing @ M, rounding)
     else:
-        x = _solve_semidefinite(M @ M.T, missing) @ M
+        x = _solve_gram(M @ M.T, missing, rounding) @ M
     root = 1.0 if columns.weight is None else np.sqrt(columns.weight[free])
     q[free] = _into_box(0.5 + x / root)
     return q
 
 
-def _is_closest_to_half(columns: Columns, q: Floats, p: Floats, free: Index) -> bool:
+def _is_closest_to_half(columns: Columns, q: Floats, undetermined: Mask) -> bool:
     """Tell whether an optimal q is the optimal labelling closest to 1/2.
 
-    A decided row with p = 0 could have another label. It has the right one if the labels that
-    minimise the distance to 1/2, ``clip(1/2 + M'v)`` for some v, leave it on its border; v
-    follows from the undecided rows.
+    A row on the border with p = 0 could have another label. It has the right one if the labels
+    that minimise the distance to 1/2, ``clip(1/2 + M'v)`` for some v, leave it on its border; v
+    follows from the rows inside.
     """
-    weak = np.abs(p) <= WEAK * max(np.abs(p).max(), WEAK)
-    weak[free] = False
-    if not weak.any():
+    inside = (q > 0) & (q < 1)
+    doubtful = undetermined & ~inside
+    if not doubtful.any():
         return True
-    M = columns.take(free)
-    v = np.asarray(np.linalg.lstsq(M.T, q[free] - 0.5, rcond=1e-10)[0])
-    wanted = _into_box(0.5 + columns.project(v)[weak])
-    return bool(np.allclose(wanted, q[weak], rtol=0.0, atol=1e-7))
+    M = columns.take(np.flatnonzero(inside))
+    v = np.asarray(np.linalg.lstsq(M.T, q[inside] - 0.5, rcond=1e-10)[0])
+    wanted = _into_box(0.5 + columns.project(v)[doubtful])
+    return bool(np.allclose(wanted, q[doubtful], rtol=0.0, atol=1e-7))
 
 
-def _solve_semidefinite(S: Floats, b: Floats) -> Floats:
-    """Return the shortest x that minimises ``||S x - b||`` for symmetric S."""
-    factor, info = _cholesky(S)
+def _solve_gram(G: Floats, b: Floats, rounding: _Rounding) -> Floats:
+    """Return the shortest x that minimises ``||G x - b||``, for a Gram matrix of columns of M."""
+    factor, info = _cholesky(G)
     diagonal = np.diag(factor)
-    if info == 0 and diagonal.min() > 1e-6 * diagonal.max():
+    if info == 0 and diagonal.min() > max(rounding.singular_value, RANK * diagonal.max()):
         return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
-    return np.asarray(np.linalg.lstsq(S, b, rcond=1e-12)[0])
+    values, V = np.linalg.eigh(G)
+    kept = values > max(rounding.singular_value**2, RANK**2 * values[-1])
+    return np.asarray(V[:, kept] @ ((b @ V[:, kept]) / values[kept]))
 
 
 def _cholesky(S: Floats) -> tuple[Floats, int]:
     # S is symmetric, so its transpose is S in the order of LAPACK. clean=0 leaves garbage in the
-    # upper triangle, which nobody reads; S itself is copied, because lstsq may still need it.
+    # upper triangle, which nobody reads; S itself is kept for the case that it is singular.
     factor, info = lapack.dpotrf(S.T, lower=1, clean=0)
     return factor, int(info)
 

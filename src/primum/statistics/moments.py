@@ -5,7 +5,8 @@ centred on its own mean and blocks are merged with the exact update (Chan, Golub
 
     n = n1 + n2,   mean = mean1 + (n2/n) delta,   scatter = S1 + S2 + (n1 n2 / n) delta delta',
 
-where delta = mean2 - mean1.
+where delta = mean2 - mean1. Inside a block, means are taken relative to its first row: a column
+that is constant then has exactly that mean and no scatter, whatever its value.
 """
 
 from dataclasses import dataclass
@@ -51,12 +52,15 @@ def _moments(rows: ArrayRows, weight: Floats | None) -> Moments:
 
 
 def _block_moments(X: Floats, weight: Floats | None, where: slice) -> Moments:
+    first = X[0]
+    centred = X - first
     if weight is None:
-        mean = X.mean(axis=0)
-        centred = X - mean
-        return Moments(float(len(X)), mean, centred.T @ centred)
+        shift = centred.mean(axis=0)
+        centred -= shift
+        return Moments(float(len(X)), first + shift, centred.T @ centred)
     w = weight[where]
     total = float(w.sum())
-    mean = w @ X / total if total > 0 else X.mean(axis=0)
-    centred = (X - mean) * np.sqrt(w)[:, None]
-    return Moments(total, mean, centred.T @ centred)
+    shift = w @ centred / total if total > 0 else np.zeros_like(first)
+    centred -= shift
+    centred *= np.sqrt(w)[:, None]
+    return Moments(total, first + shift, centred.T @ centred)

@@ -1,0 +1,17 @@
+"""Of all labellings with the same M q, the one closest to 1/2.
+
+For solvers that find some optimum: M q says how good a labelling is, so moving to the closest one
+with the same M q costs nothing.
+"""
+
+from primum._typing import Floats
+from primum.problems import BoxProblem
+from primum.solvers.newton import solve_newton
+
+
+def least_committed(problem: BoxProblem, q: Floats, tol: float) -> Floats:
+    """Return the labelling closest to 1/2 that gives the same M q, unless it proves less."""
+    reached = BoxProblem(problem.columns, problem.columns.accumulate(q), problem.loss_unit)
+    closer = solve_newton(reached, tol, max_iter=1000).labels
+    before, after = problem.judge(q), problem.judge(closer)
+    return closer if after.gap <= max(before.gap, tol) else q
