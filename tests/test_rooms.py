@@ -1,6 +1,7 @@
 """Rooms import only from rooms to their left."""
 
 import ast
+import sys
 from pathlib import Path
 
 import primum
@@ -19,17 +20,20 @@ ROOMS = [
 PACKAGE = Path(primum.__file__).parent
 
 
-def imported_rooms(path):
+def imported_modules(path):
     for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            yield node.module
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "primum" and len(parts) > 1 and parts[1] in ROOMS:
-                yield parts[1]
+            yield from (alias.name for alias in node.names)
+
+
+def imported_rooms(path):
+    for name in imported_modules(path):
+        parts = name.split(".")
+        if parts[0] == "primum" and len(parts) > 1 and parts[1] in ROOMS:
+            yield parts[1]
 
 
 def test_rooms_import_only_to_the_left():
@@ -50,9 +54,8 @@ def test_every_room_is_known():
 
 def test_core_imports_nothing_optional():
     allowed = {"numpy", "scipy", "sklearn", "threadpoolctl", "primum"}
-    core = [path for room in ROOMS[1:6] for path in (PACKAGE / room).rglob("*.py")]
-    for path in [PACKAGE / "__init__.py", *core]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom):
-                top = node.module.split(".")[0]
-                assert top in allowed or top in __import__("sys").stdlib_module_names, path
+    core = [path for room in ROOMS[:5] for path in (PACKAGE / room).rglob("*.py")]
+    for path in [*PACKAGE.glob("*.py"), *core]:
+        for name in imported_modules(path):
+            top = name.split(".")[0]
+            assert top in allowed or top in sys.stdlib_module_names, f"{path} imports {name}"

@@ -50,6 +50,10 @@ LABELS = {
         pd.Series(["a", "b", "-1", "a", "b", "-1"]),
         'y holds strings, and "-1" is one',
     ),
+    "nan as text": (
+        np.array(["a", "b", "nan", "a", "b", "a"]),
+        'y holds strings, and "nan" is one',
+    ),
     "mixed types": (["a", 1, "a", 1, None, None], "y mixes labels of different types, int and str"),
     "mixed bool and int": ([True, 2, True, 2, None, None], "types, bool and int"),
     "two ways": ([0, 1, 0, 1, -1, None], "y marks unknown labels in two ways, -1 and None or NaN"),

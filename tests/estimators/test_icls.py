@@ -1,7 +1,10 @@
 """What an ICLS fit promises beyond the scikit-learn contract."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier
@@ -19,7 +22,7 @@ def test_the_soft_labels_give_the_model():
 
 
 def test_the_certificate_reports_the_losses_of_both_twins():
-    X, y, X_u, _ = two_classes(12, 80, 4)
+    X, y, X_u, _ = two_classes(8, 400, 6)
     clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     proof = clf.certificate_
 
@@ -29,7 +32,11 @@ def test_the_certificate_reports_the_losses_of_both_twins():
     assert proof.labeled_loss == pytest.approx(loss(clf), abs=1e-12)
     assert proof.labeled_loss == pytest.approx(proof.objective, abs=1e-12)
     assert proof.supervised_loss == pytest.approx(loss(clf.supervised_), abs=1e-12)
-    assert proof.moved == (proof.labeled_loss > proof.supervised_loss + 1e-9)
+    assert proof.moved
+    assert not proof.supervised_feasible
+    everything = np.vstack([X, X_u])
+    shift = clf.decision_function(everything) - clf.supervised_.decision_function(everything)
+    assert proof.shift == pytest.approx(np.sqrt(np.mean(shift**2)))
     assert proof.converged
     assert proof.passes > 0
     twin = LeastSquaresClassifier().fit(X, y)
@@ -41,6 +48,71 @@ def test_nothing_moves_when_the_supervised_solution_is_feasible():
     clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     assert not clf.certificate_.moved
     np.testing.assert_allclose(clf.coef_, clf.supervised_.coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4, 1e7])
+def test_large_means_do_not_look_like_movement(mean):
+    for seed in range(10):
+        X, y, X_u, _ = two_classes(200, 150, 2, separation=0.1, seed=seed)
+        proof = ICLSClassifier().fit(X + mean, y, X_unlabeled=X_u + mean).certificate_
+        assert proof.supervised_feasible
+        assert not proof.moved
+
+
+def test_with_fewer_labels_than_features_a_feasible_twin_can_still_be_left():
+    X, y, X_u, _ = two_classes(8, 60, 15)
+    clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    proof = clf.certificate_
+    assert proof.supervised_feasible  # the labelled loss is 0 as well
+    assert proof.moved
+    assert np.abs(clf.decision_function(X_u) - clf.supervised_.decision_function(X_u)).max() > 0.1
+
+
+@pytest.mark.parametrize("units", [1e-3, 0.1, 10.0, 1e3])
+def test_the_euclidean_metric_is_solved_in_any_unit(units):
+    X, y, X_u, _ = two_classes(12, 80, 4)
+    clf = ICLSClassifier(metric="euclidean").fit(units * X, y, X_unlabeled=units * X_u)
+    plain = ICLSClassifier(metric="euclidean").fit(X, y, X_unlabeled=X_u)
+    assert clf.certificate_.converged
+    assert clf.certificate_.moved == plain.certificate_.moved
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 + 0.1])
+def test_a_constant_column_changes_nothing(value):
+    X, y, X_u, _ = two_classes(300, 3000, 3)
+    wide, wide_u = (np.column_stack([rows, np.full(len(rows), value)]) for rows in (X, X_u))
+    plain = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    clf = ICLSClassifier().fit(wide, y, X_unlabeled=wide_u)
+    np.testing.assert_allclose(clf.coef_[0, :3], plain.coef_[0], atol=1e-10)
+    assert clf.coef_[0, 3] == 0
+
+
+@pytest.mark.parametrize("closeness", [1e-5, 1e-7, 1e-8])
+def test_nearly_collinear_columns_are_kept_apart(rng, closeness):
+    X = rng.normal(size=(60, 3))
+    X[:, 2] = X[:, 0] + closeness * rng.normal(size=60)
+    y = rng.integers(0, 2, 20)
+    proof = ICLSClassifier().fit(X[:20], y, X_unlabeled=X[20:]).certificate_
+    D = np.column_stack([np.ones(20), X[:20]])
+    best = np.mean((D @ np.linalg.lstsq(D, y)[0] - y) ** 2)
+    assert proof.supervised_loss == pytest.approx(best, abs=1e-8)
+    assert proof.labeled_loss >= proof.supervised_loss - 1e-9
+
+
+def test_fits_in_threads_restore_blas():
+    from threadpoolctl import threadpool_info
+
+    X, y, X_u, _ = two_classes(20, 500, 5)
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: ICLSClassifier().fit(X, y, X_unlabeled=X_u), range(20)))
+    assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+def test_a_tolerance_out_of_reach_gets_advice_that_helps():
+    X, y, X_u, _ = two_classes(12, 80, 4)
+    with pytest.warns(ConvergenceWarning, match="rounding stops it there, so raise tol"):
+        ICLSClassifier(tol=0.0).fit(X, y, X_unlabeled=X_u)
 
 
 def test_without_unlabelled_rows_it_is_the_supervised_twin():

@@ -1,10 +1,16 @@
 """Self-learning and EM: where they stop, and what they say."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from generate import two_classes
 from primum import EMLeastSquaresClassifier, LeastSquaresClassifier, SelfLearningClassifier
@@ -14,8 +20,8 @@ def test_self_learning_ends_where_its_labels_confirm_themselves():
     X, y, X_u, _ = two_classes(12, 100, 3)
     clf = SelfLearningClassifier().fit(X, y, X_unlabeled=X_u)
     assert clf.termination_condition_ == "no_change"
-    np.testing.assert_array_equal(clf.transduction_, clf.predict(X_u))
-    refit = LeastSquaresClassifier().fit(np.vstack([X, X_u]), np.r_[y, clf.transduction_])
+    np.testing.assert_array_equal(clf.transduction_, np.r_[y, clf.predict(X_u)])
+    refit = LeastSquaresClassifier().fit(np.vstack([X, X_u]), clf.transduction_)
     np.testing.assert_allclose(clf.estimator_.coef_, refit.coef_, atol=1e-10)
     twin = LeastSquaresClassifier().fit(X, y)
     np.testing.assert_allclose(clf.supervised_.coef_, twin.coef_, atol=1e-12)
@@ -26,7 +32,7 @@ def test_self_learning_is_hard_em():
     self_learning = SelfLearningClassifier().fit(X, y, X_unlabeled=X_u)
     em = EMLeastSquaresClassifier("hard").fit(X, y, X_unlabeled=X_u)
     np.testing.assert_allclose(self_learning.estimator_.coef_, em.coef_, atol=1e-10)
-    np.testing.assert_array_equal(self_learning.transduction_, em.soft_labels_)
+    np.testing.assert_array_equal(self_learning.transduction_[12:], em.soft_labels_)
 
 
 def test_self_learning_around_any_classifier():
@@ -35,9 +41,37 @@ def test_self_learning_around_any_classifier():
     y = names[y]
     for base in (LogisticRegression(), GaussianNB(), RidgeClassifier()):
         clf = SelfLearningClassifier(base).fit(X, y, X_unlabeled=X_u)
-        assert set(clf.transduction_) <= {"no", "yes"}
+        assert set(clf.transduction_) == {"no", "yes"}
         assert hasattr(clf, "predict_proba") == hasattr(base, "predict_proba")
         assert hasattr(clf, "decision_function") == hasattr(base, "decision_function")
+
+
+def test_self_learning_leaves_the_rows_to_its_classifier():
+    """DataFrames with text, missing values and sparse rows go through as they are."""
+    X, y, X_u, _ = two_classes(40, 30, 2)
+    frame = pd.DataFrame(np.vstack([X, X_u]), columns=["a", "b"])
+    frame["colour"] = np.where(frame["a"] > 0, "red", "blue")
+    labels = np.r_[y, np.full(30, -1)]
+    encode = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+    columns = make_pipeline(encode, LogisticRegression())
+    by_name = SelfLearningClassifier(columns).fit(frame, labels)
+    assert by_name.score(frame, labels) > 0.5
+    more = SelfLearningClassifier(columns).fit(frame[:40], y, X_unlabeled=frame[40:])
+    np.testing.assert_array_equal(by_name.transduction_, more.transduction_)
+    gaps = frame[["a", "b"]].mask(frame[["a", "b"]] > 2)
+    assert SelfLearningClassifier(HistGradientBoostingClassifier()).fit(gaps, labels).n_iter_ >= 1
+    rows = sparse.csr_array(np.vstack([X, X_u]))
+    sparse_fit = SelfLearningClassifier(LogisticRegression()).fit(
+        rows[:40], y, X_unlabeled=rows[40:]
+    )
+    dense_fit = SelfLearningClassifier(LogisticRegression()).fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_array_equal(sparse_fit.transduction_, dense_fit.transduction_)
+
+
+def test_self_learning_refuses_regressors():
+    X, y, *_ = two_classes(20, 0, 2)
+    with pytest.raises(ValueError, match="must be a classifier, got Ridge"):
+        SelfLearningClassifier(Ridge()).fit(X, y)
 
 
 def test_self_learning_with_three_classes():

@@ -80,13 +80,7 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
     """Check further unlabelled rows against the columns of X; None is no rows."""
     if X_unlabeled is None:
         return X[:0]
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = getattr(X_unlabeled, "columns", None)
-    if names is not None and columns is not None and list(columns) != list(names):
-        raise ValueError(
-            f"X_unlabeled has columns {_brief(columns)} but X has {_brief(names)}: give both "
-            "the same columns in the same order, for example X_unlabeled[X.columns]."
-        )
+    check_same_columns(estimator, X_unlabeled)
     rows = check_array(
         X_unlabeled,
         dtype=DTYPES,
@@ -94,12 +88,25 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
         estimator=estimator,
         ensure_min_samples=0,
     )
-    if rows.shape[1] != X.shape[1]:
-        raise ValueError(
-            f"X_unlabeled has {rows.shape[1]} features but X has {X.shape[1]}: give both the "
-            "same columns in the same order."
-        )
+    check_same_columns(estimator, rows)
     return np.asarray(rows)
+
+
+def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
+    """Refuse further rows with other columns than X had."""
+    names = getattr(estimator, "feature_names_in_", None)
+    columns = getattr(X_unlabeled, "columns", None)
+    if names is not None and columns is not None and list(columns) != list(names):
+        raise ValueError(
+            f"X_unlabeled has columns {_brief(columns)} but X has {_brief(names)}: give both "
+            "the same columns in the same order, for example X_unlabeled[X.columns]."
+        )
+    shape: tuple[int, ...] = getattr(X_unlabeled, "shape", ())
+    if len(shape) == 2 and shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X_unlabeled has {shape[1]} features but X has {estimator.n_features_in_}: give both "
+            "the same columns in the same order."
+        )
 
 
 def _brief(names: Any) -> str:

@@ -31,8 +31,13 @@ class Labels:
         return self.codes.astype(np.float64)
 
 
-def read_labels(y: Any, n_rows: int, multi_class: bool = False) -> Labels:
-    """Return what y says about n_rows rows; refuse a y that cannot be learnt from."""
+def read_labels(
+    y: Any, n_rows: int, *, multi_class: bool = False, one_class: bool = False
+) -> Labels:
+    """Return what y says about n_rows rows; refuse a y that cannot be learnt from.
+
+    More than two classes are refused unless multi_class, a single one unless one_class.
+    """
     values, unknown = _split_unknown(y)
     if len(values) != n_rows:
         raise ValueError(
@@ -48,28 +53,30 @@ def read_labels(y: Any, n_rows: int, multi_class: bool = False) -> Labels:
     known = values[labeled]
     check_classification_targets(known)
     classes, codes = np.unique(known, return_inverse=True)
-    _check_classes(classes, len(labeled), len(unlabeled), known, multi_class)
+    if len(classes) == 1 and not one_class:
+        _refuse_one_class(classes, len(labeled), len(unlabeled))
+    if len(classes) > 2 and not multi_class:
+        _refuse_many_classes(classes)
     return Labels(classes, labeled, unlabeled, codes)
 
 
-def _check_classes(
-    classes: AnyArray, n_labeled: int, n_unlabeled: int, known: AnyArray, multi_class: bool
-) -> None:
-    if len(classes) == 1:
-        hint = " (-1 in a y of integers means unknown; give a class named -1 another name)"
-        raise ValueError(
-            f"Only one class among the {n_labeled} labelled rows, {_some(classes)}"
-            f"{hint if known.dtype.kind == 'i' and n_unlabeled else ''}: "
-            "label at least one row of each class."
-        )
-    if len(classes) > 2 and not multi_class:
-        hint = " (in a y of floats unknown is NaN, and -1.0 is a class)"
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"found {len(classes)} classes in y, {_some(classes)}"
-            f"{hint if known.dtype.kind == 'f' and -1.0 in classes else ''}; "
-            "keep two of them or merge them into two."
-        )
+def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> None:
+    hint = " (-1 in a y of integers means unknown; give a class named -1 another name)"
+    raise ValueError(
+        f"Only one class among the {n_labeled} labelled rows, {_some(classes)}"
+        f"{hint if classes.dtype.kind == 'i' and n_unlabeled else ''}: "
+        "label at least one row of each class."
+    )
+
+
+def _refuse_many_classes(classes: AnyArray) -> None:
+    hint = " (in a y of floats unknown is NaN, and -1.0 is a class)"
+    raise ValueError(
+        "Only binary classification is supported. The type of the target is multiclass: "
+        f"found {len(classes)} classes in y, {_some(classes)}"
+        f"{hint if classes.dtype.kind == 'f' and -1.0 in classes else ''}; "
+        "keep two of them or merge them into two."
+    )
 
 
 def _some(items: AnyArray, limit: int = 5) -> str:
@@ -89,9 +96,9 @@ def _split_unknown(y: Any) -> tuple[AnyArray, Mask]:
         return y, np.isnan(y)
     if y.dtype.kind == "i":
         return y, y == -1
-    if y.dtype.kind in "US":
-        _refuse_minus_one_strings(y)
-    return y, np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "U":
+        _refuse_unknown_as_text(y)
+    return y, np.isnat(y) if y.dtype.kind in "mM" else np.zeros(len(y), dtype=bool)
 
 
 def _as_one_dimensional(y: Any) -> AnyArray:
@@ -133,7 +140,7 @@ def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
             f"labels one type; mark unknown ones ({UNKNOWN})."
         )
     if kinds == {"str"}:
-        _refuse_minus_one_strings(known)
+        _refuse_unknown_as_text(known)
     plain = np.array(known.tolist())
     typed = np.zeros(len(y), dtype=plain.dtype if plain.ndim == 1 else object)
     typed[~unknown] = known
@@ -166,10 +173,12 @@ def _refuse_infinity(y: AnyArray) -> None:
         )
 
 
-def _refuse_minus_one_strings(y: AnyArray) -> None:
-    if any(item in ("-1", b"-1") for item in np.unique(y.astype(str))):
-        raise ValueError(
-            'y holds strings, and "-1" is one of them: unknown labels in a y of strings are '
-            'None or NaN (for example y = [None if label == "-1" else label for label in y]); '
-            'if "-1" is a class, give it another name.'
-        )
+def _refuse_unknown_as_text(y: AnyArray) -> None:
+    """Refuse text that was most likely meant as a mark of an unknown label."""
+    for text in ("-1", "nan", "None", "<NA>"):
+        if text in y:
+            raise ValueError(
+                f'y holds strings, and "{text}" is one of them: unknown labels in a y of strings '
+                f'are None or NaN (for example y = [None if label == "{text}" else label for '
+                f'label in y]); if "{text}" is a class, give it another name.'
+            )

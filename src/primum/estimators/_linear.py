@@ -8,9 +8,12 @@ from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import Tags
 
 from primum._typing import AnyArray, Floats
+from primum.estimators._scoring import KnownLabelsScoreMixin
 
 
-class LeastSquaresMixin(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
+class LeastSquaresBase(
+    KnownLabelsScoreMixin, LinearClassifierMixin, ClassifierMixin, BaseEstimator
+):
     """Predictions from a score fitted by least squares to labels 0 and 1.
 
     The second class is predicted where the score is above 1/2. So that ``decision_function`` is
@@ -37,8 +40,7 @@ class LeastSquaresMixin(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         """Return the scores, clipped to [0, 1], as if they were class probabilities.
 
         They add up to 1 and agree with ``predict``, but they are not calibrated: least squares
-        does not model probabilities. For probabilities wrap the classifier in scikit-learn's
-        ``CalibratedClassifierCV``.
+        does not model probabilities.
 
         Parameters
         ----------

@@ -31,12 +31,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.estimators._data import TrainingData, read_training_data
-from primum.estimators._linear import LeastSquaresMixin
+from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import LeastSquaresFamily, least_squares_family
 
 
-class EMLeastSquaresClassifier(LeastSquaresMixin):
+class EMLeastSquaresClassifier(LeastSquaresBase):
     """Least squares that fits and relabels in turn. Not safe.
 
     Parameters
@@ -97,7 +97,7 @@ class EMLeastSquaresClassifier(LeastSquaresMixin):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
         Parameters
@@ -108,7 +108,8 @@ class EMLeastSquaresClassifier(LeastSquaresMixin):
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
         X_unlabeled : array-like of shape (n_more, n_features), default=None
-            Further unlabelled rows.
+            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
+            pipeline, mark unlabelled rows in y instead.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row of X counts.
 

@@ -13,26 +13,28 @@ import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.estimators._data import TrainingData, read_training_data
-from primum.estimators._linear import LeastSquaresMixin
+from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import (
     METRICS,
-    Certificate,
+    Facts,
     LabeledRows,
+    LeastSquaresFamily,
     certify,
     implicit_problem,
     least_squares_family,
 )
-from primum.solvers import SOLVERS, Solution, solve
+from primum.solvers import SOLVERS, solve
 
 
-class ICLSClassifier(LeastSquaresMixin):
+class ICLSClassifier(LeastSquaresBase):
     """Semi-supervised least squares that does not leave what labels could have taught it.
 
     Parameters
@@ -130,7 +132,7 @@ class ICLSClassifier(LeastSquaresMixin):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
         Parameters
@@ -141,7 +143,8 @@ class ICLSClassifier(LeastSquaresMixin):
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
         X_unlabeled : array-like of shape (n_more, n_features), default=None
-            Further unlabelled rows.
+            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
+            pipeline, mark unlabelled rows in y instead.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row of X counts.
 
@@ -159,7 +162,7 @@ class ICLSClassifier(LeastSquaresMixin):
     def _fit_data(self, data: TrainingData) -> None:
         self.supervised_ = LeastSquaresClassifier(
             self._alpha_labeled, fit_intercept=self.fit_intercept
-        )._fit_labeled(data.classes, data.labeled)
+        )._fit_labeled(data.classes, data.labeled, like=self)
         family = least_squares_family(
             data.labeled,
             data.unlabeled,
@@ -178,20 +181,26 @@ class ICLSClassifier(LeastSquaresMixin):
         self._remember(data.classes, *family.coordinates.decode(gamma))
         self.soft_labels_ = data.spread(solution.labels)
         self.n_iter_ = max(1, solution.iterations)
-        self.certificate_ = self._certify(problem, solution, data.labeled)
-
-    def _certify(self, problem: Any, solution: Solution, labeled: LabeledRows) -> Certificate:
-        twin = self.supervised_
-        supervised_loss = _mean_loss(labeled, *twin._score_parameters)
-        penalty = self._alpha_labeled * float(twin.coef_[0] @ twin.coef_[0])
-        return certify(
+        self.certificate_ = certify(
             problem,
             solution.labels,
+            self._facts(family, gamma),
             tol=self.tol,
             iterations=solution.iterations,
-            labeled_loss=_mean_loss(labeled, *self._score_parameters),
-            supervised_loss=supervised_loss,
-            supervised_objective=supervised_loss + penalty if self.metric == "labeled" else 0.0,
+        )
+
+    def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:
+        coef, intercept = self.supervised_._score_parameters
+        moved = gamma - family.coordinates.encode(coef, intercept)
+        summands = abs(intercept) + np.abs(family.coordinates.center) @ np.abs(coef)
+        loss = _mean_loss(family.labeled, coef, intercept)
+        penalty = self._alpha_labeled * float(coef @ coef)
+        return Facts(
+            labeled_loss=_mean_loss(family.labeled, *self._score_parameters),
+            supervised_loss=loss,
+            supervised_objective=loss + penalty if self.metric == "labeled" else 0.0,
+            shift=float(np.linalg.norm(moved)) / family.coordinates.weight**0.5,
+            score_rounding=8 * np.finfo(float).eps * float(summands),
         )
 
     @property
@@ -202,11 +211,14 @@ class ICLSClassifier(LeastSquaresMixin):
         proof = self.certificate_
         if proof.converged:
             return
+        if proof.iterations >= self.max_iter:
+            advice = f"raise max_iter (now {self.max_iter}), raise tol, or take solver='newton'"
+        else:
+            advice = "rounding stops it there, so raise tol, standardise the features or add alpha"
         warnings.warn(
             f"ICLSClassifier stopped after {proof.iterations} iterations with an objective "
             f"proven to be within {proof.gap:.1e} of the best possible, not within the "
-            f"tol={self.tol:.1e} asked for; raise max_iter (now {self.max_iter}), raise tol, "
-            'or take solver="newton".',
+            f"tol={self.tol:.1e} asked for; {advice}.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -10,17 +10,18 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import read_training_data
-from primum.estimators._linear import LeastSquaresMixin
+from primum.estimators._linear import LeastSquaresBase
 from primum.problems import LabeledRows, least_squares_family
 from primum.rows import ArrayRows
 
 
-class LeastSquaresClassifier(LeastSquaresMixin):
+class LeastSquaresClassifier(LeastSquaresBase):
     """Least-squares classifier; unlabelled rows are ignored.
 
     Parameters
@@ -65,7 +66,7 @@ class LeastSquaresClassifier(LeastSquaresMixin):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to the labelled rows.
 
         Parameters
@@ -75,6 +76,8 @@ class LeastSquaresClassifier(LeastSquaresMixin):
         y : array-like of shape (n_samples,)
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
+        X_unlabeled : ignored
+            For the same call as the semi-supervised classifiers.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
 
@@ -87,8 +90,13 @@ class LeastSquaresClassifier(LeastSquaresMixin):
         with one_blas_thread():
             return self._fit_labeled(data.classes, data.labeled)
 
-    def _fit_labeled(self, classes: AnyArray, labeled: LabeledRows) -> Self:
+    def _fit_labeled(
+        self, classes: AnyArray, labeled: LabeledRows, like: BaseEstimator | None = None
+    ) -> Self:
+        """Fit to rows that were checked already, by another estimator if ``like`` is given."""
         self._refitter(labeled.X, labeled.weight)(classes, labeled.y)
+        if like is not None and hasattr(like, "feature_names_in_"):
+            self.feature_names_in_ = like.feature_names_in_
         return self
 
     def _refitter(

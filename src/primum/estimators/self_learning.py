@@ -7,26 +7,35 @@ wrong labels can confirm themselves.
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import (
+    _num_samples,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
     DTYPES,
     check_every_class_has_weight,
+    check_same_columns,
     read_unlabeled,
     read_weight,
 )
 from primum.estimators._labels import Labels, read_labels
+from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.least_squares import LeastSquaresClassifier
 
 
@@ -34,13 +43,16 @@ def _has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "estimator_", self._base()), method)
 
 
-class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class SelfLearningClassifier(
+    KnownLabelsScoreMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
     """A classifier that learns from its own predictions. Not safe.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Any scikit-learn classifier; None is ``LeastSquaresClassifier()``.
+        Any scikit-learn classifier, with whatever kind of X it takes; None is
+        ``LeastSquaresClassifier()``.
     max_iter : int, default=100
         Most rounds of labelling and refitting.
 
@@ -52,8 +64,8 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         The classifier fitted to the labelled rows only.
     classes_ : array of shape (n_classes,)
         The classes.
-    transduction_ : array of shape (n_unlabeled,)
-        Class given to every unlabelled row: those of X, then those of X_unlabeled.
+    transduction_ : array of shape (n_samples + n_more,)
+        Class of every row, known or learnt: the rows of X, then those of X_unlabeled.
     n_iter_ : int
         Rounds taken.
     termination_condition_ : {"no_change", "max_iter", "no_unlabeled"}
@@ -66,7 +78,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     >>> from primum import SelfLearningClassifier
     >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
     >>> SelfLearningClassifier(LogisticRegression()).fit(X, y).transduction_
-    array([1])
+    array([0, 0, 1, 1])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -78,7 +90,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.estimator = estimator
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
         Parameters
@@ -89,7 +101,8 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is
             unknown.
         X_unlabeled : array-like of shape (n_more, n_features), default=None
-            Further unlabelled rows.
+            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
+            pipeline, mark unlabelled rows in y instead.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row of X counts, if the classifier knows weights.
 
@@ -99,41 +112,41 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             This estimator, fitted.
         """
         self._validate_params()
-        X = validate_data(self, X, dtype=DTYPES)
-        multi_class = get_tags(self).classifier_tags.multi_class
-        labels = read_labels(y, len(X), multi_class=multi_class)
+        base = self._base()
+        X = self._read_rows(X, reset=True)
+        n = _num_samples(X)
+        labels = read_labels(y, n, multi_class=get_tags(self).classifier_tags.multi_class)
         weight = self._read_weight(sample_weight, X)
         check_every_class_has_weight(labels, weight)
-        more = read_unlabeled(self, X_unlabeled, X)
-        if len(more):
-            X = np.concatenate([X, more])
-            unlabeled = np.concatenate([labels.unlabeled, np.arange(len(X) - len(more), len(X))])
+        if X_unlabeled is not None:
+            more = self._read_more(X_unlabeled, X)
+            X, further = _stack(X, more), np.arange(n, n + _num_samples(more))
+            unlabeled = np.concatenate([labels.unlabeled, further])
             labels = Labels(labels.classes, labels.labeled, unlabeled, labels.codes)
-            weight = None if weight is None else np.concatenate([weight, np.ones(len(more))])
-        with one_blas_thread():
+            weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
+        with one_blas_thread() if hasattr(base, "_refitter") else nullcontext():
             return self._learn(X, labels, weight)
 
-    def _learn(self, X: AnyArray, labels: Labels, weight: Floats | None) -> Self:
+    def _learn(self, X: Any, labels: Labels, weight: Floats | None) -> Self:
         self.classes_ = labels.classes
         known, unknown = labels.labeled, labels.unlabeled
-        refit = _refitter(self._base(), X[known], None if weight is None else weight[known])
+        X_known = _safe_indexing(X, known)
+        refit = _refitter(self._base(), X_known, None if weight is None else weight[known])
         self.supervised_ = self.estimator_ = refit(labels.classes, labels.codes)
-        guess = self._codes(X[unknown])
+        codes = np.empty(len(known) + len(unknown), dtype=np.intp)
+        codes[known] = labels.codes
         self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
         if len(unknown):
             refit = _refitter(self._base(), X, weight)
-            codes = np.empty(len(X), dtype=np.intp)
-            codes[known] = labels.codes
-            self._repeat(X[unknown], codes, unknown, guess, refit)
-            guess = codes[unknown]
-        self.transduction_ = labels.classes[guess]
+            self._repeat(_safe_indexing(X, unknown), codes, unknown, refit)
+            if hasattr(self, "feature_names_in_") and not hasattr(X, "columns"):
+                self.supervised_.feature_names_in_ = self.feature_names_in_
+        self.transduction_ = labels.classes[codes]
         return self
 
-    def _repeat(
-        self, X_u: AnyArray, codes: Index, unknown: Index, guess: Index, refit: "_Refit"
-    ) -> None:
+    def _repeat(self, X_u: Any, codes: Index, unknown: Index, refit: "_Refit") -> None:
         """Label and refit until the labels rest; ``codes`` ends with the labels learnt from."""
-        changes, n_iter = 1, 0
+        changes, n_iter, guess = 1, 0, self._codes(X_u)
         while changes and n_iter < self.max_iter:
             codes[unknown] = guess
             self.estimator_ = refit(self.classes_, codes)
@@ -150,15 +163,34 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 stacklevel=4,
             )
 
-    def _codes(self, X: AnyArray) -> Index:
-        if len(X) == 0:
-            return np.zeros(0, dtype=np.intp)
+    def _codes(self, X: Any) -> Index:
         return np.searchsorted(self.classes_, self.estimator_.predict(X))
 
     def _base(self) -> Any:
         return LeastSquaresClassifier() if self.estimator is None else clone(self.estimator)
 
-    def _read_weight(self, sample_weight: Any, X: AnyArray) -> Floats | None:
+    def _read_rows(self, X: Any, *, reset: bool) -> Any:
+        """Check X as far as the base estimator does not do it itself."""
+        if hasattr(self._base(), "_refitter"):
+            return validate_data(self, X, dtype=DTYPES, reset=reset)
+        if not is_classifier(self._base()):
+            raise ValueError(
+                f"The estimator of SelfLearningClassifier must be a classifier, got "
+                f"{type(self._base()).__name__}: take a scikit-learn classifier."
+            )
+        if hasattr(X, "iloc"):
+            return validate_data(self, X, skip_check_array=True, reset=reset)
+        return validate_data(
+            self, X, dtype=None, accept_sparse="csr", ensure_all_finite=False, reset=reset
+        )
+
+    def _read_more(self, X_unlabeled: Any, X: Any) -> Any:
+        if hasattr(self._base(), "_refitter"):
+            return read_unlabeled(self, X_unlabeled, X)
+        check_same_columns(self, X_unlabeled)
+        return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)
+
+    def _read_weight(self, sample_weight: Any, X: Any) -> Floats | None:
         if sample_weight is not None and not has_fit_parameter(self._base(), "sample_weight"):
             raise ValueError(
                 f"sample_weight was given, but {type(self._base()).__name__} cannot use it: "
@@ -168,8 +200,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     def _predict_with(self, method: str, X: Any) -> AnyArray:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=DTYPES, reset=False)
-        return np.asarray(getattr(self.estimator_, method)(X))
+        return np.asarray(getattr(self.estimator_, method)(self._read_rows(X, reset=False)))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the predicted class of every row."""
@@ -188,12 +219,25 @@ class SelfLearningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base = get_tags(self._base())
+        tags.input_tags = base.input_tags
         if base.classifier_tags is not None:
             tags.classifier_tags = base.classifier_tags
         return tags
 
 
-def _refitter(base: Any, X: AnyArray, weight: Floats | None) -> "_Refit":
+def _stack(X: Any, more: Any) -> Any:
+    """Return X with more rows below, in the form X has."""
+    if sparse.issparse(X):
+        rows: list[Any] = [X, more]
+        return sparse.vstack(rows, format="csr")
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        return pd.concat([X, more], ignore_index=True)
+    return np.concatenate([np.asarray(X), np.asarray(more)])
+
+
+def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
     """Return a function that fits base to given labels of X.
 
     A classifier that can do this cheaply, because only the labels change, says so by a

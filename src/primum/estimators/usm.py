@@ -16,11 +16,11 @@ from sklearn.utils._param_validation import Interval
 
 from primum._threads import one_blas_thread
 from primum.estimators._data import TrainingData, read_training_data
-from primum.estimators._linear import LeastSquaresMixin
+from primum.estimators._linear import LeastSquaresBase
 from primum.problems import coordinates_of
 
 
-class USMClassifier(LeastSquaresMixin):
+class USMClassifier(LeastSquaresBase):
     """Least squares with the second moment of all rows. Often good, not safe.
 
     Parameters
@@ -62,7 +62,7 @@ class USMClassifier(LeastSquaresMixin):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
         Parameters
@@ -73,7 +73,8 @@ class USMClassifier(LeastSquaresMixin):
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
         X_unlabeled : array-like of shape (n_more, n_features), default=None
-            Further unlabelled rows.
+            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
+            pipeline, mark unlabelled rows in y instead.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row of X counts.
 

@@ -1,7 +1,7 @@
 """The implicit-constraint problem: what is to be minimised, and what proves an answer good."""
 
 from primum.problems.box import BoxProblem, Judgement, duality_gap
-from primum.problems.certificate import Certificate, certify
+from primum.problems.certificate import Certificate, Facts, certify
 from primum.problems.columns import Columns, FormedColumns, StreamedColumns
 from primum.problems.coordinates import Coordinates, coordinates_of
 from primum.problems.implicit import (
@@ -19,6 +19,7 @@ __all__ = [
     "Certificate",
     "Columns",
     "Coordinates",
+    "Facts",
     "FormedColumns",
     "Judgement",
     "LabeledRows",

@@ -37,12 +37,20 @@ class BoxProblem:
         P times this is in units of the mean loss on the labelled rows (2 / L).
     loss_floor : float
         The part of the mean loss that no labelling can change.
+    scale : float
+        The objective that counts as 1 when a tolerance is applied: 1 for losses of labels 0 and
+        1, something of the size of the answer for quantities with units of their own.
     """
 
     columns: Columns
     target: Floats
     loss_unit: float = 1.0
     loss_floor: float = 0.0
+    scale: float = 1.0
+
+    def gap_within(self, tol: float) -> float:
+        """Return the gap, in units of P, that a tolerance allows at an objective of 0."""
+        return tol * self.scale / self.loss_unit
 
     @property
     def n_rows(self) -> int:
@@ -56,6 +64,7 @@ class BoxProblem:
         return Judgement(
             objective=self.loss_floor + self.loss_unit * 0.5 * float(xi @ xi),
             gap=self.loss_unit * duality_gap(p, q, self.columns.weight),
+            scale=self.scale,
         )
 
 
@@ -65,10 +74,11 @@ class Judgement:
 
     objective: float
     gap: float
+    scale: float = 1.0
 
     def within(self, tol: float) -> bool:
-        """Tell whether the gap is within tol, absolute plus relative."""
-        return self.gap <= tol * (1.0 + self.objective)
+        """Tell whether the gap is within tol, absolute (in units of scale) plus relative."""
+        return self.gap <= tol * (self.scale + self.objective)
 
 
 def duality_gap(p: Floats, q: Floats, weight: Floats | None = None) -> float:

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from primum._typing import Floats
 from primum.problems.box import BoxProblem
 
+# Differences in mean loss below this are rounding, for features of moderate means.
+ROUNDING = 1e-12
+# Scores that differ by less than this, root mean square, are the same.
+SAME_SCORES = 1e-6
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -19,10 +24,12 @@ class Certificate:
     labeled_loss : float
         Mean squared loss of the fit on the labelled rows.
     supervised_loss : float
-        The same of the supervised twin, which no fit can go below.
+        The same of the supervised twin.
     objective : float
         What was minimised: for ``metric="labeled"`` the labelled loss plus the labelled ridge,
         otherwise the squared distance to the supervised solution, divided by L.
+    supervised_objective : float
+        The same of the supervised twin. No labelling can go below it.
     gap : float
         Proven bound: no labelling of the unlabelled rows has an objective below
         ``objective - gap``.
@@ -30,9 +37,14 @@ class Certificate:
         The gap that was asked for, absolute plus relative.
     converged : bool
         Whether the gap is within tol.
+    supervised_feasible : bool
+        False if it is proven that no labelling of the unlabelled rows gives a model as good on
+        the labelled rows as the supervised one.
+    shift : float
+        Root mean square difference between the scores of the fit and of its supervised twin, over
+        all rows given to ``fit``.
     moved : bool
-        Whether the unlabelled rows moved the answer: no supervised solution can be had by
-        labelling them.
+        Whether the unlabelled rows moved the answer away from the supervised twin.
     iterations : int
         Steps of the solver.
     passes : int
@@ -42,9 +54,12 @@ class Certificate:
     labeled_loss: float
     supervised_loss: float
     objective: float
+    supervised_objective: float
     gap: float
     tol: float
     converged: bool
+    supervised_feasible: bool
+    shift: float
     moved: bool
     iterations: int
     passes: int
@@ -55,31 +70,41 @@ class Certificate:
         return self.objective - self.gap
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a fit and its twin beside the box problem.
+
+    ``score_rounding`` is how exactly a score can be known, given the size of its summands.
+    """
+
+    labeled_loss: float
+    supervised_loss: float
+    supervised_objective: float
+    shift: float
+    score_rounding: float
+
+
 def certify(
-    problem: BoxProblem,
-    q: Floats,
-    *,
-    tol: float,
-    iterations: int,
-    labeled_loss: float,
-    supervised_loss: float,
-    supervised_objective: float,
+    problem: BoxProblem, q: Floats, facts: Facts, *, tol: float, iterations: int
 ) -> Certificate:
     """Judge the labelling q as an answer to the problem."""
-    judgement = problem.judge(q)
-    risen = judgement.objective - supervised_objective
+    judged = problem.judge(q)
+    rounding = ROUNDING * (problem.scale + judged.objective) + facts.score_rounding
+    risen = judged.objective - facts.supervised_objective
+    feasible = bool(risen <= max(judged.gap, rounding))
+    # A gap leaves the labelled loss, a square, uncertain; scores are uncertain by its root.
+    same = max(SAME_SCORES, 10 * (judged.gap / problem.scale) ** 0.5, 10 * facts.score_rounding)
     return Certificate(
-        labeled_loss=labeled_loss,
-        supervised_loss=supervised_loss,
-        objective=judgement.objective,
-        gap=judgement.gap,
+        labeled_loss=facts.labeled_loss,
+        supervised_loss=facts.supervised_loss,
+        objective=judged.objective,
+        supervised_objective=facts.supervised_objective,
+        gap=judged.gap,
         tol=tol,
-        converged=judgement.within(tol),
-        moved=risen > max(judgement.gap, ROUNDING * (1.0 + judgement.objective)),
+        converged=judged.within(tol),
+        supervised_feasible=feasible,
+        shift=facts.shift,
+        moved=not feasible or bool(facts.shift > same),
         iterations=iterations,
         passes=problem.columns.passes,
     )
-
-
-# Differences in mean loss below this are rounding.
-ROUNDING = 1e-12

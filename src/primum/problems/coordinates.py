@@ -10,8 +10,9 @@ a basis T with ``T'A T = I`` turns the least-squares coefficients of any labelli
 
 T comes from the Cholesky factor of A with its columns brought to unit length (so the units of
 the features do not matter), and is corrected once more from the rows when A is ill-conditioned:
-the rounding of A is then undone, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular, an
-eigenvalue threshold finds the rank, and beta is the coefficient vector of least norm.
+the rounding of A is then undone, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular or
+nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an SVD
+finds the rank, and beta is the coefficient vector of least norm.
 """
 
 from dataclasses import dataclass
@@ -23,10 +24,13 @@ from primum._typing import Floats
 from primum.rows import ArrayRows, Design
 from primum.statistics import gather_moments
 
-# Reciprocal condition numbers of A below which the basis is corrected, and below which Cholesky
-# is not trusted to find the rank.
+Parts = list[tuple[ArrayRows, Floats | None]]
+
+# Reciprocal condition numbers of A below which the basis is corrected, and below which A is not
+# trusted to tell the rank.
 CORRECT_BELOW = 1e-6
-SINGULAR_BELOW = 1e-12
+SINGULAR_BELOW = 1e-10
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -84,57 +88,72 @@ class Coordinates:
         return np.concatenate([[level], gamma])
 
 
-def coordinates_of(
-    parts: list[tuple[ArrayRows, Floats | None]], *, alpha: float, fit_intercept: bool
-) -> Coordinates:
+def coordinates_of(parts: Parts, *, alpha: float, fit_intercept: bool) -> Coordinates:
     """Return the coordinates of least squares on all given (rows, weights)."""
     moments = gather_moments(parts)
     center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
     scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
     ridge = moments.weight * alpha
-    scale, constant = _column_scale(scatter, ridge, moments.weight, center)
+    lengths = np.sqrt(np.diag(scatter))
+    # How long a column is that holds nothing but the rounding of its values.
+    noise = 8 * EPS * np.abs(moments.mean) * moments.weight**0.5
+    constant = lengths <= (noise if fit_intercept else 0.0)
+    scale = np.where(constant, 1.0, np.sqrt(lengths**2 + ridge))
     C = scatter / np.outer(scale, scale)
     C.flat[:: len(C) + 1] += ridge / scale**2
     C[constant], C[:, constant] = 0.0, 0.0
-    basis, inverse, trusted = _factor(C, scale)
+    basis, inverse, accurate = _factor(C, scale) or _factor_rows(
+        parts, center, np.where(constant, np.inf, scale), ridge, float((noise / scale).max())
+    )
     coordinates = Coordinates(moments.weight, center, basis, inverse, fit_intercept)
-    return coordinates if trusted else _corrected(coordinates, parts, ridge)
+    return coordinates if accurate else _corrected(coordinates, parts, ridge)
 
 
-def _column_scale(
-    scatter: Floats, ridge: float, weight: float, center: Floats
-) -> tuple[Floats, np.ndarray]:
-    """Return the length of every column and which columns are constant up to rounding."""
-    lengths = np.sqrt(np.diag(scatter) + ridge)
-    rounding = 8 * np.finfo(float).eps * np.abs(center) * weight**0.5
-    constant = np.sqrt(np.diag(scatter)) <= rounding
-    return np.where(constant, 1.0, lengths), constant
-
-
-def _factor(C: Floats, scale: Floats) -> tuple[Floats, Floats, bool]:
-    """Return (basis, its inverse, whether they are accurate as they are)."""
+def _factor(C: Floats, scale: Floats) -> tuple[Floats, Floats, bool] | None:
+    """Return (basis, its inverse, whether they are accurate as they are), or None if singular."""
     R, info = lapack.dpotrf(C, lower=0, clean=1)
-    if info == 0:
-        reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())
-        if reciprocal_condition > SINGULAR_BELOW:
-            R_inverse, _ = lapack.dtrtri(R, lower=0)
-            return R_inverse / scale[:, None], R * scale, reciprocal_condition > CORRECT_BELOW
-    return _factor_singular(C, scale)
+    if info != 0:
+        return None
+    reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())
+    if reciprocal_condition < SINGULAR_BELOW:
+        return None
+    R_inverse, _ = lapack.dtrtri(R, lower=0)
+    return R_inverse / scale[:, None], R * scale, reciprocal_condition > CORRECT_BELOW
 
 
-def _factor_singular(C: Floats, scale: Floats) -> tuple[Floats, Floats, bool]:
-    values, V = np.linalg.eigh(C)
-    kept = values > max(values[-1], 0.0) * 10 * len(C) * np.finfo(float).eps
-    V, roots = V[:, kept], np.sqrt(values[kept])
+def _factor_rows(
+    parts: Parts, center: Floats, scale: Floats, ridge: float, noise: float
+) -> tuple[Floats, Floats, bool]:
+    """Return what ``_factor`` does from the rows themselves; columns of infinite scale are zero."""
+    R = np.diag(ridge**0.5 / scale)
+    for rows, weight in parts:
+        if rows.n_rows:
+            R = _stack(R, _triangle(rows, weight, center, scale))
+    _, values, Vt = np.linalg.svd(R)
+    kept = values > values[0] * max(10 * max(R.shape) * EPS, 10 * noise)
+    V, values = Vt[: len(values)][kept].T, values[kept]
+    scale = np.where(np.isinf(scale), 1.0, scale)
     # Of all coefficients with the same scores take the shortest: project on the rows' span.
     span, _ = qr(V * scale[:, None], mode="economic")
-    basis = span @ (span.T @ (V / scale[:, None])) / roots
-    return basis, (V * roots).T * scale, False
+    basis = span @ (span.T @ (V / scale[:, None])) / values
+    return basis, (V * values).T * scale, False
 
 
-def _corrected(
-    coordinates: Coordinates, parts: list[tuple[ArrayRows, Floats | None]], ridge: float
-) -> Coordinates:
+def _triangle(rows: ArrayRows, weight: Floats | None, center: Floats, scale: Floats) -> Floats:
+    def triangle(where: slice, X: Floats) -> Floats:
+        Z = (X - center) / scale
+        if weight is not None:
+            Z *= np.sqrt(weight[where])[:, None]
+        return np.asarray(np.linalg.qr(Z, mode="r"))
+
+    return rows.map_reduce(triangle, _stack)
+
+
+def _stack(R: Floats, other: Floats) -> Floats:
+    return np.asarray(np.linalg.qr(np.vstack([R, other]), mode="r"))
+
+
+def _corrected(coordinates: Coordinates, parts: Parts, ridge: float) -> Coordinates:
     """Return coordinates whose ``T'A T`` was recomputed from the rows and made the identity."""
     basis = coordinates.basis
     G = ridge * basis.T @ basis

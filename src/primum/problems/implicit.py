@@ -98,15 +98,17 @@ def implicit_problem(
     """Return the box problem of a metric; ``supervised`` is its (coefficients, intercept)."""
     labeled, coordinates = family.labeled, family.coordinates
     T = coordinates.full_basis
-    floor = 0.0
+    floor, scale = 0.0, 1.0
     if metric == "labeled":
         W, goal, rest = _labeled_metric(family, T, alpha_labeled)
         floor = rest / labeled.total
     else:
         W = np.eye(T.shape[1]) if metric == "all" else np.linalg.qr(T)[1]
         goal = W @ coordinates.encode(*supervised)
+    if metric == "euclidean":  # coefficients have units: measure in those of the answer
+        scale = float(goal @ goal) / labeled.total or 1.0
     columns = columns_of(W @ T.T, family.unlabeled)
-    return BoxProblem(columns, goal - W @ family.known, 2.0 / labeled.total, floor)
+    return BoxProblem(columns, goal - W @ family.known, 2.0 / labeled.total, floor, scale)
 
 
 def _labeled_metric(

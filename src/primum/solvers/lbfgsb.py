@@ -19,7 +19,7 @@ STARTS = 100
 def solve_lbfgsb(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     """Return an optimal labelling, as close to 1/2 as its precision allows."""
     objective = _Objective(problem)
-    z, tol = 0.5 * objective.lengths, tol / problem.loss_unit
+    z, tol = 0.5 * objective.lengths, problem.gap_within(tol)
     iterations, value = 0, np.inf
     for _ in range(STARTS):
         result = _minimise(objective, z, tol, max_iter - iterations)

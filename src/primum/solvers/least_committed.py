@@ -4,6 +4,8 @@ For solvers that find some optimum: M q says how good a labelling is, so moving 
 with the same M q costs nothing.
 """
 
+from dataclasses import replace
+
 from primum._typing import Floats
 from primum.problems import BoxProblem
 from primum.solvers.newton import solve_newton
@@ -11,7 +13,7 @@ from primum.solvers.newton import solve_newton
 
 def least_committed(problem: BoxProblem, q: Floats, tol: float) -> Floats:
     """Return the labelling closest to 1/2 that gives the same M q, unless it proves less."""
-    reached = BoxProblem(problem.columns, problem.columns.accumulate(q), problem.loss_unit)
+    reached = replace(problem, target=problem.columns.accumulate(q))
     closer = solve_newton(reached, tol, max_iter=1000).labels
     before, after = problem.judge(q), problem.judge(closer)
-    return closer if after.gap <= max(before.gap, tol) else q
+    return closer if after.within(tol) or after.gap <= before.gap else q

@@ -78,7 +78,7 @@ class _Rounding:
 def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     """Return the optimal labelling closest to 1/2."""
     columns = problem.columns
-    tol /= problem.loss_unit
+    tol = problem.gap_within(tol)
     half = np.full(problem.n_rows, 0.5)
     xi = columns.accumulate(half) - problem.target
     point, previous = _Point(xi, columns.project(xi)), None
@@ -188,7 +188,8 @@ def _exact_step(
         if abs(at_s) <= accuracy:
             break
         margin = 0.05 * (high - low)
-        s = low - at_low * (high - low) / (at_high - at_low)
+        rise = at_high - at_low
+        s = low - at_low * (high - low) / rise if rise > 0 else low
         s = min(max(s, low + margin), high - margin)
         at_s = derivative(s)
         if at_s > 0:
