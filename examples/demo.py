@@ -6,33 +6,20 @@ unlabelled rows and saves a learning curve.
 """
 
 import argparse
-import time
+import tempfile
 from pathlib import Path
 
-import numpy as np
-from matplotlib.figure import Figure
-from sklearn.datasets import load_breast_cancer
-from tqdm import tqdm
-
-from primum import (
-    ICLSClassifier,
-    LeastSquaresClassifier,
-    SelfLearningClassifier,
-    USMClassifier,
+from primum.datasets import load
+from primum.evaluation import (
+    LEAST_SQUARES,
+    Experiment,
+    LearningCurve,
+    run_experiment,
+    summarise,
 )
+from primum.report import curves_figure
 
-N_LABELED = 35
-N_UNLABELED = [2, 4, 8, 16, 32, 64, 128, 256, 400]
-MEASURES = ("error", "squared loss", "seconds")
-METHODS = {
-    "Supervised": LeastSquaresClassifier(),
-    "Self-learning": SelfLearningClassifier(),
-    "USM": USMClassifier(),
-    "ICLS": ICLSClassifier(),
-    "Oracle": LeastSquaresClassifier(),
-}
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-COLORS = ["#D55E00", "#E69F00", "#CC79A7", "#0072B2", "#009E73"]
+SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 400)
 
 
 def main():
@@ -43,72 +30,33 @@ def main():
     if options.repeats < 1:
         parser.error(f"--repeats must be at least 1, got {options.repeats}")
 
-    results = run(options.repeats)
-    print_table(results, options.repeats)
+    wdbc = load("wdbc")
+    experiment = Experiment(
+        name="WDBC, random splits",
+        data={"wdbc": (wdbc.X, wdbc.codes)},
+        design=LearningCurve(sizes=SIZES),
+        methods=LEAST_SQUARES,
+        repeats=options.repeats,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        results = run_experiment(experiment, folder, jobs=-1)
+    summary = summarise(results, curve=True)
+    print_table(summary[summary["n_unlabeled"] == SIZES[-1]], options.repeats)
     options.out.mkdir(parents=True, exist_ok=True)
     picture = options.out / "learning_curve.png"
-    draw(results, picture)
+    curves_figure(summary, "error", "loss_test").savefig(picture, dpi=120)
     print(f"\nLearning curve saved to {picture}")
 
 
-def run(repeats):
-    """Return results[repeat, number of unlabelled rows, method, measure]."""
-    X, y = load_breast_cancer(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    results = np.empty((repeats, len(N_UNLABELED), len(METHODS), len(MEASURES)))
-    for repeat in tqdm(range(repeats), desc="WDBC, random splits", unit="split"):
-        order = split(y, np.random.default_rng([2017, repeat]))
-        for u, n_unlabeled in enumerate(N_UNLABELED):
-            train, test = np.split(order, [N_LABELED + n_unlabeled])
-            for m, (name, clf) in enumerate(METHODS.items()):
-                results[repeat, u, m] = evaluate(name, clf, X, y, train, test)
-    return results
-
-
-def split(y, rng):
-    """Shuffle the rows so that the first two are of different classes."""
-    order = rng.permutation(len(y))
-    first, other = order[0], order[y[order] != y[order[0]]][0]
-    return np.concatenate([[first, other], order[(order != first) & (order != other)]])
-
-
-def evaluate(name, clf, X, y, train, test):
-    """Fit to the training rows, of which only the first are labelled, and test."""
-    labels = y[train].copy()
-    if name != "Oracle":
-        labels[N_LABELED:] = -1
-    start = time.perf_counter()
-    clf.fit(X[train], labels)
-    seconds = time.perf_counter() - start
-    score = clf.decision_function(X[test]) + 0.5
-    return np.mean((score > 0.5) != y[test]), np.mean((score - y[test]) ** 2), seconds
-
-
-def print_table(results, repeats):
-    last = results[:, -1]
-    error = last[:, :, 0]
-    print(f"\n{N_LABELED} labelled and {N_UNLABELED[-1]} unlabelled rows, {repeats} splits\n")
+def print_table(summary, repeats):
+    print(f"\n35 labelled and {SIZES[-1]} unlabelled rows, {repeats} splits\n")
     print(f"{'':14}{'error':>8}{'squared loss':>14}{'worse than supervised':>24}{'seconds':>10}")
-    for m, name in enumerate(METHODS):
-        worse = "" if m == 0 else f"{np.mean(error[:, m] > error[:, 0]):.0%} of splits"
-        mean = last[:, m].mean(axis=0)
-        print(f"{name:14}{mean[0]:8.3f}{mean[1]:14.3f}{worse:>24}{mean[2]:10.4f}")
-
-
-def draw(results, path):
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    for axes, (i, measure) in zip(figure.subplots(1, 2), enumerate(MEASURES[:2]), strict=True):
-        for m, name in enumerate(METHODS):
-            values = results[:, :, m, i]
-            mean, sem = values.mean(axis=0), values.std(axis=0) / len(values) ** 0.5
-            axes.plot(N_UNLABELED, mean, "o-", color=COLORS[m], markersize=4, label=name)
-            axes.fill_between(N_UNLABELED, mean - sem, mean + sem, color=COLORS[m], alpha=0.2)
-        axes.set_xscale("log", base=2)
-        axes.set(xlabel="unlabelled rows", ylabel=f"{measure} on test rows", ylim=(0, None))
-        axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
-    figure.suptitle(f"WDBC, {N_LABELED} labelled rows (mean and standard error)")
-    figure.savefig(path, dpi=120)
+    for name, cells in summary.groupby("classifier", sort=False):
+        cell = cells.set_index("measure")
+        times = cell.loc["error", "times_worse"]
+        worse = "" if name == "Supervised" else f"{times / repeats:.0%} of splits"
+        error, loss, seconds = cell.loc[["error", "loss_test", "seconds"], "mean"]
+        print(f"{name:14}{error:8.3f}{loss:14.3f}{worse:>24}{seconds:10.4f}")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def test_demo_prints_a_table_and_saves_a_picture(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", arguments)
     runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
     table = capsys.readouterr().out
-    for name in ("Supervised", "Self-learning", "USM", "ICLS", "Oracle", "worse than supervised"):
+    for name in ("Supervised", "Self-Learning", "USM", "ICLS", "Oracle", "worse than supervised"):
         assert name in table
     assert (out / "learning_curve.png").stat().st_size > 10_000
 

@@ -1,5 +1,15 @@
 """Pictures and tables of what was computed elsewhere."""
 
 from primum.report.constraint_set import constraint_set, plot_constraint_set
+from primum.report.figures import curves_figure, save_figure
+from primum.report.tables import Table, datasets_table, error_table
 
-__all__ = ["constraint_set", "plot_constraint_set"]
+__all__ = [
+    "Table",
+    "constraint_set",
+    "curves_figure",
+    "datasets_table",
+    "error_table",
+    "plot_constraint_set",
+    "save_figure",
+]

@@ -32,46 +32,51 @@ PAPER = ("Supervised", "Self-Learning", "USM", "ICLS", "Oracle")
 
 def curves_figure(
     summary: "pd.DataFrame",
-    measure: str,
-    *,
+    *measures: str,
     classifiers: tuple[str, ...] = PAPER,
     log_scale: bool = True,
     largest: int | None = None,
 ) -> Any:
-    """Draw mean and standard error against the number of unlabelled rows, a panel per data set.
+    """Draw mean and standard error against the number of unlabelled rows.
 
     Parameters
     ----------
     summary : DataFrame
         With a column ``n_unlabeled``.
-    measure : str
-        Which measure to draw.
+    *measures : str
+        Which measures to draw: a panel for every data set and measure.
     classifiers : tuple of str
         Which classifiers, if they are there.
     log_scale : bool
         Whether the numbers of unlabelled rows are powers of two.
     largest : int, optional
         Leave out larger numbers of unlabelled rows (to zoom in).
+
+    Returns
+    -------
+    matplotlib Figure
+        The drawing.
     """
     from matplotlib.figure import Figure
 
-    cells = summary[summary["measure"] == measure]
-    if largest is not None:
-        cells = cells[cells["n_unlabeled"] <= largest]
-    names = list(cells["dataset"].unique())
-    columns = min(4, len(names))
-    rows = -(-len(names) // columns)
+    cells = summary if largest is None else summary[summary["n_unlabeled"] <= largest]
+    drawn = [(name, measure) for name in cells["dataset"].unique() for measure in measures]
+    columns = min(4, len(drawn))
+    rows = -(-len(drawn) // columns)
     figure = Figure(figsize=(3.1 * columns + 0.4, 2.5 * rows + 0.8), layout="constrained")
-    panels = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
-    for panel, name in zip(panels, names, strict=False):
-        _draw_panel(panel, cells[cells["dataset"] == name], classifiers, log_scale)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, (name, measure) in zip(panels, drawn, strict=False):
+        chosen = (cells["dataset"] == name) & (cells["measure"] == measure)
+        _draw_panel(panel, cells[chosen], classifiers, log_scale)
         panel.set_title(CATALOGUE[name].title if name in CATALOGUE else name, fontsize=10)
-        if measure == "seconds":
-            panel.set_yscale("log")
-    for panel in panels[len(names) :]:
+        panel.set_yscale("log" if measure == "seconds" else "linear")
+        if len(measures) > 1:
+            panel.set_ylabel(LABELS.get(measure, measure), fontsize=9)
+    for panel in panels[len(drawn) :]:
         panel.set_visible(False)
     figure.supxlabel("unlabelled rows", fontsize=10)
-    figure.supylabel(LABELS.get(measure, measure), fontsize=10)
+    if len(measures) == 1:
+        figure.supylabel(LABELS.get(measures[0], measures[0]), fontsize=10)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     return figure
