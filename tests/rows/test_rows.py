@@ -9,7 +9,7 @@ def test_blocks_visit_every_selected_row_once_in_order(rng):
     more = rng.normal(size=(7, 2))
     index = np.arange(0, len(X), 3)
     rows = ArrayRows([(X, index), (more[:0], None), (more, None)])
-    blocks = list(rows.blocks())
+    blocks = list(rows.map(lambda where, X: (where, X)))
     assert len(blocks) > 2
     assert all(block.dtype == np.float64 for _, block in blocks)
     expected = np.vstack([X[index], more])
@@ -17,6 +17,20 @@ def test_blocks_visit_every_selected_row_once_in_order(rng):
     assert rows.n_rows == len(expected) == blocks[-1][0].stop
     chosen = np.array([0, 1, len(index) - 1, len(index), rows.n_rows - 1])
     np.testing.assert_array_equal(rows.take(chosen), expected[chosen])
+
+
+def test_threads_change_nothing(rng, monkeypatch):
+    X = rng.normal(size=(BLOCK_NUMBERS, 40))
+    rows = ArrayRows([(X, None)])
+    alone, together = [], []
+    for cores, sums in ((1, alone), (3, together)):
+        monkeypatch.setattr("primum.rows.array._cores", lambda cores=cores: cores)
+        sums.append(rows.map_reduce(lambda _, block: block.T @ block, np.add))
+        sums.append(rows.fill(lambda block: block[:, 0]))
+    np.testing.assert_array_equal(alone[0], together[0])
+    np.testing.assert_array_equal(alone[1], together[1])
+    np.testing.assert_array_equal(alone[1], X[:, 0])
+    assert rows.passes == 4
 
 
 def test_design_products_equal_those_of_the_matrix(rng):

@@ -51,9 +51,10 @@ class ICLSClassifier(LeastSquaresBase):
         than supervised in squared loss on those rows), or by the coefficients.
     fit_intercept : bool, default=True
         Whether the score has an intercept.
-    solver : {"auto", "newton", "lbfgsb", "reference"}, default="auto"
-        ``newton`` follows a path of Newton steps to the exact answer and is what ``auto``
-        takes; ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and for tests.
+    solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
+        ``newton`` follows a path of Newton steps to the exact answer; ``scale`` does so on a
+        sample and then on all rows in a few passes; ``auto`` takes the one that suits the number
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and for tests.
     tol : float, default=1e-8
         The proven gap to reach, absolute plus relative, in units of the mean squared loss.
     max_iter : int, default=10000
@@ -187,6 +188,7 @@ class ICLSClassifier(LeastSquaresBase):
             self._facts(family, gamma),
             tol=self.tol,
             iterations=solution.iterations,
+            dual=solution.dual,
         )
 
     def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:

@@ -2,7 +2,7 @@
 
 from primum.problems.box import BoxProblem, Judgement, duality_gap
 from primum.problems.certificate import Certificate, Facts, certify
-from primum.problems.columns import Columns, FormedColumns, StreamedColumns
+from primum.problems.columns import Columns, FormedColumns, StreamedColumns, Sweep
 from primum.problems.coordinates import Coordinates, coordinates_of
 from primum.problems.implicit import (
     METRICS,
@@ -25,6 +25,7 @@ __all__ = [
     "LabeledRows",
     "LeastSquaresFamily",
     "StreamedColumns",
+    "Sweep",
     "certify",
     "coordinates_of",
     "duality_gap",

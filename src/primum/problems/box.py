@@ -57,15 +57,29 @@ class BoxProblem:
         """Number of unknown labels."""
         return self.columns.shape[1]
 
-    def judge(self, q: Floats) -> "Judgement":
-        """Return the loss of q and how far from the best possible it can be: two passes."""
+    def judge(self, q: Floats, dual: Floats | None = None) -> "Judgement":
+        """Return the loss of q and how far from the best possible it can be: two passes.
+
+        Any point of the dual problem gives a lower bound. ``M q - t`` is one; if ``dual`` is a
+        better one, it counts.
+        """
         xi = self.columns.accumulate(q) - self.target
-        p = self.columns.project(xi)
+        gap = duality_gap(self.columns.project(xi), q, self.columns.weight)
+        primal = 0.5 * float(xi @ xi)
+        if dual is not None:
+            gap = min(gap, max(primal - self.dual_value(dual), 0.0))
         return Judgement(
-            objective=self.loss_floor + self.loss_unit * 0.5 * float(xi @ xi),
-            gap=self.loss_unit * duality_gap(p, q, self.columns.weight),
+            objective=self.loss_floor + self.loss_unit * primal,
+            gap=self.loss_unit * gap,
             scale=self.scale,
         )
+
+    def dual_value(self, xi: Floats) -> float:
+        """Return D(xi), below which P cannot fall: one pass."""
+        short = np.minimum(self.columns.project(xi), 0.0)
+        weight = self.columns.weight
+        hinge = -float(short.sum() if weight is None else weight @ short)
+        return -0.5 * float(xi @ xi) - float(self.target @ xi) - hinge
 
 
 @dataclass(frozen=True)

@@ -85,10 +85,18 @@ class Facts:
 
 
 def certify(
-    problem: BoxProblem, q: Floats, facts: Facts, *, tol: float, iterations: int
+    problem: BoxProblem,
+    q: Floats,
+    facts: Facts,
+    *,
+    tol: float,
+    iterations: int,
+    dual: Floats | None = None,
 ) -> Certificate:
-    """Judge the labelling q as an answer to the problem."""
+    """Judge the labelling q as an answer to the problem; a dual point may help to prove it."""
     judged = problem.judge(q)
+    if dual is not None and not judged.within(tol):
+        judged = problem.judge(q, dual)
     rounding = ROUNDING * (problem.scale + judged.objective) + facts.score_rounding
     risen = judged.objective - facts.supervised_objective
     feasible = bool(risen <= max(judged.gap, rounding))

@@ -41,8 +41,8 @@ class Design:
     def matrix(self) -> Floats:
         """Return the whole design matrix; only for rows that are few."""
         matrix = np.empty((self.n_rows, self.n_columns))
-        for where, block in self.rows.blocks():
-            self.expand(block, out=matrix[where])
+        for _ in self.rows.map(lambda where, X: self.expand(X, out=matrix[where])):
+            pass
         return matrix
 
     def take(self, index: Index) -> Floats:
@@ -51,17 +51,11 @@ class Design:
 
     def dot(self, v: Floats) -> Floats:
         """Return the design matrix times v."""
-        product = np.empty(self.n_rows)
-        for where, block in self.rows.blocks():
-            product[where] = self.expand(block) @ v
-        return product
+        return self.rows.fill(lambda X: self.expand(X) @ v)
 
     def lengths(self, B: Floats) -> Floats:
         """Return ``||B x||`` for every design row x."""
-        lengths = np.empty(self.n_rows)
-        for where, block in self.rows.blocks():
-            lengths[where] = np.linalg.norm(self.expand(block) @ B.T, axis=1)
-        return lengths
+        return self.rows.fill(lambda X: np.linalg.norm(self.expand(X) @ B.T, axis=1))
 
     def weighted_sum(self, q: Floats) -> Floats:
         """Return the sum of the design rows, each times its weight and its entry of q."""

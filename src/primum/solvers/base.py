@@ -9,15 +9,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primum.problems import BoxProblem
+from primum.problems import BoxProblem, StreamedColumns
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.least_committed import least_committed
 from primum.solvers.newton import solve_newton
 from primum.solvers.reference import solve_reference
+from primum.solvers.scale import solve_scale
 from primum.solvers.solution import Solution
 
 SOLVERS: dict[str, Callable[[BoxProblem, float, int], Solution]] = {
     "newton": solve_newton,
+    "scale": solve_scale,
     "lbfgsb": solve_lbfgsb,
     "reference": solve_reference,
 }
@@ -27,10 +29,15 @@ SOME = ("lbfgsb",)
 
 
 def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
-    """Solve the problem with the named solver; ``auto`` is ``newton``."""
+    """Solve the problem with the named solver.
+
+    ``auto`` is ``newton`` as long as M fits in memory beside the rows, and ``scale`` beyond.
+    """
     if problem.n_rows == 0:
         return Solution(np.zeros(0), iterations=0)
-    solution = SOLVERS["newton" if solver == "auto" else solver](problem, tol, max_iter)
+    if solver == "auto":
+        solver = "scale" if isinstance(problem.columns, StreamedColumns) else "newton"
+    solution = SOLVERS[solver](problem, tol, max_iter)
     if solver in SOME:
         return Solution(least_committed(problem, solution.labels, tol), solution.iterations)
     return solution

@@ -27,6 +27,7 @@ is convex and piecewise quadratic, and has
 No step is trusted: the labelling with the smallest proven gap is the one returned.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,8 +76,26 @@ class _Rounding:
     singular_value: float
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A point of the path, and the best answer so far."""
+
+    sigma: float
+    xi: Floats
+    undecided: int
+    best: _Answer
+    iterations: int
+
+
 def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     """Return the optimal labelling closest to 1/2."""
+    for last in follow_path(problem, tol, max_iter):  # noqa: B007
+        pass
+    return Solution(last.best.q, last.iterations)
+
+
+def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stage]:
+    """Yield the path's start and its points at growing sigma, until the answer is final."""
     columns = problem.columns
     tol = problem.gap_within(tol)
     half = np.full(problem.n_rows, 0.5)
@@ -88,6 +107,7 @@ def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     rounding = _Rounding(WEAK * size_of_p, RANK * float(columns.lengths().max()))
     first_sigma = 1.0 / max(size_of_p, 1e-300)
     sigma, iterations = first_sigma, 0
+    yield Stage(0.0, xi, problem.n_rows, best, iterations)
     while not best.final and iterations < max_iter and sigma < first_sigma * LARGEST_SIGMA:
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, steps = _minimise_psi(columns, problem.target, sigma, point, budget)
@@ -95,9 +115,10 @@ def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
         guess, tries = _guess_face(problem, q, AIM * tol, on_path.gap <= tol, rounding)
         best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
         iterations += steps + tries
+        undecided = int(np.count_nonzero((q > 0) & (q < 1)))
+        yield Stage(sigma, arrived.xi, undecided, best, iterations)
         point = _predict(problem, sigma * GROWTH, (sigma, arrived), previous)
         sigma, previous = sigma * GROWTH, (sigma, arrived)
-    return Solution(best.q, iterations)
 
 
 def _judge(problem: BoxProblem, q: Floats, aim: float) -> _Answer:
