@@ -1,0 +1,104 @@
+"""The solver for many rows, held to the exact one on as many as a test can afford."""
+
+import numpy as np
+import pytest
+
+from primum import ICLSClassifier
+from primum.problems import columns
+
+
+@pytest.fixture(autouse=True)
+def always_stream(monkeypatch):
+    """Never form M, and sample few rows, so that the whole way is gone."""
+    monkeypatch.setattr(columns, "FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.solvers.scale.SAMPLE", 1024)
+
+
+def rows(kind, U=20_000, d=8, L=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(L + U, d))
+    y = np.r_[0, 1, rng.integers(0, 2, L + U - 2)]
+    if kind == "heavy tails":
+        X = rng.standard_t(2.5, size=X.shape)
+    elif kind == "outliers":
+        X[rng.choice(len(X), len(X) // 100, replace=False)] *= 1e3
+    elif kind == "correlated":
+        X = X * np.geomspace(1, 1e-6, d) @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+    elif kind == "copies":
+        X = X[rng.integers(0, 100, len(X))]
+    X[:, 0] += y * X[:, 0].std()
+    return X[:L], y[:L], X[L:]
+
+
+KINDS = ["plain", "heavy tails", "outliers", "correlated", "copies"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("metric", ["labeled", "all"])
+def test_hard_cases_are_certified_and_agree_with_newton(kind, metric):
+    X, y, X_u = rows(kind)
+    scale = ICLSClassifier(metric=metric).fit(X, y, X_unlabeled=X_u)
+    newton = ICLSClassifier(metric=metric, solver="newton").fit(X, y, X_unlabeled=X_u)
+    ours, theirs = scale.certificate_, newton.certificate_
+    assert ours.converged
+    assert abs(ours.objective - theirs.objective) <= ours.gap + theirs.gap + 1e-11
+    if ours.shift > 1e-3:  # otherwise the tolerance cannot tell
+        assert ours.moved
+        assert theirs.moved
+
+
+@pytest.mark.parametrize("n_labeled", [200, 2000])
+def test_a_feasible_supervised_solution_is_recognised(n_labeled):
+    X, y, X_u = rows("plain", L=n_labeled, d=3)
+    y = np.random.default_rng(1).integers(0, 2, n_labeled)
+    clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    assert clf.certificate_.converged
+    assert not clf.certificate_.moved
+    np.testing.assert_allclose(clf.coef_, clf.supervised_.coef_, atol=1e-4)
+
+
+def test_few_passes():
+    X, y, X_u = rows("plain", U=100_000, L=20, d=10)
+    proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+    assert proof.converged
+    assert proof.moved
+    assert proof.passes <= 12
+
+
+def test_two_features_and_a_narrow_band():
+    X, y, X_u = rows("plain", d=2, L=6, seed=3)
+    assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
+
+
+def test_weights_count_rows():
+    X, y, X_u = rows("plain", U=5_000)
+    times = np.random.default_rng(0).integers(1, 4, len(X_u))
+    stacked, labels = np.vstack([X, X_u]), np.r_[y, np.full(len(X_u), -1)]
+    weighted = ICLSClassifier().fit(stacked, labels, sample_weight=np.r_[np.ones(12), times])
+    repeated = ICLSClassifier().fit(X, y, X_unlabeled=np.repeat(X_u, times, axis=0))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
+
+
+def test_single_precision_rows():
+    X, y, X_u = rows("plain")
+    X, X_u = X.astype(np.float32), X_u.astype(np.float32)
+    single = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    double = ICLSClassifier().fit(X.astype(float), y, X_unlabeled=X_u.astype(float))
+    np.testing.assert_allclose(single.coef_, double.coef_, atol=1e-10)
+
+
+def test_rows_scattered_in_one_array():
+    X, y, X_u = rows("plain")
+    order = np.random.default_rng(0).permutation(len(X) + len(X_u))
+    mixed = ICLSClassifier().fit(np.vstack([X, X_u])[order], np.r_[y, np.full(len(X_u), -1)][order])
+    apart = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_allclose(mixed.coef_, apart.coef_, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(5))
+def test_hard_cases_with_more_rows(kind, seed, monkeypatch):
+    monkeypatch.setattr("primum.solvers.scale.SAMPLE", 2**14)
+    X, y, X_u = rows(kind, U=300_000, d=20, L=25, seed=seed)
+    assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
