@@ -1,7 +1,7 @@
 """ICLS against the number of rows: time, passes, memory and gap, beside other fits, in one run.
 
-Prints a table, and saves it with a log-log picture. What cannot run at a size (a matrix of U x U, or
-a run that would take minutes) is left out there.
+Prints a table, and saves it with a log-log picture. What cannot run at a size (a matrix of U x U,
+or a run that would take minutes) is left out there.
 """
 
 import argparse

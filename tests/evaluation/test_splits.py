@@ -142,7 +142,7 @@ def test_one_row_of_each_class_comes_on_top_of_a_random_draw():
     """The small class has one sure row and its share of the others: 1 + 18 * 19 / 178 of 20."""
     y = np.r_[np.zeros(160, int), np.ones(20, int)]
     rng = np.random.default_rng(0)
-    drawn = [y[labeled_first(y, np.arange(180), 20, rng)[:20]].sum() for _ in range(3000)]
+    drawn = [y[labeled_first(y, np.arange(180), rng)[:20]].sum() for _ in range(3000)]
     expected, spread = 1 + 18 * 19 / 178, np.std(drawn) / np.sqrt(len(drawn))
     assert abs(np.mean(drawn) - expected) < 4 * spread
 

@@ -90,7 +90,7 @@ BASELINES = (
             Cs=[1e-3, 1e-2, 1e-1, 1.0],
             l1_ratios=(0.0,),
             cv=3,
-            solver="newton-cholesky",
+            max_iter=1000,
             scoring="neg_log_loss",
             use_legacy_attributes=False,
         ),

@@ -121,7 +121,7 @@ class CrossValidation(Design):
         for fold, test in enumerate(folds):
             train = np.concatenate([rows for k, rows in enumerate(folds) if k != fold])
             _check_enough(n_labeled, len(train))
-            order = labeled_first(y, train, n_labeled, rng)
+            order = labeled_first(y, train, rng)
             yield Split(fold, order[:n_labeled], order[n_labeled:], test)
 
 
@@ -138,7 +138,7 @@ class LearningCurve(Design):
     def splits(self, y: Index, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
         n_labeled = self.labeled_count(d)
         _check_enough(n_labeled, len(y) - 1)
-        order = labeled_first(y, np.arange(len(y)), n_labeled, rng)
+        order = labeled_first(y, np.arange(len(y)), rng)
         labeled, rest = order[:n_labeled], order[n_labeled:]
         for size in self.sizes:
             if size < len(rest):
@@ -165,7 +165,7 @@ def deal_folds(y: Index, n_folds: int, rng: np.random.Generator) -> list[Index]:
     return [np.concatenate(pair) for pair in zip(first, np.split(rest, cuts), strict=True)]
 
 
-def labeled_first(y: Index, rows: Index, n_labeled: int, rng: np.random.Generator) -> Index:
+def labeled_first(y: Index, rows: Index, rng: np.random.Generator) -> Index:
     """Return the rows shuffled, one of each class in front."""
     shuffled = rng.permutation(rows)
     front = [int(np.argmax(y[shuffled] == label)) for label in np.unique(y)]
