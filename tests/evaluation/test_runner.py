@@ -201,3 +201,16 @@ def test_unwritable_folder(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ResultsError, match=r"Cannot write results to .*choose another folder"):
         run(tmp_path / "file" / "inside")
+
+
+def test_slow_methods_can_be_run_less_often(tmp_path):
+    rare = Method("rare", LEAST_SQUARES[3].estimator, every=2)
+    results = run(tmp_path, repeats=5, methods=(*LEAST_SQUARES, rare))
+    summary = summarise(results, curve=False).set_index(["dataset", "classifier", "measure"])
+    assert summary.loc[("a", "rare", "error"), "repeats"] == 3
+    assert summary.loc[("a", "rare", "error"), "failed"] == 0
+    assert summary.loc[("a", "ICLS", "error"), "repeats"] == 5
+    both = results[results["repeat"] == 2].pivot(
+        index=["dataset", "at"], columns="classifier", values="error"
+    )
+    np.testing.assert_array_equal(both["rare"], both["ICLS"])

@@ -171,6 +171,7 @@ def run_unit(
     dataset, repeat = unit
     codes = np.unique(y, return_inverse=True)[1]
     rng = rng_for(seed, design.name, dataset, repeat)
+    methods = [method for method in methods if repeat % method.every == 0]
     with threadpool_limits(1):
         rows = [
             row

@@ -41,9 +41,7 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str = "Supervised")
             **dict(zip(cells, cell, strict=True)),
             "classifier": classifier,
             "measure": measure,
-            **_cell(
-                group.pivot(index="repeat", columns="classifier", values=measure), classifier, twin
-            ),
+            **_cell(group, measure, classifier, twin),
         }
         for cell, group in repeats.groupby(cells, sort=False)
         for classifier in group["classifier"].unique()
@@ -53,19 +51,24 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str = "Supervised")
     return summary
 
 
-def _cell(values: "pd.DataFrame", classifier: str, twin: str) -> dict[str, object]:
-    known = values[[classifier, twin]].dropna() if twin in values else values[[classifier]].dropna()
+def _cell(group: "pd.DataFrame", measure: str, classifier: str, twin: str) -> dict[str, object]:
+    values = {
+        name: rows.set_index("repeat")[measure]
+        for name, rows in group.groupby("classifier")
+        if name in (classifier, twin)
+    }
     own = values[classifier].dropna()
     cell: dict[str, object] = {
         "mean": own.mean(),
         "sd_over_repeats": own.std(),
         "repeats": len(own),
-        "failed": len(values) - len(own),
+        "failed": len(values[classifier]) - len(own),
         "times_worse": None,
         "significantly_worse": False,
     }
-    if classifier != twin and twin in values and len(known):
-        against = harm(known[classifier].to_numpy(), known[twin].to_numpy())
+    common = own.index.intersection(values[twin].dropna().index) if twin in values else []
+    if classifier != twin and len(common):
+        against = harm(own[common].to_numpy(), values[twin][common].to_numpy())
         cell["times_worse"] = against.times_worse
         cell["significantly_worse"] = against.significantly_worse
     return cell

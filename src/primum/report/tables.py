@@ -104,6 +104,7 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
 def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
     """Return Table 2 (or 3) from a summary: mean, times worse, bold and underlined as there."""
     cells = summary[summary["measure"] == measure]
+    repeats = int(cells["repeats"].max())
     classifiers = list(cells["classifier"].unique())
     rows = []
     for name in cells["dataset"].unique():
@@ -114,12 +115,11 @@ def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
             (
                 Cell(CATALOGUE[name].title if name in CATALOGUE else name),
                 *(
-                    _error_cell(row.loc[c], bold=c == best) if c in row.index else Cell("")
+                    _error_cell(row.loc[c], repeats, bold=c == best) if c in row.index else Cell("")
                     for c in classifiers
                 ),
             )
         )
-    repeats = int(cells["repeats"].max())
     return Table(
         f"Mean {measure.replace('_', ' ')} and, in parentheses, how many of {repeats} repeats are "
         "worse than supervised. Bold: best semi-supervised. Underlined: significantly worse than "
@@ -129,11 +129,12 @@ def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
     )
 
 
-def _error_cell(cell: "pd.Series", bold: bool) -> Cell:
+def _error_cell(cell: "pd.Series", repeats: int, bold: bool) -> Cell:
     known = cell.dropna()
     text = f"{cell['mean']:.2f}" if cell["mean"] < 10 else f"{cell['mean']:.1f}"
     if "times_worse" in known:
-        text += f" ({int(cell['times_worse'])})"
+        fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
+        text += f" ({int(cell['times_worse'])}{fewer})"
     note = f"{cell['published_mean']:.3f}, z {cell['z']:+.1f}" if "z" in known else ""
     return Cell(text, bold, bool(cell["significantly_worse"]), note)
 
