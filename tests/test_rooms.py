@@ -1,6 +1,7 @@
 """Rooms import only from rooms to their left."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -59,3 +60,24 @@ def test_core_imports_nothing_optional():
         for name in imported_modules(path):
             top = name.split(".")[0]
             assert top in allowed or top in sys.stdlib_module_names, f"{path} imports {name}"
+
+
+def test_everything_but_the_command_line_imports_with_the_core_dependencies_alone():
+    code = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"pandas", "matplotlib", "click", "tqdm", "pyarrow"}:
+            raise ModuleNotFoundError(name=name)
+
+sys.meta_path.insert(0, Block())
+import primum, primum.datasets, primum.evaluation, primum.report
+from primum.cli import main
+try:
+    main()
+except SystemExit as stop:
+    print(stop.code)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "needs click: pip install 'primum[experiments]'" in done.stdout, done.stderr
