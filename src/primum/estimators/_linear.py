@@ -1,5 +1,6 @@
 """What all linear least-squares classifiers have in common once they are fitted."""
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -7,7 +8,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import Tags
 
+from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
+from primum.estimators._data import TrainingData, read_training_data
 from primum.estimators._scoring import KnownLabelsScoreMixin
 
 
@@ -24,6 +27,36 @@ class LeastSquaresBase(
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        X_unlabeled : array-like of shape (n_more, n_features), default=None
+            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
+            pipeline, mark unlabelled rows in y instead.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row of X counts.
+
+        Returns
+        -------
+        self
+            This estimator, fitted.
+        """
+        data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+        with one_blas_thread():
+            self._fit_data(data)
+        return self
+
+    @abstractmethod
+    def _fit_data(self, data: TrainingData) -> None:
+        """Fit to rows that were checked and sorted."""
 
     def _remember(self, classes: AnyArray, coef: Floats, intercept: float) -> Self:
         self.classes_ = classes

@@ -21,16 +21,15 @@ same gradient, and keeps whichever point has the lower objective: the same minim
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import lapack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from primum._threads import one_blas_thread
 from primum._typing import Floats
-from primum.estimators._data import TrainingData, read_training_data
+from primum.estimators._data import TrainingData
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import LeastSquaresFamily, least_squares_family
@@ -97,32 +96,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like of shape (n_more, n_features), default=None
-            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
-            pipeline, mark unlabelled rows in y instead.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row of X counts.
-
-        Returns
-        -------
-        EMLeastSquaresClassifier
-            This estimator, fitted.
-        """
-        data = read_training_data(self, X, y, X_unlabeled, sample_weight)
-        with one_blas_thread():
-            return self._fit_data(data)
-
-    def _fit_data(self, data: TrainingData) -> Self:
+    def _fit_data(self, data: TrainingData) -> None:
         family = least_squares_family(
             data.labeled,
             data.unlabeled,
@@ -135,7 +109,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         start = family.coordinates.encode(*twin._score_parameters)
         gamma, q, self.n_iter_ = self._alternate(family, start)
         self.soft_labels_ = data.spread(q)
-        return self._remember(data.classes, *family.coordinates.decode(gamma))
+        self._remember(data.classes, *family.coordinates.decode(gamma))
 
     def _alternate(self, family: LeastSquaresFamily, gamma: Floats) -> tuple[Floats, Floats, int]:
         """Return (coordinates, labels, rounds) where refitting and relabelling come to rest."""

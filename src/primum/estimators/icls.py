@@ -11,15 +11,14 @@ The true labelling is one of the q, so the model of a fully labelled world is ne
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from primum._threads import one_blas_thread
 from primum._typing import Floats
-from primum.estimators._data import TrainingData, read_training_data
+from primum.estimators._data import TrainingData
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import (
@@ -133,33 +132,6 @@ class ICLSClassifier(LeastSquaresBase):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like of shape (n_more, n_features), default=None
-            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
-            pipeline, mark unlabelled rows in y instead.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row of X counts.
-
-        Returns
-        -------
-        ICLSClassifier
-            This estimator, fitted.
-        """
-        data = read_training_data(self, X, y, X_unlabeled, sample_weight)
-        with one_blas_thread():
-            self._fit_data(data)
-        self._warn_if_short()
-        return self
-
     def _fit_data(self, data: TrainingData) -> None:
         self.supervised_ = LeastSquaresClassifier(
             self._alpha_labeled, fit_intercept=self.fit_intercept
@@ -190,6 +162,7 @@ class ICLSClassifier(LeastSquaresBase):
             iterations=solution.iterations,
             dual=solution.dual,
         )
+        self._warn_if_short()
 
     def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:
         coef, intercept = self.supervised_._score_parameters
@@ -222,7 +195,7 @@ class ICLSClassifier(LeastSquaresBase):
             f"proven to be within {proof.gap:.1e} of the best possible, not within the "
             f"tol={self.tol:.1e} asked for; {advice}.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -13,9 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.estimators._data import read_training_data
+from primum.estimators._data import TrainingData
 from primum.estimators._linear import LeastSquaresBase
 from primum.problems import LabeledRows, least_squares_family
 from primum.rows import ArrayRows
@@ -66,29 +65,8 @@ class LeastSquaresClassifier(LeastSquaresBase):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to the labelled rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : ignored
-            For the same call as the semi-supervised classifiers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        LeastSquaresClassifier
-            This estimator, fitted.
-        """
-        data = read_training_data(self, X, y, sample_weight=sample_weight)
-        with one_blas_thread():
-            return self._fit_labeled(data.classes, data.labeled)
+    def _fit_data(self, data: TrainingData) -> None:
+        self._fit_labeled(data.classes, data.labeled)
 
     def _fit_labeled(
         self, classes: AnyArray, labeled: LabeledRows, like: BaseEstimator | None = None

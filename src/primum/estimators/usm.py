@@ -10,12 +10,11 @@ coordinates of ``problems.coordinates`` the matrix is the identity and this is o
 """
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from primum._threads import one_blas_thread
-from primum.estimators._data import TrainingData, read_training_data
+from primum.estimators._data import TrainingData
 from primum.estimators._linear import LeastSquaresBase
 from primum.problems import coordinates_of
 
@@ -62,32 +61,7 @@ class USMClassifier(LeastSquaresBase):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like of shape (n_more, n_features), default=None
-            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
-            pipeline, mark unlabelled rows in y instead.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row of X counts.
-
-        Returns
-        -------
-        USMClassifier
-            This estimator, fitted.
-        """
-        data = read_training_data(self, X, y, X_unlabeled, sample_weight)
-        with one_blas_thread():
-            return self._fit_data(data)
-
-    def _fit_data(self, data: TrainingData) -> Self:
+    def _fit_data(self, data: TrainingData) -> None:
         labeled = data.labeled
         parts = [(labeled.rows, labeled.weight), (data.unlabeled, data.weight_unlabeled)]
         coordinates = coordinates_of(parts, alpha=self.alpha, fit_intercept=self.fit_intercept)
@@ -100,4 +74,4 @@ class USMClassifier(LeastSquaresBase):
         gamma = share * (design.weighted_sum(labeled.y - level) @ coordinates.full_basis)
         if self.fit_intercept:
             gamma[0] = level * coordinates.weight**0.5
-        return self._remember(data.classes, *coordinates.decode(gamma))
+        self._remember(data.classes, *coordinates.decode(gamma))
