@@ -62,3 +62,21 @@ def test_encode_is_the_inverse_of_decode(rng):
         c = coordinates(X)
         gamma = rng.normal(size=c.full_basis.shape[1])
         np.testing.assert_allclose(c.encode(*c.decode(gamma)), gamma, atol=1e-10)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("smallest", [1e-6, 1e-3])
+def test_weak_directions_are_left_out_as_a_pseudo_inverse_does(rng, fit_intercept, smallest):
+    """Eigenvalues of A, the square of singular values, are compared with rcond."""
+    rotation = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    X = rng.normal(size=(60, 5)) * np.r_[1, 1, 1, 1, smallest] @ rotation + 0.3
+    y = rng.normal(size=60)
+    c = coordinates_of(
+        [(ArrayRows([(X, None)]), None)], alpha=0.0, fit_intercept=fit_intercept, rcond=1.5e-8
+    )
+    design = c.design(ArrayRows([(X, None)]))
+    coef, _ = c.decode(design.weighted_sum(y) @ c.full_basis)
+    D = design.matrix()
+    expected = np.linalg.pinv(D.T @ D, rcond=1.5e-8) @ (D.T @ y)
+    np.testing.assert_allclose(coef, expected[int(fit_intercept) :], atol=1e-8)
+    assert c.basis.shape[1] == (4 if smallest == 1e-6 else 5)

@@ -50,6 +50,10 @@ class ICLSClassifier(LeastSquaresBase):
         than supervised in squared loss on those rows), or by the coefficients.
     fit_intercept : bool, default=True
         Whether the score has an intercept.
+    rcond : float, default=None
+        Leave out directions of the features whose second moment is below rcond times the largest:
+        a crude regularisation. None keeps all that rounding allows. The paper's runs had
+        1.5e-8.
     solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
         ``newton`` follows a path of Newton steps to the exact answer; ``scale`` does so on a
         sample and then on all rows in a few passes; ``auto`` takes the one that suits the number
@@ -108,6 +112,7 @@ class ICLSClassifier(LeastSquaresBase):
         "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
         "metric": [StrOptions(set(METRICS))],
         "fit_intercept": ["boolean"],
+        "rcond": [Interval(Real, 0, 1, closed="left"), None],
         "solver": [StrOptions({"auto", *SOLVERS})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -120,6 +125,7 @@ class ICLSClassifier(LeastSquaresBase):
         alpha_labeled: float | None = None,
         metric: str = "labeled",
         fit_intercept: bool = True,
+        rcond: float | None = None,
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int = 10000,
@@ -128,13 +134,14 @@ class ICLSClassifier(LeastSquaresBase):
         self.alpha_labeled = alpha_labeled
         self.metric = metric
         self.fit_intercept = fit_intercept
+        self.rcond = rcond
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
 
     def _fit_data(self, data: TrainingData) -> None:
         self.supervised_ = LeastSquaresClassifier(
-            self._alpha_labeled, fit_intercept=self.fit_intercept
+            self._alpha_labeled, fit_intercept=self.fit_intercept, rcond=self.rcond
         )._fit_labeled(data.classes, data.labeled, like=self)
         family = least_squares_family(
             data.labeled,
@@ -142,6 +149,7 @@ class ICLSClassifier(LeastSquaresBase):
             data.weight_unlabeled,
             alpha=self.alpha,
             fit_intercept=self.fit_intercept,
+            rcond=self.rcond,
         )
         problem = implicit_problem(
             family,

@@ -62,20 +62,24 @@ class Method:
     every: int = 1
 
 
-SUPERVISED = Method("Supervised", LeastSquaresClassifier(), sees="labeled")
+# The published runs solved least squares with a pseudo-inverse of the second moment that ignores
+# eigenvalues below the root of the machine precision. On Parkinsons, BCI and COIL2, whose features
+# are nearly collinear, that is a regularisation which shows in the results.
+PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
+_least_squares = LeastSquaresClassifier(rcond=PSEUDO_INVERSE)
 
 LEAST_SQUARES = (
-    SUPERVISED,
-    Method("Self-Learning", SelfLearningClassifier()),
-    Method("USM", USMClassifier()),
-    Method("ICLS", ICLSClassifier()),
-    Method("Oracle", LeastSquaresClassifier(), sees="all"),
+    Method("Supervised", _least_squares, sees="labeled"),
+    Method("Self-Learning", SelfLearningClassifier(_least_squares)),
+    Method("USM", USMClassifier(rcond=PSEUDO_INVERSE)),
+    Method("ICLS", ICLSClassifier(rcond=PSEUDO_INVERSE)),
+    Method("Oracle", _least_squares, sees="all"),
 )
 
 # In the published learning curves beside the five of the tables.
 FURTHER_LEAST_SQUARES = (
-    Method("Projection", ICLSClassifier(metric="all")),
-    Method("EM-LS", EMLeastSquaresClassifier("soft")),
+    Method("Projection", ICLSClassifier(metric="all", rcond=PSEUDO_INVERSE)),
+    Method("EM-LS", EMLeastSquaresClassifier("soft", rcond=PSEUDO_INVERSE)),
 )
 
 # What a careful user would have had without unlabelled rows: regularisation chosen by
@@ -86,6 +90,7 @@ BASELINES = (
         RidgeClassifierCV(alphas=np.geomspace(1e-3, 1e4, 15)),
         sees="labeled",
         score=score_signed,
+        every=5,
     ),
     Method(
         "Logistic (CV)",
@@ -99,6 +104,6 @@ BASELINES = (
         ),
         sees="labeled",
         score=score_probability,
-        every=5,
+        every=10,
     ),
 )

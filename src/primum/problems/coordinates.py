@@ -88,8 +88,13 @@ class Coordinates:
         return np.concatenate([[level], gamma])
 
 
-def coordinates_of(parts: Parts, *, alpha: float, fit_intercept: bool) -> Coordinates:
-    """Return the coordinates of least squares on all given (rows, weights)."""
+def coordinates_of(
+    parts: Parts, *, alpha: float, fit_intercept: bool, rcond: float | None = None
+) -> Coordinates:
+    """Return the coordinates of least squares on all given (rows, weights).
+
+    With rcond, directions in which A is below rcond times its largest eigenvalue are left out.
+    """
     moments = gather_moments(parts)
     center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
     scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
@@ -102,11 +107,36 @@ def coordinates_of(parts: Parts, *, alpha: float, fit_intercept: bool) -> Coordi
     C = scatter / np.outer(scale, scale)
     C.flat[:: len(C) + 1] += ridge / scale**2
     C[constant], C[:, constant] = 0.0, 0.0
-    basis, inverse, accurate = _factor(C, scale) or _factor_rows(
-        parts, center, np.where(constant, np.inf, scale), ridge, float((noise / scale).max())
+    basis, inverse, accurate = (
+        _factor_truncated(scatter, ridge, moments.weight if fit_intercept else 0.0, rcond)
+        or _factor(C, scale)
+        or _factor_rows(
+            parts, center, np.where(constant, np.inf, scale), ridge, float((noise / scale).max())
+        )
     )
     coordinates = Coordinates(moments.weight, center, basis, inverse, fit_intercept)
     return coordinates if accurate else _corrected(coordinates, parts, ridge)
+
+
+def _factor_truncated(
+    scatter: Floats, ridge: float, intercept: float, rcond: float | None
+) -> tuple[Floats, Floats, bool] | None:
+    """Return what ``_factor`` does without weak directions, or None if there are none to drop.
+
+    ``intercept`` is the eigenvalue of A that belongs to the intercept.
+    """
+    if rcond is None:
+        return None
+    A = scatter + ridge * np.eye(len(scatter))
+    R, info = lapack.dpotrf(A, lower=0)
+    # A cheap bound tells most well-conditioned cases; its estimate is safe within a factor of 10.
+    largest = max(float(np.abs(A).sum(axis=0).max()), intercept)
+    if info == 0 and lapack.dpocon(R, largest)[0] > 10 * rcond:
+        return None
+    values, V = np.linalg.eigh(A)
+    kept = values > rcond * max(values[-1], intercept)
+    V, roots = V[:, kept], np.sqrt(values[kept])
+    return V / roots, (V * roots).T, False
 
 
 def _factor(C: Floats, scale: Floats) -> tuple[Floats, Floats, bool] | None:

@@ -81,10 +81,11 @@ def least_squares_family(
     *,
     alpha: float,
     fit_intercept: bool,
+    rcond: float | None = None,
 ) -> LeastSquaresFamily:
     """Return the least-squares fits on labelled and unlabelled rows together."""
     parts = [(labeled.rows, labeled.weight), (unlabeled, weight_unlabeled)]
-    coordinates = coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept)
+    coordinates = coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
     return LeastSquaresFamily(coordinates, labeled, coordinates.design(unlabeled, weight_unlabeled))
 
 

@@ -45,6 +45,7 @@ def constraint_set(
         data.weight_unlabeled,
         alpha=clf.alpha,
         fit_intercept=clf.fit_intercept,
+        rcond=clf.rcond,
     )
     T, center = family.coordinates.full_basis, family.coordinates.center
     weight = 1.0 if data.weight_unlabeled is None else data.weight_unlabeled[:, None]
