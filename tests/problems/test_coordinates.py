@@ -69,7 +69,7 @@ def test_encode_is_the_inverse_of_decode(rng):
 def test_weak_directions_are_left_out_as_a_pseudo_inverse_does(rng, fit_intercept, smallest):
     """Eigenvalues of A, the square of singular values, are compared with rcond."""
     rotation = np.linalg.qr(rng.normal(size=(5, 5)))[0]
-    X = rng.normal(size=(60, 5)) * np.r_[1, 1, 1, 1, smallest] @ rotation + 0.3
+    X = rng.normal(size=(60, 5)) * np.r_[1, 1, 1, 1, smallest] @ rotation + 0.3 * fit_intercept
     y = rng.normal(size=60)
     c = coordinates_of(
         [(ArrayRows([(X, None)]), None)], alpha=0.0, fit_intercept=fit_intercept, rcond=1.5e-8
