@@ -3,8 +3,10 @@
 from primum.estimators import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    L2SVMClassifier,
     LeastSquaresClassifier,
     SelfLearningClassifier,
+    TSVMClassifier,
     USMClassifier,
 )
 from primum.problems import Certificate
@@ -15,7 +17,9 @@ __all__ = [
     "Certificate",
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
+    "L2SVMClassifier",
     "LeastSquaresClassifier",
     "SelfLearningClassifier",
+    "TSVMClassifier",
     "USMClassifier",
 ]
