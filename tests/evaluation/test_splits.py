@@ -17,7 +17,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from generate import two_classes
 from primum import ICLSClassifier
 from primum.evaluation import CrossValidation, LearningCurve, SemiSupervisedSplit
-from primum.evaluation.splits import deal_folds, hidden_labels, scale_features
+from primum.evaluation.splits import deal_folds, hidden_labels, labeled_first, scale_features
 
 
 def partly_labelled(n_labeled=40, n_unlabeled=200, seed=0):
@@ -136,3 +136,20 @@ def test_bad_designs(rng):
         list(CrossValidation(n_labeled=30).splits(y, 3, rng))
     with pytest.raises(ValueError, match="10 folds need at least 10 rows of each class, but class"):
         deal_folds(np.r_[np.zeros(50, int), np.ones(3, int)], 10, rng)
+
+
+def test_one_row_of_each_class_comes_on_top_of_a_random_draw():
+    """The small class has one sure row and its share of the others: 1 + 18 * 19 / 178 of 20."""
+    y = np.r_[np.zeros(160, int), np.ones(20, int)]
+    rng = np.random.default_rng(0)
+    drawn = [y[labeled_first(y, np.arange(180), 20, rng)[:20]].sum() for _ in range(3000)]
+    expected, spread = 1 + 18 * 19 / 178, np.std(drawn) / np.sqrt(len(drawn))
+    assert abs(np.mean(drawn) - expected) < 4 * spread
+
+
+def test_no_fold_is_short_of_the_small_class():
+    y = np.r_[np.zeros(150, int), np.ones(50, int)]
+    rng = np.random.default_rng(0)
+    counts = np.array([[y[fold].sum() for fold in deal_folds(y, 10, rng)] for _ in range(2000)])
+    spread = counts.std() / np.sqrt(len(counts))
+    assert np.abs(counts.mean(axis=0) - 5).max() < 5 * spread

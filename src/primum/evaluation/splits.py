@@ -158,7 +158,8 @@ def deal_folds(y: Index, n_folds: int, rng: np.random.Generator) -> list[Index]:
             )
         anchors.append(members[:n_folds])
     first = np.stack(anchors, axis=1)
-    rest = shuffled[~np.isin(shuffled, first)]
+    # Shuffled anew: in the old order the rows before the last anchor are short of small classes.
+    rest = rng.permutation(shuffled[~np.isin(shuffled, first)])
     share = len(y) // n_folds - first.shape[1]
     cuts = share * np.arange(1, n_folds)
     return [np.concatenate(pair) for pair in zip(first, np.split(rest, cuts), strict=True)]
@@ -168,7 +169,8 @@ def labeled_first(y: Index, rows: Index, n_labeled: int, rng: np.random.Generato
     """Return the rows shuffled, one of each class in front."""
     shuffled = rng.permutation(rows)
     front = [int(np.argmax(y[shuffled] == label)) for label in np.unique(y)]
-    rest = np.delete(shuffled, front)
+    # Shuffled anew: in the old order the first rows are what a plain shuffle would have drawn.
+    rest = rng.permutation(np.delete(shuffled, front))
     return np.concatenate([shuffled[front], rest])
 
 
