@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from generate import two_classes
 from primum import L2SVMClassifier, SelfLearningClassifier
-from primum.estimators._svm import Conjugate, Dual, Primal, machine_at, minimise, signed_costs
+from primum.estimators._svm import Conjugate, Costs, Dual, Primal, machine_at, minimise
 from reference import arrays, reference_problems
 
 PROBLEMS = reference_problems()
@@ -72,7 +72,7 @@ def test_three_ways_to_solve_agree(n, d, penalize):
     X, y, *_ = two_classes(n, 0, d, seed=2)
     X = np.column_stack([X, np.ones(n)])
     ridge = np.append(np.full(d, 0.1), 0.1 * penalize)
-    costs = signed_costs(2.0 * y - 1, np.random.default_rng(3).uniform(0, 2, n))
+    costs = Costs(2.0 * y - 1, np.random.default_rng(3).uniform(0, 2, n))
     systems = [
         Primal(X, ridge, [slice(0, n // 2), slice(n // 2, n)]),
         Dual(X, ridge),
@@ -80,7 +80,7 @@ def test_three_ways_to_solve_agree(n, d, penalize):
     ]
     found = []
     for system in systems:
-        start = machine_at(system, costs, np.zeros(d + 1))
+        start = machine_at(system, np.zeros(d + 1))
         machine = minimise(system, costs, start, tol=1e-14, max_iter=100)
         assert machine.converged
         found.append(machine)

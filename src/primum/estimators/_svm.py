@@ -1,16 +1,16 @@
 """Finite Newton for linear machines with a squared hinge (Keerthi & DeCoste 2005).
 
-    minimise over w    1/2 w'Rw + 1/2 sum_i [ p_i max(0, 1 - o_i)^2 + m_i max(0, 1 + o_i)^2 ],
+    minimise over w    1/2 w'Rw + 1/2 sum_k c_k max(0, 1 - y_k o_k)^2,        o = Xw,
 
-    o = Xw;  R diagonal, 0 for a free intercept;  p_i, m_i: cost of row i as a positive, a negative,
+R is diagonal, 0 for a free intercept. The sum has a term for every row, or two (y = -1 and 1) for
+rows that count on both sides; optionally there is one condition  a'o = t.  Only terms inside
+their margin have a slope, I = {k: y_k o_k < 1}, and with h_i and r_i the sums of c_k and c_k y_k
+over the terms of row i in I, the quadratic through them has its minimum at the Newton point
 
-optionally with one condition  a'o = t.  Only the rows inside their margin have a slope:
+    (R + X'HX) w = X'r,        H = diag(h).
 
-    h_i = p_i [o_i < 1] + m_i [o_i > -1],        r_i = p_i [o_i < 1] - m_i [o_i > -1],
-
-and the quadratic through them has its minimum at the Newton point  (R + X'HX) w = X'r.  Move
-towards it by an exact line search; where a whole step changes no [...], w is the minimum, so the
-method ends after finitely many steps. How the system is solved is told apart in three classes:
+Move towards it by an exact line search. Where a whole step leaves I as it is, w is the minimum,
+so the method ends after finitely many steps. Three classes solve the system:
 
     Primal      Cholesky of R + X'HX, which changes by the rows that enter or leave the margin
     Dual        w = X'b / alpha and Cholesky of alpha / h_i + x_i'x_j over the rows inside
@@ -28,7 +28,7 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
-from primum._typing import Floats, Mask
+from primum._typing import Floats, Index, Mask
 
 # Sparse rows up to this many are solved by their products, which are dense.
 DUAL_ROWS = 2000
@@ -48,19 +48,35 @@ class NewtonSystem(Protocol):
 
 @dataclass(frozen=True)
 class Costs:
-    """The cost of every row as a positive and as a negative."""
+    """Half squared hinges ``cost / 2 * max(0, 1 - sign * o)^2``, one or two for every row.
 
-    plus: Floats
-    minus: Floats
+    Attributes
+    ----------
+    sign, cost : arrays of shape (n_terms,)
+        The side, -1 or 1, and the cost of each term.
+    row : array of shape (n_terms,) or None
+        Which row it is about; None if there is one for every row, in order.
+    """
 
-    def loss(self, o: Floats) -> float:
-        """Return half the sum of the squared hinges."""
-        below, above = np.maximum(1.0 - o, 0.0), np.maximum(1.0 + o, 0.0)
-        return 0.5 * float(self.plus @ (below * below) + self.minus @ (above * above))
+    sign: Floats
+    cost: Floats
+    row: Index | None = None
 
-    def inside(self, o: Floats) -> tuple[Mask, Mask]:
-        """Return which rows have a slope as a positive, and as a negative."""
-        return (o < 1.0) & (self.plus > 0), (o > -1.0) & (self.minus > 0)
+    def slack(self, o: Floats) -> Floats:
+        """Return ``1 - sign * o`` for every term."""
+        return 1.0 - self.sign * (o if self.row is None else o[self.row])
+
+    def loss(self, slack: Floats) -> float:
+        """Return the sum of the terms."""
+        inside = np.maximum(slack, 0.0)
+        inside *= inside
+        return 0.5 * float(self.cost @ inside)
+
+    def per_row(self, values: Floats, n_rows: int) -> Floats:
+        """Return the sum of values over the terms of each row."""
+        if self.row is None:
+            return values
+        return np.asarray(np.bincount(self.row, values, n_rows), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -82,20 +98,25 @@ class Machine:
     converged: bool = True
 
 
-def signed_costs(y: Floats, cost: Floats) -> Costs:
-    """Return the costs of rows whose labels -1 and 1 are known."""
-    return Costs(np.where(y > 0, cost, 0.0), np.where(y > 0, 0.0, cost))
+def two_sided_costs(y: Floats, cost: Floats, plus: Floats, minus: Floats) -> Costs:
+    """Return the costs of rows with labels y, then of rows that count on both sides."""
+    n, m = len(y), len(plus)
+    both = np.arange(n, n + m)
+    return Costs(
+        np.concatenate([y, np.ones(m), -np.ones(m)]),
+        np.concatenate([cost, plus, minus]),
+        np.concatenate([np.arange(n), both, both]),
+    )
 
 
-def machine_at(system: NewtonSystem, costs: Costs, w: Floats) -> Machine:
-    """Return a point with what is computed from it."""
-    o = system.X @ w
-    return Machine(w, o, objective(system, costs, w, o))
+def machine_at(system: NewtonSystem, w: Floats) -> Machine:
+    """Return a point with its outputs; its objective is not known yet."""
+    return Machine(w, system.X @ w, np.inf)
 
 
 def objective(system: NewtonSystem, costs: Costs, w: Floats, o: Floats) -> float:
     """Return the value to be minimised."""
-    return 0.5 * float(system.ridge @ (w * w)) + costs.loss(o)
+    return 0.5 * float(system.ridge @ (w * w)) + costs.loss(costs.slack(o))
 
 
 def minimise(
@@ -112,27 +133,24 @@ def minimise(
     It stops where a Newton step changes nothing that matters: no row enters or leaves its margin,
     or the decrease it promises is below ``tol`` times the objective.
     """
-    w, o = start.w, start.o
-    value = objective(system, costs, w, o)
-    feasible = balance is None
-    for n_iter in range(1, max_iter + 1):
-        inside = costs.inside(o)
+    w, o, slack = start.w, start.o, costs.slack(start.o)
+    feasible, done, n_iter = balance is None, False, 0
+    while not done and n_iter < max_iter:
+        n_iter += 1
+        value = 0.5 * float(system.ridge @ (w * w)) + costs.loss(slack)
+        inside = slack > 0
         newton = _newton_point(system, costs, inside, w, np.sqrt(tol * value), balance)
         o_newton = system.X @ newton
-        value_newton = objective(system, costs, newton, o_newton)
-        settled = all(map(np.array_equal, costs.inside(o_newton), inside))
-        if settled or not feasible:
-            done = settled
-            w, o, value = newton, o_newton, value_newton
+        slack_newton = costs.slack(o_newton)
+        if not feasible or ((slack_newton > 0) == inside).all():
+            feasible, done = True, feasible
+            w, o, slack = newton, o_newton, slack_newton
         else:
-            step, promise = _exact_step(system, costs, inside, (w, o), (newton, o_newton))
+            d, bend = newton - w, slack_newton - slack
+            step, promise = _exact_step(system.ridge, costs.cost, (w, d), (slack, bend))
             done = promise <= tol * value
-            w, o = w + step * (newton - w), o + step * (o_newton - o)
-            value = objective(system, costs, w, o)
-        feasible = True
-        if done:
-            return Machine(w, o, value, n_iter)
-    return Machine(w, o, value, max_iter, converged=False)
+            w, o, slack = w + step * d, o + step * (o_newton - o), slack + step * bend
+    return Machine(w, o, objective(system, costs, w, o), n_iter, converged=done)
 
 
 def warn_if_short(machine: Machine, name: str, max_iter: int, stacklevel: int = 4) -> None:
@@ -162,14 +180,15 @@ def newton_system(X: Any, ridge: Floats, groups: Sequence[slice] | None = None) 
 def _newton_point(
     system: NewtonSystem,
     costs: Costs,
-    inside: tuple[Mask, Mask],
+    inside: Mask,
     w: Floats,
     accuracy: float,
     balance: Balance | None,
 ) -> Floats:
-    plus, minus = np.where(inside[0], costs.plus, 0.0), np.where(inside[1], costs.minus, 0.0)
-    h = plus + minus
-    newton = system.solve(h, plus - minus, w, accuracy)
+    active = costs.cost * inside
+    n_rows = system.X.shape[0]
+    h = costs.per_row(active, n_rows)
+    newton = system.solve(h, costs.per_row(costs.sign * active, n_rows), w, accuracy)
     if balance is None:
         return newton
     # The multiplier moves the minimum along (R + X'HX)^-1 X'a until the condition holds.
@@ -180,51 +199,39 @@ def _newton_point(
 
 
 def _exact_step(
-    system: NewtonSystem,
-    costs: Costs,
-    inside: tuple[Mask, Mask],
-    here: tuple[Floats, Floats],
-    newton: tuple[Floats, Floats],
+    ridge: Floats, cost: Floats, point: tuple[Floats, Floats], terms: tuple[Floats, Floats]
 ) -> tuple[float, float]:
-    """Return (best step towards the Newton point, decrease that a quadratic promises).
+    """Return (best step from a point in a direction, decrease that the quadratic promises).
 
-    The slope along the line is continuous and piecewise linear; it bends where a row passes 1
-    as a positive or -1 as a negative.
+    The slope along the line is continuous and piecewise linear: it bends where a term's slack
+    passes zero. At a Newton direction slope and curvature cancel at step 1.
     """
-    (w, o), (there, o_there) = here, newton
-    d, q = there - w, o_there - o
-    slope = float(
-        system.ridge @ (w * d)
-        - costs.plus[inside[0]] @ ((1.0 - o[inside[0]]) * q[inside[0]])
-        + costs.minus[inside[1]] @ ((1.0 + o[inside[1]]) * q[inside[1]])
-    )
-    bends, jumps = [], []
-    for edge, cost, active, sign in (
-        (1.0, costs.plus, inside[0], 1.0),
-        (-1.0, costs.minus, inside[1], -1.0),
-    ):
-        # A row inside moves out, or a row outside moves in.
-        crosses = np.flatnonzero((cost > 0) & (np.where(active, sign, -sign) * q > 0))
-        bends.append((edge - o[crosses]) / q[crosses])
-        jumps.append(np.where(active[crosses], -1.0, 1.0) * cost[crosses] * q[crosses] ** 2)
-    # A Newton step promises its slope: curvature and slope cancel at step 1.
-    return _first_flat(slope, -slope, np.concatenate(bends), np.concatenate(jumps)), -0.5 * slope
+    (w, d), (slack, change) = point, terms
+    inside = slack > 0
+    slope = float(ridge @ (w * d) + (cost * inside) @ (slack * change))
+    # A term inside moves out, or a term outside moves in.
+    crosses = np.flatnonzero(((change > 0) != inside) & (change != 0))
+    bends = -slack[crosses] / change[crosses]
+    jumps = cost[crosses] * change[crosses] ** 2
+    jumps[inside[crosses]] *= -1.0
+    near = bends < 1.0
+    step = _first_flat(slope, -slope, bends[near], jumps[near])
+    if step > 1.0:
+        step = _first_flat(slope, -slope, bends, jumps)
+    return step, -0.5 * slope
 
 
 def _first_flat(slope: float, curvature: float, bends: Floats, jumps: Floats) -> float:
     """Return where a slope that rises piecewise linearly reaches zero."""
-    near = bends < 1.0
-    for chosen in (near, np.ones_like(near)):
-        order = np.flatnonzero(chosen)[np.argsort(bends[chosen])]
-        at = np.concatenate([[0.0], bends[order]])
-        curvatures = curvature + np.concatenate([[0.0], np.cumsum(jumps[order])])
-        slopes = slope + np.concatenate([[0.0], np.cumsum(curvatures[:-1] * np.diff(at))])
-        last = int(np.flatnonzero(slopes < 0.0)[-1]) if slope < 0 else 0
-        bend = curvatures[last]
-        flat = at[last] - slopes[last] / bend if bend > 0 else at[last]
-        if flat <= 1.0:
-            break
-    return float(flat)
+    if slope >= 0.0:
+        return 0.0
+    order = np.argsort(bends)
+    at = np.append(0.0, bends[order])
+    curvatures = curvature + np.append(0.0, jumps[order]).cumsum()
+    slopes = slope + np.append(0.0, curvatures[:-1] * (at[1:] - at[:-1])).cumsum()
+    last = int(np.flatnonzero(slopes < 0.0)[-1])
+    bend = curvatures[last]
+    return float(at[last] - slopes[last] / bend if bend > 0 else at[last])
 
 
 class Primal:
@@ -290,7 +297,8 @@ class Dual:
             return _without_rows(self.X.T @ rho, self.ridge, w)
         b = rho.copy()
         b[rows] = 0.0
-        M = self._K[np.ix_(rows, rows)]
+        whole = len(rows) == len(h)
+        M = self._K.copy() if whole else self._K[rows].take(rows, axis=1)
         M.flat[:: len(rows) + 1] += self.alpha / h[rows]
         q = self.alpha * rho[rows] / h[rows]
         if b.any():
@@ -338,11 +346,11 @@ def _without_rows(right: Floats, ridge: Floats, w: Floats) -> Floats:
 
 def _cholesky_solve(M: Floats, right: Floats) -> Floats:
     """Return ``M^-1 right``; M is overwritten."""
-    factor, info = lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)
+    # The transpose of a symmetric C array is the Fortran array that LAPACK works on in place.
+    diagonal = M.diagonal().copy()
+    factor, info = lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)
     if info != 0:
-        return np.asarray(np.linalg.lstsq(_symmetric(M), right, rcond=None)[0])
+        np.fill_diagonal(M, diagonal)
+        symmetric = np.tril(M) + np.tril(M, -1).T
+        return np.asarray(np.linalg.lstsq(symmetric, right, rcond=None)[0])
     return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
-
-
-def _symmetric(M: Floats) -> Floats:
-    return np.tril(M) + np.tril(M, -1).T

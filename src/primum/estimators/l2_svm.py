@@ -28,7 +28,6 @@ from primum.estimators._svm import (
     machine_at,
     minimise,
     newton_system,
-    signed_costs,
     warn_if_short,
 )
 from primum.estimators._svm_data import (
@@ -173,12 +172,9 @@ class L2SVMClassifier(LinearMachineMixin):
         ridge = ridge_of(self.alpha, X.shape[1], self.fit_intercept, self.penalize_intercept)
         return newton_system(X, ridge)
 
-    def _row_costs(self, y: Floats, weight: Floats) -> Costs:
-        return signed_costs(y, weight / weight.sum() if self.costs == "mean" else weight)
-
     def _minimise(self, system: NewtonSystem, y: Floats, weight: Floats, w: Floats) -> Machine:
-        costs = self._row_costs(y, weight)
-        start = machine_at(system, costs, w)
+        costs = Costs(y, weight / weight.sum() if self.costs == "mean" else weight)
+        start = machine_at(system, w)
         return minimise(system, costs, start, tol=self.tol, max_iter=self.max_iter)
 
     def _keep(self, classes: AnyArray, machine: Machine) -> Self:

@@ -22,7 +22,7 @@ The kernel of all three is the finite Newton of ``_svm``.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -31,7 +31,7 @@ from scipy.special import expit, xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from primum._threads import one_blas_thread
-from primum._typing import Floats
+from primum._typing import Floats, Mask
 from primum.estimators._svm import (
     Balance,
     Costs,
@@ -40,8 +40,7 @@ from primum.estimators._svm import (
     machine_at,
     minimise,
     newton_system,
-    objective,
-    signed_costs,
+    two_sided_costs,
     warn_if_short,
 )
 from primum.estimators._svm_data import (
@@ -228,15 +227,14 @@ class TSVMClassifier(LinearMachineMixin):
         cost = weight.copy()
         cost[:L] /= weight[:L].sum()
         cost[L:] /= weight[L:].sum() if data.n_unlabeled else 1.0
-        labeled = signed_costs(data.y, cost[:L])
-        nothing = np.zeros(data.n_unlabeled)
-        start = machine_at(system, _extend(labeled, nothing, nothing), self.supervised_._weights())
+        start = machine_at(system, self.supervised_._weights())
+        start = replace(start, objective=self.supervised_.objective_)
         if isinstance(self.positive_fraction, str):
             share = float(cost[:L] @ (data.y > 0))
         else:
             share = float(self.positive_fraction)
             check_share(share, data.n_unlabeled)
-        return _Search(system, labeled, cost[L:], start, share, [], self.tol, self.max_iter)
+        return _Search(system, data.y, cost, start, share, [], self.tol, self.max_iter)
 
 
 def check_share(share: float, n: int) -> None:
@@ -265,17 +263,12 @@ def balanced_labels(outputs: Floats, share: float) -> Floats:
     return labels
 
 
-def _extend(labeled: Costs, plus: Floats, minus: Floats) -> Costs:
-    """Return the costs of labelled, then unlabelled rows."""
-    return Costs(np.concatenate([labeled.plus, plus]), np.concatenate([labeled.minus, minus]))
-
-
 @dataclass
 class _Search:
-    """Where a search stands; ``cost`` is each unlabelled row's share of the mean loss."""
+    """Where a search stands; ``cost`` is each row's share of its mean loss, labelled rows first."""
 
     system: NewtonSystem
-    labeled: Costs
+    y: Floats
     cost: Floats
     machine: Machine
     share: float
@@ -286,13 +279,18 @@ class _Search:
     @property
     def outputs(self) -> Floats:
         """Outputs of the unlabelled rows."""
-        return self.machine.o[len(self.labeled.plus) :]
+        return self.machine.o[len(self.y) :]
 
-    def refit(self, plus: Floats, minus: Floats, balance: Balance | None = None) -> None:
-        """Move to the minimum for given costs of the unlabelled rows."""
+    @property
+    def cost_unlabeled(self) -> Floats:
+        """Each unlabelled row's share of their mean loss."""
+        return self.cost[len(self.y) :]
+
+    def refit(self, costs: Costs, balance: Balance | None = None) -> None:
+        """Move to the minimum for given costs."""
         self.machine = minimise(
             self.system,
-            _extend(self.labeled, plus, minus),
+            costs,
             self.machine,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -300,10 +298,15 @@ class _Search:
         )
 
     def refit_labels(self, labels: Floats, lambda_u: float, n_switches: int = 0) -> None:
-        """Move to the minimum for given labels, and note it."""
-        costs = signed_costs(labels, lambda_u * self.cost)
-        self.refit(costs.plus, costs.minus)
+        """Move to the minimum for given labels of the unlabelled rows, and note it."""
+        cost = self.cost.copy()
+        cost[len(self.y) :] *= lambda_u
+        self.refit(Costs(np.concatenate([self.y, labels]), cost))
         self.history.append(Step(lambda_u, self.machine.objective, n_switches))
+
+    def two_sided(self, plus: Floats, minus: Floats) -> Costs:
+        """Return the costs if unlabelled rows count on both sides."""
+        return two_sided_costs(self.y, self.cost[: len(self.y)], plus, minus)
 
 
 def search_by_switching(search: _Search, clf: TSVMClassifier) -> Floats:
@@ -320,7 +323,7 @@ def search_by_switching(search: _Search, clf: TSVMClassifier) -> Floats:
 
 def _switch_all(search: _Search, labels: Floats, lambda_u: float, most: int) -> None:
     """Exchange labels and refit until no pair improves."""
-    while n_switches := _switch(labels, search.outputs, search.cost, most):
+    while n_switches := _switch(labels, search.outputs, search.cost_unlabeled, most):
         search.refit_labels(labels, lambda_u, n_switches)
 
 
@@ -345,15 +348,15 @@ def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:
 
 def search_by_annealing(search: _Search, clf: TSVMClassifier) -> Floats:
     """Lower the temperature until the labels are certain, then switch; return the labels."""
-    p = np.full(len(search.cost), search.share)
+    cost = clf.lambda_u * search.cost_unlabeled
+    p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
     while True:
         for _ in range(MOST_ROUNDS):
-            cost = clf.lambda_u * search.cost
-            search.refit(p * cost, (1.0 - p) * cost)
+            search.refit(search.two_sided(p * cost, (1.0 - p) * cost))
             search.history.append(Step(temperature, search.machine.objective, 0))
             before = p
-            p, nu = _soft_labels(search, clf.lambda_u, temperature, nu)
+            p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
             if _divergence(p, before) < CHANGE_ENOUGH:
                 break
         if _entropy(p) < ENTROPY_ENOUGH or temperature < 1e-8:
@@ -366,17 +369,16 @@ def search_by_annealing(search: _Search, clf: TSVMClassifier) -> Floats:
 
 
 def _soft_labels(
-    search: _Search, lambda_u: float, temperature: float, nu: float
+    o: Floats, cost: Floats, share: float, temperature: float, nu: float
 ) -> tuple[Floats, float]:
-    """Return (probabilities of mean ``share``, their common shift), for the outputs as they are."""
-    o, n = search.outputs, len(search.cost)
+    """Return (best probabilities of mean ``share``, their common shift) for given outputs."""
     g = np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2
-    g *= lambda_u * n * search.cost
+    g *= len(o) * cost
     low, high = g.min() - 50 * temperature, g.max() + 50 * temperature
     nu = min(max(nu, low), high)
     for _ in range(200):
         p = expit((nu - g) / temperature)
-        excess = p.mean() - search.share
+        excess = p.mean() - share
         if abs(excess) < 1e-12:
             break
         low, high = (nu, high) if excess < 0 else (low, nu)
@@ -398,37 +400,27 @@ def _entropy(p: Floats) -> float:
 
 def search_by_cccp(search: _Search, clf: TSVMClassifier) -> Floats:
     """Drop what is beyond the ramp and refit until that rests; return the labels."""
-    n_labeled, n = len(search.labeled.plus), len(search.cost)
+    n_labeled, n = len(search.y), len(search.outputs)
     mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
     balance = Balance(mean, 2.0 * search.share - 1.0)
-    cost, kept = clf.lambda_u * search.cost, None
+    cost, before = clf.lambda_u * search.cost_unlabeled, None
     for round_ in range(1, 10 * MOST_ROUNDS):
-        o = search.outputs
-        before, kept = kept, (o >= clf.ramp, -o >= clf.ramp)
-        if before is not None and all(map(np.array_equal, before, kept)):
+        kept = np.stack([search.outputs, -search.outputs]) >= clf.ramp
+        if before is not None and np.array_equal(before, kept):
             break
-        search.refit(kept[0] * cost, kept[1] * cost, balance)
-        value = _ramp_objective(search, cost, clf.ramp)
+        before = kept
+        search.refit(search.two_sided(*(kept * cost)), balance)
+        value = search.machine.objective + _correction(search, cost, kept, clf.ramp)
+        search.machine = replace(search.machine, objective=value)
         search.history.append(Step(round_, value, 0))
-    search.machine = Machine(
-        search.machine.w, search.machine.o, value, converged=search.machine.converged
-    )
     return np.where(search.outputs > 0, 1.0, -1.0)
 
 
-def _ramp_objective(search: _Search, cost: Floats, ramp: float) -> float:
-    """Return the objective of which cccp finds a local minimum."""
-    nothing = np.zeros(len(cost))
-    value = objective(
-        search.system,
-        _extend(search.labeled, nothing, nothing),
-        search.machine.w,
-        search.machine.o,
-    )
-    o, most = search.outputs, (1.0 - ramp) ** 2
-    for t in (o, -o):
-        value += 0.5 * float(cost @ np.minimum(np.maximum(1.0 - t, 0.0) ** 2, most))
-    return value
+def _correction(search: _Search, cost: Floats, kept: Mask, ramp: float) -> float:
+    """Return the ramp losses minus what a refit counted instead of them."""
+    loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
+    true = np.minimum(loss, (1.0 - ramp) ** 2)
+    return 0.5 * float(((true - kept * loss) @ cost).sum())
 
 
 SEARCHES: dict[str, Callable[[_Search, TSVMClassifier], Floats]] = {
