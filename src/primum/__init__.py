@@ -5,9 +5,11 @@ from primum.estimators import (
     ICLSClassifier,
     L2SVMClassifier,
     LeastSquaresClassifier,
+    S4VMClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
     USMClassifier,
+    WellSVMClassifier,
 )
 from primum.problems import Certificate
 
@@ -19,7 +21,9 @@ __all__ = [
     "ICLSClassifier",
     "L2SVMClassifier",
     "LeastSquaresClassifier",
+    "S4VMClassifier",
     "SelfLearningClassifier",
     "TSVMClassifier",
     "USMClassifier",
+    "WellSVMClassifier",
 ]

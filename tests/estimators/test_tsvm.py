@@ -1,6 +1,5 @@
 """Transductive machines: parity with RSSL, and what no search may break."""
 
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -190,18 +189,3 @@ def test_ramp_at_zero_is_the_loss_of_the_others():
     w, b = clf.coef_[0], clf.intercept_[0]
     value = tsvm_objective(w, b, X, y, X_u, np.sign(X_u @ w + b), penalize=False)
     assert clf.objective_ == pytest.approx(value + 0.5, rel=1e-9)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.2, 1.5])
-def test_positive_fraction_outside(share):
-    X, y, X_u, _ = two_classes(20, 60, 3)
-    with pytest.raises(ValueError, match="'positive_fraction' parameter of TSVMClassifier must"):
-        TSVMClassifier(positive_fraction=share).fit(X, y, X_unlabeled=X_u)
-
-
-@pytest.mark.parametrize(("share", "U"), [(0.01, 20), (0.99, 20), (0.5, 1)])
-def test_unlabelled_set_too_small_for_the_fraction(share, U):
-    X, y, X_u, _ = two_classes(20, U, 3)
-    sentence = f"positive_fraction={share} of {U} unlabelled rows is"
-    with pytest.raises(ValueError, match=re.escape(sentence)):
-        TSVMClassifier(positive_fraction=share).fit(X, y, X_unlabeled=X_u)

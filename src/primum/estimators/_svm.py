@@ -41,9 +41,14 @@ class NewtonSystem(Protocol):
 
     X: Any
     ridge: Floats
+    exact: bool
 
     def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        """Return the solution of ``(R + X'HX) v = X'rho``, from a guess w."""
+        """Return the solution of ``(R + X'HX) v = X'rho``, from a guess w.
+
+        Where it is not exact, ``accuracy`` says which error of the gradient is small enough
+        for good; a hundredth of the guess's, unless that is 0, is small enough for a step.
+        """
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,8 @@ def minimise(
         o_newton = system.X @ newton
         slack_newton = costs.slack(o_newton)
         if not feasible or ((slack_newton > 0) == inside).all():
-            feasible, done = True, feasible
+            gain = 0.0 if system.exact else value - objective(system, costs, newton, o_newton)
+            feasible, done = True, feasible and gain <= tol * value
             w, o, slack = newton, o_newton, slack_newton
         else:
             d, bend = newton - w, slack_newton - slack
@@ -210,26 +216,36 @@ def _exact_step(
     inside = slack > 0
     slope = float(ridge @ (w * d) + (cost * inside) @ (slack * change))
     # A term inside moves out, or a term outside moves in.
-    crosses = np.flatnonzero(((change > 0) != inside) & (change != 0))
-    bends = -slack[crosses] / change[crosses]
-    jumps = cost[crosses] * change[crosses] ** 2
-    jumps[inside[crosses]] *= -1.0
-    near = bends < 1.0
-    step = _first_flat(slope, -slope, bends[near], jumps[near])
-    if step > 1.0:
-        step = _first_flat(slope, -slope, bends, jumps)
+    there = slack + change
+    crosses = np.flatnonzero((there > 0) != inside)
+    step = _first_flat(slope, -slope, *_bends(crosses, cost, slack, change))
+    if step > 1.0:  # further terms cross beyond the Newton point
+        crosses = np.flatnonzero(((change > 0) != inside) & (change != 0))
+        step = _first_flat(slope, -slope, *_bends(crosses, cost, slack, change))
     return step, -0.5 * slope
+
+
+def _bends(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:
+    """Return where terms cross, and by how much the curvature jumps there."""
+    start, speed = slack[crosses], change[crosses]
+    # Moving in, speed > 0, adds curvature; moving out takes it away.
+    return -start / speed, cost[crosses] * speed * np.abs(speed)
 
 
 def _first_flat(slope: float, curvature: float, bends: Floats, jumps: Floats) -> float:
     """Return where a slope that rises piecewise linearly reaches zero."""
     if slope >= 0.0:
         return 0.0
-    order = np.argsort(bends)
-    at = np.append(0.0, bends[order])
-    curvatures = curvature + np.append(0.0, jumps[order]).cumsum()
-    slopes = slope + np.append(0.0, curvatures[:-1] * (at[1:] - at[:-1])).cumsum()
-    last = int(np.flatnonzero(slopes < 0.0)[-1])
+    if len(bends) == 0:
+        return -slope / curvature if curvature > 0 else 0.0
+    order = bends.argsort()
+    at, curvatures, slopes = np.zeros((3, len(bends) + 1))
+    at[1:], curvatures[1:] = bends[order], jumps[order]
+    curvatures[0] = curvature
+    curvatures.cumsum(out=curvatures)
+    slopes[0], slopes[1:] = slope, curvatures[:-1] * (at[1:] - at[:-1])
+    slopes.cumsum(out=slopes)
+    last = int(slopes.searchsorted(0.0)) - 1
     bend = curvatures[last]
     return float(at[last] - slopes[last] / bend if bend > 0 else at[last])
 
@@ -240,6 +256,8 @@ class Primal:
     The sum over each group of rows is kept for its costs divided by their largest, so that
     multiplying a group's costs costs nothing, and is updated by the rows that changed.
     """
+
+    exact = True
 
     def __init__(self, X: Floats, ridge: Floats, groups: list[slice]) -> None:
         self.X, self.ridge, self.groups = X, ridge, groups
@@ -284,6 +302,8 @@ class Dual:
     if the intercept is free.
     """
 
+    exact = True
+
     def __init__(self, X: Any, ridge: Floats) -> None:
         self.X, self.ridge = X, ridge
         self.alpha = float(ridge[0])
@@ -317,7 +337,11 @@ class Dual:
 class Conjugate:
     """Conjugate gradients, preconditioned by the diagonal; no matrix but X is stored."""
 
+    exact = False
+
     def __init__(self, X: Any, ridge: Floats) -> None:
+        if X.nnz < 2**31:  # half the memory to read
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         self.X, self.ridge = X, ridge
         self._transposed = X.T.tocsr()
         self._squares = self._transposed.multiply(self._transposed).tocsr()
@@ -334,7 +358,8 @@ class Conjugate:
             (d, d), matvec=lambda v: self.ridge * v + transposed @ (h * (X @ v)), dtype=np.float64
         )
         inverse = LinearOperator((d, d), matvec=lambda v: v / diagonal, dtype=np.float64)
-        enough = 0.3 * accuracy * np.sqrt(2 * self.ridge[0])
+        start = np.linalg.norm(right - system @ w) if w.any() else 0.0
+        enough = max(0.01 * start, 0.3 * accuracy * np.sqrt(2 * self.ridge[0]))
         solution, _ = cg(system, right, x0=w, rtol=1e-12, atol=enough, maxiter=10 * d, M=inverse)
         return np.asarray(solution)
 

@@ -113,6 +113,8 @@ class TSVMClassifier(LinearMachineMixin):
         Value of the objective.
     n_switches_ : int
         Pairs exchanged.
+    n_iter_ : int
+        Refits.
     history_ : list of Step
         Every refit: lambda_u, temperature or round; objective; pairs exchanged before it.
     supervised_ : L2SVMClassifier
@@ -198,43 +200,39 @@ class TSVMClassifier(LinearMachineMixin):
             return self._fit_data(data)
 
     def _fit_data(self, data: MachineData) -> Self:
-        self.supervised_ = self._twin()._fit_data(data)
-        search = self._search(data)
+        search, self.supervised_ = start_search(self, data)
         labels = SEARCHES[self.method](search, self) if data.n_unlabeled else np.zeros(0)
         warn_if_short(search.machine, type(self).__name__, self.max_iter, stacklevel=4)
         self.objective_ = search.machine.objective
         self.history_ = search.history
+        self.n_iter_ = max(1, len(search.history))
         self.n_switches_ = sum(step.n_switches for step in search.history)
         self.n_positive_ = int(np.count_nonzero(labels > 0))
         self._remember(data.classes, search.machine.w)
         self.transduction_ = data.spread(labels)
         return self
 
-    def _twin(self) -> L2SVMClassifier:
-        return L2SVMClassifier(
-            self.alpha,
-            fit_intercept=self.fit_intercept,
-            penalize_intercept=self.penalize_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
 
-    def _search(self, data: MachineData) -> "_Search":
-        """Return the search where it starts: at the supervised machine."""
-        L, weight = data.n_labeled, data.weight
-        ridge = ridge_of(self.alpha, data.X.shape[1], self.fit_intercept, self.penalize_intercept)
-        system = newton_system(data.X, ridge, data.groups())
-        cost = weight.copy()
-        cost[:L] /= weight[:L].sum()
-        cost[L:] /= weight[L:].sum() if data.n_unlabeled else 1.0
-        start = machine_at(system, self.supervised_._weights())
-        start = replace(start, objective=self.supervised_.objective_)
-        if isinstance(self.positive_fraction, str):
-            share = float(cost[:L] @ (data.y > 0))
-        else:
-            share = float(self.positive_fraction)
-            check_share(share, data.n_unlabeled)
-        return _Search(system, data.y, cost, start, share, [], self.tol, self.max_iter)
+def start_search(clf: Any, data: MachineData) -> "tuple[Search, L2SVMClassifier]":
+    """Return a search where it starts, at the supervised machine, and that machine."""
+    twin = L2SVMClassifier(
+        clf.alpha,
+        fit_intercept=clf.fit_intercept,
+        penalize_intercept=clf.penalize_intercept,
+        tol=min(clf.tol, 1e-8),
+    )._fit_data(data)
+    L, cost = data.n_labeled, data.weight.copy()
+    cost[:L] /= cost[:L].sum()
+    cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
+    if isinstance(clf.positive_fraction, str):
+        share = float(cost[:L] @ (data.y > 0))
+    else:
+        share = float(clf.positive_fraction)
+        check_share(share, data.n_unlabeled)
+    ridge = ridge_of(clf.alpha, data.X.shape[1], clf.fit_intercept, clf.penalize_intercept)
+    system = newton_system(data.X, ridge, data.groups())
+    start = replace(machine_at(system, twin._weights()), objective=twin.objective_)
+    return Search(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin
 
 
 def check_share(share: float, n: int) -> None:
@@ -264,7 +262,7 @@ def balanced_labels(outputs: Floats, share: float) -> Floats:
 
 
 @dataclass
-class _Search:
+class Search:
     """Where a search stands; ``cost`` is each row's share of its mean loss, labelled rows first."""
 
     system: NewtonSystem
@@ -309,19 +307,19 @@ class _Search:
         return two_sided_costs(self.y, self.cost[: len(self.y)], plus, minus)
 
 
-def search_by_switching(search: _Search, clf: TSVMClassifier) -> Floats:
+def search_by_switching(search: Search, clf: TSVMClassifier) -> Floats:
     """Raise lambda_u step by step, exchanging labels at each; return the labels."""
     labels = balanced_labels(search.outputs, search.share)
     lambda_u = min(FIRST_LAMBDA, clf.lambda_u)
     while True:
         search.refit_labels(labels, lambda_u)
-        _switch_all(search, labels, lambda_u, clf.max_switches)
+        switch_all(search, labels, lambda_u, clf.max_switches)
         if lambda_u >= clf.lambda_u:
             return labels
         lambda_u = min(LAMBDA_RATE * lambda_u, clf.lambda_u)
 
 
-def _switch_all(search: _Search, labels: Floats, lambda_u: float, most: int) -> None:
+def switch_all(search: Search, labels: Floats, lambda_u: float, most: int) -> None:
     """Exchange labels and refit until no pair improves."""
     while n_switches := _switch(labels, search.outputs, search.cost_unlabeled, most):
         search.refit_labels(labels, lambda_u, n_switches)
@@ -346,7 +344,7 @@ def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:
     return int(np.count_nonzero(better))
 
 
-def search_by_annealing(search: _Search, clf: TSVMClassifier) -> Floats:
+def search_by_annealing(search: Search, clf: TSVMClassifier) -> Floats:
     """Lower the temperature until the labels are certain, then switch; return the labels."""
     cost = clf.lambda_u * search.cost_unlabeled
     p = np.full(len(cost), search.share)
@@ -364,7 +362,7 @@ def search_by_annealing(search: _Search, clf: TSVMClassifier) -> Floats:
         temperature /= COOLING_RATE
     labels = balanced_labels(search.outputs, search.share)
     search.refit_labels(labels, clf.lambda_u)
-    _switch_all(search, labels, clf.lambda_u, clf.max_switches)
+    switch_all(search, labels, clf.lambda_u, clf.max_switches)
     return labels
 
 
@@ -398,7 +396,7 @@ def _entropy(p: Floats) -> float:
     return float(-np.mean(xlogy(p, p) + xlogy(1.0 - p, 1.0 - p)))
 
 
-def search_by_cccp(search: _Search, clf: TSVMClassifier) -> Floats:
+def search_by_cccp(search: Search, clf: TSVMClassifier) -> Floats:
     """Drop what is beyond the ramp and refit until that rests; return the labels."""
     n_labeled, n = len(search.y), len(search.outputs)
     mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
@@ -416,14 +414,14 @@ def search_by_cccp(search: _Search, clf: TSVMClassifier) -> Floats:
     return np.where(search.outputs > 0, 1.0, -1.0)
 
 
-def _correction(search: _Search, cost: Floats, kept: Mask, ramp: float) -> float:
+def _correction(search: Search, cost: Floats, kept: Mask, ramp: float) -> float:
     """Return the ramp losses minus what a refit counted instead of them."""
     loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
     true = np.minimum(loss, (1.0 - ramp) ** 2)
     return 0.5 * float(((true - kept * loss) @ cost).sum())
 
 
-SEARCHES: dict[str, Callable[[_Search, TSVMClassifier], Floats]] = {
+SEARCHES: dict[str, Callable[[Search, TSVMClassifier], Floats]] = {
     "switching": search_by_switching,
     "annealing": search_by_annealing,
     "cccp": search_by_cccp,

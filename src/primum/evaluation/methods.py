@@ -22,6 +22,7 @@ from primum.estimators import (
     USMClassifier,
 )
 from primum.evaluation.measures import squared_hinge, squared_loss
+from primum.evaluation.twice_constant import TwiceConstantSelfLearning
 
 
 def score_minus_half(clf: Any, X: AnyArray) -> Floats:
@@ -116,7 +117,8 @@ def _machine(name: str, estimator: Any, sees: str = "partly") -> Method:
 
 SUPPORT_VECTORS = (
     _machine("Supervised", SVM, sees="labeled"),
-    _machine("Self-Learning", SelfLearningClassifier(SVM)),
+    _machine("Self-Learning", TwiceConstantSelfLearning(SVM)),
+    _machine("Self-Learning (plain)", SelfLearningClassifier(SVM)),
     _machine("TSVM", TSVMClassifier(alpha=1.0, penalize_intercept=True)),
     _machine("Oracle", SVM, sees="all"),
 )
