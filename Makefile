@@ -40,6 +40,7 @@ types: $(READY)  ## static types
 benchmark: $(READY)  ## timings, as ratios in one run
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/svm.py
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

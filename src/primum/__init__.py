@@ -3,9 +3,13 @@
 from primum.estimators import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    L2SVMClassifier,
     LeastSquaresClassifier,
+    S4VMClassifier,
     SelfLearningClassifier,
+    TSVMClassifier,
     USMClassifier,
+    WellSVMClassifier,
 )
 from primum.problems import Certificate
 
@@ -15,7 +19,11 @@ __all__ = [
     "Certificate",
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
+    "L2SVMClassifier",
     "LeastSquaresClassifier",
+    "S4VMClassifier",
     "SelfLearningClassifier",
+    "TSVMClassifier",
     "USMClassifier",
+    "WellSVMClassifier",
 ]

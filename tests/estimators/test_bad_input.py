@@ -10,9 +10,13 @@ from scipy import sparse
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    L2SVMClassifier,
     LeastSquaresClassifier,
+    S4VMClassifier,
     SelfLearningClassifier,
+    TSVMClassifier,
     USMClassifier,
+    WellSVMClassifier,
 )
 
 X = np.arange(12.0).reshape(6, 2) % 5
@@ -22,8 +26,12 @@ SEMI_SUPERVISED = [
     EMLeastSquaresClassifier,
     SelfLearningClassifier,
     ICLSClassifier,
+    TSVMClassifier,
+    S4VMClassifier,
+    WellSVMClassifier,
 ]
-EVERY = [LeastSquaresClassifier, *SEMI_SUPERVISED]
+EVERY = [LeastSquaresClassifier, L2SVMClassifier, *SEMI_SUPERVISED]
+TAKE_SPARSE = [L2SVMClassifier, TSVMClassifier, S4VMClassifier, WellSVMClassifier]
 
 LABELS = {
     "no labelled row": (np.full(6, -1), "No labelled row: all 6 labels in y are marked"),
@@ -91,6 +99,8 @@ ROWS = {
 @pytest.mark.parametrize("case", ROWS)
 def test_rows(kind, case):
     rows, error, sentence = ROWS[case]
+    if case == "sparse" and kind in TAKE_SPARSE:
+        pytest.skip("takes sparse rows")
     with pytest.raises(error, match=sentence):
         kind().fit(rows, Y)
 
@@ -131,11 +141,34 @@ def test_further_rows_with_other_column_names(kind):
         (USMClassifier(alpha=-1), "'alpha' parameter of USMClassifier must be a float in"),
         (EMLeastSquaresClassifier("warm"), "'labels' parameter of EMLeastSquaresClassifier must"),
         (SelfLearningClassifier("svm"), "'estimator' parameter of SelfLearningClassifier must"),
+        (L2SVMClassifier(alpha=0), "'alpha' parameter of L2SVMClassifier must be a float in"),
+        (L2SVMClassifier(costs="max"), "'costs' parameter of L2SVMClassifier must be a str"),
+        (TSVMClassifier("magic"), "'method' parameter of TSVMClassifier must be a str among"),
+        (TSVMClassifier(lambda_u=-1), "'lambda_u' parameter of TSVMClassifier must be a float"),
+        (TSVMClassifier(ramp=0.5), "'ramp' parameter of TSVMClassifier must be a float in"),
+        (S4VMClassifier(n_starts=0), "'n_starts' parameter of S4VMClassifier must be an int"),
+        (WellSVMClassifier(tol=0), "'tol' parameter of WellSVMClassifier must be a float in"),
     ],
 )
 def test_parameters(clf, sentence):
     with pytest.raises(ValueError, match=sentence):
         clf.fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [TSVMClassifier, S4VMClassifier, WellSVMClassifier])
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.2, 1.5])
+def test_positive_fraction_outside(kind, share):
+    sentence = f"'positive_fraction' parameter of {kind.__name__} must"
+    with pytest.raises(ValueError, match=sentence):
+        kind(positive_fraction=share).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [TSVMClassifier, S4VMClassifier, WellSVMClassifier])
+@pytest.mark.parametrize("share", [0.01, 0.99])
+def test_unlabelled_set_too_small_for_the_fraction(kind, share):
+    sentence = f"positive_fraction={share} of 2 unlabelled rows is .* give more unlabelled rows"
+    with pytest.raises(ValueError, match=sentence):
+        kind(positive_fraction=share).fit(X, Y)
 
 
 @pytest.mark.parametrize("kind", EVERY)

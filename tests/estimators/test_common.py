@@ -17,9 +17,13 @@ from generate import two_classes
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    L2SVMClassifier,
     LeastSquaresClassifier,
+    S4VMClassifier,
     SelfLearningClassifier,
+    TSVMClassifier,
     USMClassifier,
+    WellSVMClassifier,
 )
 
 # A new estimator joins all tests of this file by being listed here.
@@ -35,6 +39,14 @@ ESTIMATORS = [
     ICLSClassifier(alpha=0.1),
     ICLSClassifier(metric="all"),
     ICLSClassifier(metric="euclidean", solver="lbfgsb"),
+    L2SVMClassifier(),
+    L2SVMClassifier(alpha=0.01, costs="sum", penalize_intercept=True),
+    SelfLearningClassifier(L2SVMClassifier()),
+    TSVMClassifier(),
+    TSVMClassifier("annealing"),
+    TSVMClassifier("cccp"),
+    S4VMClassifier(),
+    WellSVMClassifier(),
 ]
 each_estimator = pytest.mark.parametrize("clf", ESTIMATORS, ids=str)
 
@@ -102,7 +114,7 @@ def test_unlabelled_rows_in_y_or_apart(clf):
     X, y, X_u, _ = two_classes(20, 30, 3)
     mixed = np.random.default_rng(0).permutation(50)
     together = clone(clf).fit(np.vstack([X, X_u])[mixed], np.r_[y, np.full(30, -1)][mixed])
-    if isinstance(clf, LeastSquaresClassifier):
+    if isinstance(clf, LeastSquaresClassifier | L2SVMClassifier):
         apart = clone(clf).fit(X, y)
     else:
         apart = clone(clf).fit(X, y, X_unlabeled=X_u)
@@ -126,6 +138,8 @@ def test_swapping_the_classes_only_changes_the_sign(clf):
 def test_probabilities_are_valid_and_agree_with_predict(clf):
     X, y, X_u, _ = two_classes(20, 60, 3)
     fitted = clone(clf).fit(X, y)
+    if not hasattr(fitted, "predict_proba"):
+        pytest.skip("a margin is no probability")
     probability = fitted.predict_proba(5 * X_u)
     assert probability.shape == (60, 2)
     assert probability.min() >= 0

@@ -21,8 +21,9 @@ from primum.report.reproduction import (
 if TYPE_CHECKING:
     import pandas as pd
 
-PLAN_OF = {"table2": "table2", "peaking": "peaking", **dict.fromkeys(CURVES, "curves")}
-TARGETS = ("table1", "table2", *CURVES, "peaking", "illustrations", "all")
+# Targets that are experiments, and the plan of each.
+PLAN_OF = {target: plan for plan in PLANS for target in (CURVES if plan == "curves" else (plan,))}
+TARGETS = ("table1", *PLAN_OF, "illustrations", "all")
 DONE_IN_PART = 3
 
 
@@ -72,10 +73,9 @@ def reproduce(
     if not found and target != "illustrations":
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
     targets = TARGETS[:-1] if target == "all" else (target,)
-    folders = {"table2": "table2", **dict.fromkeys(CURVES, "curves")}
     try:
         for one in targets:
-            folder = out / folders.get(one, one) if target == "all" else out
+            folder = out / PLAN_OF.get(one, one) if target == "all" else out
             again = resume or (target == "all" and one in list(CURVES)[1:])
             _reproduce_one(one, folder, found, list(missing), repeats, jobs, seed, again)
     except ResultsError as problem:

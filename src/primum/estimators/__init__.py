@@ -3,15 +3,23 @@
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.icls import ICLSClassifier
+from primum.estimators.l2_svm import L2SVMClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
+from primum.estimators.s4vm import S4VMClassifier
 from primum.estimators.self_learning import SelfLearningClassifier
+from primum.estimators.tsvm import TSVMClassifier
 from primum.estimators.usm import USMClassifier
+from primum.estimators.wellsvm import WellSVMClassifier
 
 __all__ = [
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
+    "L2SVMClassifier",
     "LeastSquaresClassifier",
+    "S4VMClassifier",
     "SelfLearningClassifier",
+    "TSVMClassifier",
     "USMClassifier",
+    "WellSVMClassifier",
     "read_labels",
 ]

@@ -112,7 +112,6 @@ class SelfLearningClassifier(
             This estimator, fitted.
         """
         self._validate_params()
-        base = self._base()
         X = self._read_rows(X, reset=True)
         n = _num_samples(X)
         labels = read_labels(y, n, multi_class=get_tags(self).classifier_tags.multi_class)
@@ -124,7 +123,7 @@ class SelfLearningClassifier(
             unlabeled = np.concatenate([labels.unlabeled, further])
             labels = Labels(labels.classes, labels.labeled, unlabeled, labels.codes)
             weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
-        with one_blas_thread() if hasattr(base, "_refitter") else nullcontext():
+        with one_blas_thread() if _refits_cheaply(self._base(), X) else nullcontext():
             return self._learn(X, labels, weight)
 
     def _learn(self, X: Any, labels: Labels, weight: Floats | None) -> Self:
@@ -171,7 +170,7 @@ class SelfLearningClassifier(
 
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Check X as far as the base estimator does not do it itself."""
-        if hasattr(self._base(), "_refitter"):
+        if _refits_cheaply(self._base(), X):
             return validate_data(self, X, dtype=DTYPES, reset=reset)
         if not is_classifier(self._base()):
             raise ValueError(
@@ -185,7 +184,7 @@ class SelfLearningClassifier(
         )
 
     def _read_more(self, X_unlabeled: Any, X: Any) -> Any:
-        if hasattr(self._base(), "_refitter"):
+        if _refits_cheaply(self._base(), X):
             return read_unlabeled(self, X_unlabeled, X)
         check_same_columns(self, X_unlabeled)
         return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)
@@ -237,13 +236,18 @@ def _stack(X: Any, more: Any) -> Any:
     return np.concatenate([np.asarray(X), np.asarray(more)])
 
 
+def _refits_cheaply(base: Any, X: Any) -> bool:
+    """Tell whether a classifier of ours can be refitted to other labels of these rows."""
+    return hasattr(base, "_refitter") and not sparse.issparse(X)
+
+
 def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
     """Return a function that fits base to given labels of X.
 
     A classifier that can do this cheaply, because only the labels change, says so by a
     ``_refitter`` method; any other is fitted anew.
     """
-    if hasattr(base, "_refitter"):
+    if _refits_cheaply(base, X):
         refit = base._refitter(np.asarray(X, dtype=np.float64), weight)
         return lambda classes, codes: refit(classes, codes.astype(np.float64))
     extra = {} if weight is None else {"sample_weight": weight}

@@ -1,11 +1,12 @@
 """Comparing classifiers on data whose labels are partly hidden."""
 
 from primum.evaluation.judgement import Agreement, Claim, agreement, ordering_claims
-from primum.evaluation.measures import MEASURES, Harm, error, harm, squared_loss
+from primum.evaluation.measures import MEASURES, Harm, error, harm, squared_hinge, squared_loss
 from primum.evaluation.methods import (
     BASELINES,
     FURTHER_LEAST_SQUARES,
     LEAST_SQUARES,
+    SUPPORT_VECTORS,
     Method,
     score_minus_half,
     score_probability,
@@ -31,6 +32,7 @@ __all__ = [
     "LEAST_SQUARES",
     "MEASURES",
     "PLANS",
+    "SUPPORT_VECTORS",
     "Agreement",
     "Claim",
     "CrossValidation",
@@ -57,6 +59,7 @@ __all__ = [
     "score_minus_half",
     "score_probability",
     "score_signed",
+    "squared_hinge",
     "squared_loss",
     "summarise",
 ]

@@ -21,6 +21,11 @@ def squared_loss(scores: Floats, y: Index) -> float:
     return float(np.mean((scores - y) ** 2))
 
 
+def squared_hinge(scores: Floats, y: Index) -> float:
+    """Return the mean squared hinge, whose margin is from score 0 to score 1."""
+    return float(np.mean(np.maximum(0.0, 2.0 * np.where(y == 1, 1.0 - scores, scores)) ** 2))
+
+
 @dataclass(frozen=True)
 class Harm:
     """A method against its supervised twin, over repeats.

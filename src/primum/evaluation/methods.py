@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV
 
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray, Floats, Index
 from primum.estimators import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    L2SVMClassifier,
     LeastSquaresClassifier,
     SelfLearningClassifier,
+    TSVMClassifier,
     USMClassifier,
 )
+from primum.evaluation.measures import squared_hinge, squared_loss
+from primum.evaluation.twice_constant import TwiceConstantSelfLearning
 
 
 def score_minus_half(clf: Any, X: AnyArray) -> Floats:
@@ -50,7 +54,9 @@ class Method:
         Trained on labelled rows only; on all training rows, the unlabelled ones marked -1; or on
         all training rows with their true labels (an oracle).
     score : callable (fitted estimator, X) -> scores
-        The score of class 1, for squared losses.
+        The score of class 1.
+    loss : callable (scores, labels 0 and 1) -> float
+        The loss that is reported beside the error.
     every : int
         Run it in every so many repeats only, for baselines that take long.
     """
@@ -59,6 +65,7 @@ class Method:
     estimator: Any
     sees: str = "partly"
     score: Callable[[Any, AnyArray], Floats] = score_minus_half
+    loss: Callable[[Floats, Index], float] = squared_loss
     every: int = 1
 
 
@@ -106,4 +113,21 @@ BASELINES = (
         score=score_probability,
         every=10,
     ),
+)
+
+# The published runs: the constant feature is penalised, and every row costs 1 in the supervised
+# machines but 1/L or 1/U in the transductive one, which is thus regularised L times as much.
+SVM = L2SVMClassifier(alpha=1.0, costs="sum", penalize_intercept=True)
+
+
+def _machine(name: str, estimator: Any, sees: str = "partly") -> Method:
+    return Method(name, estimator, sees, score_signed, squared_hinge)
+
+
+SUPPORT_VECTORS = (
+    _machine("Supervised", SVM, sees="labeled"),
+    _machine("Self-Learning", TwiceConstantSelfLearning(SVM)),
+    _machine("Self-Learning (plain)", SelfLearningClassifier(SVM)),
+    _machine("TSVM", TSVMClassifier(alpha=1.0, penalize_intercept=True)),
+    _machine("Oracle", SVM, sees="all"),
 )

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from primum._typing import AnyArray, Floats, Index
-from primum.evaluation.measures import MEASURES, error, squared_loss
+from primum.evaluation.measures import MEASURES, error
 from primum.evaluation.methods import Method
 from primum.evaluation.seeds import rng_for
 from primum.evaluation.splits import Design, Split, hidden_labels, scale_features
@@ -225,8 +225,8 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
     }
     return {
         "error": error(scores["test"], y[split.test]),
-        "loss_labeled": squared_loss(scores["labeled"], y[split.labeled]),
-        "loss_train": squared_loss(scores["train"], y[train]),
-        "loss_test": squared_loss(scores["test"], y[split.test]),
+        "loss_labeled": method.loss(scores["labeled"], y[split.labeled]),
+        "loss_train": method.loss(scores["train"], y[train]),
+        "loss_test": method.loss(scores["test"], y[split.test]),
         "seconds": seconds,
     }

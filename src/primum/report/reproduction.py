@@ -78,13 +78,14 @@ def write_table_report(
     words = [agreement(summary, m).sentence() for m in ("error", "loss_test")]
     if {"ICLS", "Self-Learning"} <= set(summary["classifier"]):
         words += [claim.sentence() for claim in ordering_claims(summary)]
+    words += [plan.remark] if plan.remark else []
     words += _remarks(results, missing)
     scatter = z_figure(summary)
     save_figure(scatter, folder / "figures", "z")
     sections = [
         ("In words", [paragraph(text) for text in words]),
         ("Classification error", [error.to_html()]),
-        ("Squared loss on test rows", [loss.to_html()]),
+        ("Loss on test rows", [loss.to_html()]),
         ("Agreement with the published figures", [picture(scatter, "z against a normal")]),
     ]
     _write_page(folder, plan.title, sections)

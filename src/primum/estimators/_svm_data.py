@@ -1,0 +1,168 @@
+"""Dense or sparse rows for the linear machines: checked, sorted, with a constant column."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, validate_data
+
+from primum._typing import AnyArray, Floats, Index
+from primum.estimators._data import (
+    DTYPES,
+    check_every_class_has_weight,
+    read_unlabeled,
+    read_weight,
+)
+from primum.estimators._labels import read_labels
+from primum.estimators._scoring import KnownLabelsScoreMixin
+
+
+@dataclass(frozen=True)
+class MachineData:
+    """Labelled rows, then unlabelled ones; rows of weight zero are left out.
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n_labeled + n_unlabeled, n_columns)
+        In double precision, with a last column of ones if there is an intercept.
+    y : array of shape (n_labeled,)
+        Labels -1 and 1.
+    weight : array of shape (n_labeled + n_unlabeled,)
+        How often each row counts.
+    present : array
+        Which of the user's unlabelled rows are here: those of X come first, then X_unlabeled's.
+    n_given : int
+        How many unlabelled rows the user gave.
+    """
+
+    classes: AnyArray
+    X: Any
+    y: Floats
+    weight: Floats
+    present: Index
+    n_given: int
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of labelled rows."""
+        return len(self.y)
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabelled rows that have weight."""
+        return len(self.weight) - len(self.y)
+
+    def groups(self) -> list[slice]:
+        """Return where the labelled and the unlabelled rows stand."""
+        return [slice(0, self.n_labeled), slice(self.n_labeled, len(self.weight))]
+
+    def spread(self, labels: Floats) -> AnyArray:
+        """Return the class of every unlabelled row given; those without weight get the first."""
+        codes = np.zeros(self.n_given, dtype=np.intp)
+        codes[self.present] = labels > 0
+        return self.classes[codes]
+
+
+def read_machine_data(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    *,
+    fit_intercept: bool,
+    only_labeled: bool = False,
+) -> MachineData:
+    """Check everything given to ``fit`` and sort the rows."""
+    estimator._validate_params()
+    X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
+    labels = read_labels(y, X.shape[0])
+    weight = read_weight(sample_weight, X)
+    more = _read_further(estimator, X_unlabeled, X)
+    check_every_class_has_weight(labels, weight)
+    if weight is None:
+        weight = np.ones(X.shape[0])
+    known = np.flatnonzero(weight[labels.labeled] > 0)
+    unknown = np.flatnonzero(weight[labels.unlabeled] > 0)
+    own = labels.unlabeled[:0] if only_labeled else labels.unlabeled[unknown]
+    further = np.arange(more.shape[0])
+    index = np.concatenate([labels.labeled[known], own])
+    return MachineData(
+        classes=labels.classes,
+        X=with_constant([X[index], more], fit_intercept),
+        y=2.0 * labels.binary[known] - 1.0,
+        weight=np.concatenate([weight[index], np.ones(len(further))]),
+        present=np.concatenate([unknown, len(labels.unlabeled) + further]),
+        n_given=len(labels.unlabeled) + len(further),
+    )
+
+
+def _read_further(estimator: BaseEstimator, X_unlabeled: Any, X: Any) -> Any:
+    if X_unlabeled is None or not (sparse.issparse(X_unlabeled) or sparse.issparse(X)):
+        return read_unlabeled(estimator, X_unlabeled, X)
+    rows = check_array(
+        X_unlabeled,
+        dtype=DTYPES,
+        accept_sparse="csr",
+        input_name="X_unlabeled",
+        estimator=estimator,
+        ensure_min_samples=0,
+    )
+    if rows.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"X_unlabeled has {rows.shape[1]} features but X has {X.shape[1]}: give both the "
+            "same columns in the same order."
+        )
+    return rows
+
+
+def with_constant(parts: list[Any], fit_intercept: bool) -> Any:
+    """Stack rows and append a column of ones."""
+    n, d = sum(part.shape[0] for part in parts), parts[0].shape[1]
+    parts = [part for part in parts if part.shape[0]]
+    if any(sparse.issparse(part) for part in parts):
+        stacked = sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
+        columns = [stacked, sparse.csr_array(np.ones((n, 1)))] if fit_intercept else [stacked]
+        return sparse.hstack(columns, format="csr", dtype=np.float64)
+    X = np.ones((n, d + int(fit_intercept)))
+    np.concatenate(parts, out=X[:, :d])
+    return X
+
+
+def ridge_of(alpha: float, n_columns: int, fit_intercept: bool, penalize: bool) -> Floats:
+    """Return the diagonal of the penalty."""
+    ridge = np.full(n_columns, float(alpha))
+    if fit_intercept and not penalize:
+        ridge[-1] = 0.0
+    return ridge
+
+
+class LinearMachineMixin(
+    KnownLabelsScoreMixin, LinearClassifierMixin, ClassifierMixin, BaseEstimator
+):
+    """What all linear machines have in common once they are fitted."""
+
+    classes_: AnyArray
+    coef_: Floats
+    intercept_: Floats
+    fit_intercept: bool
+
+    def _remember(self, classes: AnyArray, w: Floats) -> Self:
+        self.classes_ = classes
+        self.coef_ = (w[:-1] if self.fit_intercept else w)[None, :].copy()
+        self.intercept_ = w[-1:].copy() if self.fit_intercept else np.zeros(1)
+        return self
+
+    def _weights(self) -> Floats:
+        """Coefficients with the intercept last, as the machine sees them."""
+        return np.append(self.coef_[0], self.intercept_ if self.fit_intercept else [])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,201 @@
+"""The supervised linear machine with a squared hinge, the twin of the transductive ones.
+
+    minimise over w, b    alpha/2 ||w||^2 + 1/2 sum_i c_i max(0, 1 - y_i (w'x_i + b))^2,   y = -1, 1
+
+With costs "mean" (the default) c_i is sample_weight_i divided by the sum of the weights, and alpha
+means what it means everywhere in this library: a penalty beside a mean loss. With "sum" c_i is
+sample_weight_i, so that alpha = 1 is
+
+    1/2 ||w||^2 + 1/2 sum_i max(0, 1 - y_i (w'x_i + b))^2,
+
+and alpha = 1 / (2 C) is scikit-learn's LinearSVC. The intercept is free, or it is the coefficient
+of a constant feature and penalised like any other (``penalize_intercept``, as in LinearSVC).
+"""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats
+from primum.estimators._svm import (
+    Costs,
+    Machine,
+    NewtonSystem,
+    machine_at,
+    minimise,
+    newton_system,
+    warn_if_short,
+)
+from primum.estimators._svm_data import (
+    LinearMachineMixin,
+    MachineData,
+    read_machine_data,
+    ridge_of,
+    with_constant,
+)
+
+
+class L2SVMClassifier(LinearMachineMixin):
+    """Linear support vector machine with a squared hinge; unlabelled rows are ignored.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Penalty ``alpha/2 * ||w||^2``.
+    costs : {"mean", "sum"}, default="mean"
+        Whether alpha stands beside the mean or the sum of the rows' losses (each a half squared
+        hinge). ``LinearSVC(C=C)`` is ``alpha=1 / (2 * C), costs="sum", penalize_intercept=True``.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    penalize_intercept : bool, default=False
+        Whether the intercept is penalised like a coefficient.
+    tol : float, default=1e-10
+        Stop when a Newton step promises to lower the objective by less than this share of it.
+    max_iter : int, default=1000
+        Most Newton steps; a handful is usual.
+    warm_start : bool, default=False
+        Whether a further call of ``fit`` starts from the last solution.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second one is coded 1.
+    coef_ : array of shape (1, n_features)
+        Coefficients.
+    intercept_ : array of shape (1,)
+        Intercept.
+    objective_ : float
+        Value of the objective above.
+    n_iter_ : int
+        Newton steps taken.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    TSVMClassifier : its transductive counterpart.
+
+    References
+    ----------
+    S. S. Keerthi and D. DeCoste, "A modified finite Newton method for fast solution of large scale
+    linear SVMs", Journal of Machine Learning Research 6 (2005).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import L2SVMClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> L2SVMClassifier().fit(X, y).predict([[0.0], [3.0]])
+    array([0, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "costs": [StrOptions({"mean", "sum"})],
+        "fit_intercept": ["boolean"],
+        "penalize_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        costs: str = "mean",
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        tol: float = 1e-10,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+    ) -> None:
+        self.alpha = alpha
+        self.costs = costs
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to the labelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        L2SVMClassifier
+            This estimator, fitted.
+        """
+        data = read_machine_data(
+            self,
+            X,
+            y,
+            sample_weight=sample_weight,
+            fit_intercept=self.fit_intercept,
+            only_labeled=True,
+        )
+        with one_blas_thread():
+            return self._fit_data(data)
+
+    def _fit_data(self, data: MachineData) -> Self:
+        """Fit to the labelled rows of checked data."""
+        L = data.n_labeled
+        X = data.X if data.n_unlabeled == 0 else data.X[:L]
+        machine = self._minimise(self._system(X), data.y, data.weight[:L], self._start(X.shape[1]))
+        self.n_features_in_ = X.shape[1] - int(self.fit_intercept)
+        return self._keep(data.classes, machine)
+
+    def _start(self, n_columns: int) -> Floats:
+        if self.warm_start and hasattr(self, "coef_"):
+            w = self._weights()
+            if len(w) == n_columns:
+                return w
+        return np.zeros(n_columns)
+
+    def _system(self, X: Any) -> NewtonSystem:
+        ridge = ridge_of(self.alpha, X.shape[1], self.fit_intercept, self.penalize_intercept)
+        return newton_system(X, ridge)
+
+    def _minimise(self, system: NewtonSystem, y: Floats, weight: Floats, w: Floats) -> Machine:
+        costs = Costs(y, weight / weight.sum() if self.costs == "mean" else weight)
+        start = machine_at(system, w)
+        return minimise(system, costs, start, tol=self.tol, max_iter=self.max_iter)
+
+    def _keep(self, classes: AnyArray, machine: Machine) -> Self:
+        warn_if_short(machine, type(self).__name__, self.max_iter)
+        self.objective_, self.n_iter_ = machine.objective, machine.n_iter
+        return self._remember(classes, machine.w)
+
+    def _refitter(
+        self, X: Floats, weight: Floats | None = None
+    ) -> "Callable[[AnyArray, Floats], L2SVMClassifier]":
+        """Return a function that fits to other labels of the same rows, from the last solution."""
+        rows = with_constant([X], self.fit_intercept)
+        system = self._system(rows)
+        heavy = np.ones(len(rows)) if weight is None else weight
+        w = np.zeros(rows.shape[1])
+
+        def refit(classes: AnyArray, y: Floats) -> L2SVMClassifier:
+            nonlocal w
+            machine = self._minimise(system, 2.0 * y - 1.0, heavy, w)
+            w = machine.w
+            return self._keep(classes, machine)
+
+        self.n_features_in_ = X.shape[1]
+        return refit

@@ -1,0 +1,279 @@
+"""WellSVM (Li, Tsang, Kwok & Zhou 2013): a convex relaxation of the transductive machine.
+
+The TSVM looks for the labels v whose machine has the lowest objective. In the dual,
+
+    min over v   max over a >= 0   sum_i a_i - 1/2 sum_i a_i^2 / c_i - 1/(2 alpha) ||X'(a v)||^2,
+
+with c_i = 1/L for labelled rows (whose v is known) and lambda_u/U for unlabelled ones. Exchanging
+min and max gives a convex problem with a lower optimum: a mixture mu of labellings v_1 ... v_T in
+place of one,
+
+    min over mu in the simplex   max over a   ... - 1/(2 alpha) sum_t mu_t ||X'(a v_t)||^2.
+
+Its primal has one w_t for each labelling, with penalty alpha / mu_t, and the sum of v_t w_t'x as
+output: a machine on T times the columns (``_svm``). In turn with it, mu_t is multiplied by
+||X'(a v_t)||^2, until the longest is hardly longer than their mean, which bounds what is missing.
+Labellings are generated one by one: the next is that with the largest ||X'(a v)||, found by
+raising its linear bound, which is sorting. It ends when a labelling hardly lowers the objective.
+The classifier is the sum of the w_t.
+"""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from primum._threads import one_blas_thread
+from primum._typing import Floats
+from primum.estimators._svm import (
+    Conjugate,
+    Costs,
+    Machine,
+    NewtonSystem,
+    Primal,
+    machine_at,
+    minimise,
+)
+from primum.estimators._svm_data import LinearMachineMixin, MachineData, read_machine_data
+from primum.estimators.tsvm import balanced_labels, start_search
+
+LEAST_SHARE, MOST_ROUNDS = 1e-7, 300
+
+
+class WellSVMClassifier(LinearMachineMixin):
+    """Weakly labelled support vector machine: a mixture of labellings. Not safe.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Penalty ``alpha/2 * ||w||^2`` beside the mean losses.
+    lambda_u : float, default=1.0
+        Weight of the unlabelled rows' mean loss.
+    positive_fraction : "labeled" or float, default="labeled"
+        Share of the unlabelled rows that a labelling gives to the second class.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is penalised like a coefficient.
+    tol : float, default=1e-2
+        Stop when a further labelling lowers the objective by less than this share of it.
+    max_iter : int, default=30
+        Most labellings that are generated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second one is coded 1.
+    coef_, intercept_ : arrays
+        The sum of the machines of the mixture.
+    transduction_ : array of shape (n_unlabeled,)
+        Predicted class of every unlabelled row: those of X, then those of X_unlabeled.
+    labelings_ : array of shape (n_labelings, n_unlabeled)
+        The labels -1 and 1 generated, for the unlabelled rows that have weight.
+    mixture_ : array of shape (n_labelings,)
+        Their shares.
+    objective_ : float
+        Objective of the relaxed problem: not above that of the best labelling generated, up to
+        a tenth of ``tol``.
+    n_iter_ : int
+        Labellings generated.
+    history_ : list of float
+        The objective after each labelling; it never rises.
+    supervised_ : L2SVMClassifier
+        The machine fitted to the labelled rows.
+
+    References
+    ----------
+    Y.-F. Li, I. W. Tsang, J. T. Kwok and Z.-H. Zhou, "Convex and scalable weakly labeled SVMs",
+    Journal of Machine Learning Research 14 (2013).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import WellSVMClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0], [-5.0]]), np.array([0, 0, 1, -1, -1])
+    >>> WellSVMClassifier().fit(X, y).transduction_
+    array([1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "lambda_u": [Interval(Real, 0, None, closed="neither")],
+        "positive_fraction": [StrOptions({"labeled"}), Interval(Real, 0, 1, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    penalize_intercept = True
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        lambda_u: float = 1.0,
+        positive_fraction: str | float = "labeled",
+        fit_intercept: bool = True,
+        tol: float = 1e-2,
+        max_iter: int = 30,
+    ) -> None:
+        self.alpha = alpha
+        self.lambda_u = lambda_u
+        self.positive_fraction = positive_fraction
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row of X counts in its mean loss. Class shares count rows.
+
+        Returns
+        -------
+        WellSVMClassifier
+            This estimator, fitted.
+        """
+        data = read_machine_data(
+            self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
+        )
+        with one_blas_thread():
+            return self._fit_data(data)
+
+    def _fit_data(self, data: MachineData) -> Self:
+        search, self.supervised_ = start_search(self, data)
+        cost = search.cost.copy()
+        cost[data.n_labeled :] *= self.lambda_u
+        first = np.concatenate([data.y, balanced_labels(search.outputs, search.share)])
+        mixture = _Mixture(data.X, cost, self.alpha, self.tol)
+        mixture.add(first)
+        self.history_ = [mixture.machine.objective]
+        if data.n_unlabeled:
+            self._generate(mixture, data.n_labeled, search.share)
+        self.objective_, self.n_iter_ = mixture.machine.objective, len(self.history_)
+        self.labelings_ = np.array(mixture.labels)[:, data.n_labeled :]
+        self.mixture_ = mixture.shares
+        w = mixture.parts().sum(axis=0)
+        self._remember(data.classes, w)
+        self.transduction_ = data.spread(np.sign(data.X[data.n_labeled :] @ w))
+        return self
+
+    def _generate(self, mixture: "_Mixture", n_labeled: int, share: float) -> None:
+        """Add labellings until one of them hardly lowers the objective."""
+        for _ in range(self.max_iter):
+            a = mixture.dual()
+            labels, length = longest_labels(mixture, a, n_labeled, share)
+            if length <= mixture.lengths(a).max() * (1 + 1e-9):
+                return
+            before = self.history_[-1]
+            if not mixture.add(labels):
+                return
+            self.history_.append(mixture.machine.objective)
+            if before - self.history_[-1] <= self.tol * before:
+                return
+        warnings.warn(
+            f"WellSVMClassifier stopped after max_iter={self.max_iter} labellings while the last "
+            f"one still lowered the objective by more than tol={self.tol}; raise one of them.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+def longest_labels(
+    mixture: "_Mixture", a: Floats, n_labeled: int, share: float
+) -> tuple[Floats, float]:
+    """Return (labels of all rows, ``||X'(a v)||^2``), climbing from the longest labelling so far.
+
+    The square is convex in v, so the labels that maximise its tangent are at least as long.
+    """
+    X = mixture.X
+    labels = mixture.labels[int(np.argmax(mixture.lengths(a)))]
+    length = -np.inf
+    while True:
+        direction = X.T @ (a * labels)
+        if direction @ direction <= length * (1 + 1e-12):
+            return labels, length
+        length = float(direction @ direction)
+        # Rows outside the margin have a = 0 and add nothing: they go by their side.
+        pull = np.maximum(a, 1e-12 * a.max()) * (X @ direction)
+        labels = np.concatenate([labels[:n_labeled], balanced_labels(pull[n_labeled:], share)])
+
+
+@dataclass
+class _Mixture:
+    """Labellings, their shares, and the machine on one copy of the columns for each."""
+
+    X: Any
+    cost: Floats
+    alpha: float
+    tol: float
+
+    def __post_init__(self) -> None:
+        self.labels: list[Floats] = []
+        self.shares = np.zeros(0)
+        self.machine = Machine(np.zeros(0), np.zeros(0), np.inf)
+
+    def add(self, labels: Floats) -> bool:
+        """Take in a labelling and mix anew; forget it and return False if that does not help."""
+        before = self.labels, self.shares, self.machine
+        T = len(self.labels)
+        self.labels = [*self.labels, labels]
+        self.shares = np.append(self.shares * T / (T + 1), 1 / (T + 1))
+        system = self._system()
+        self.machine = machine_at(system, np.append(self.machine.w, np.zeros(self.X.shape[1])))
+        self._mix(system)
+        helps = self.machine.objective <= before[2].objective
+        if not helps:
+            self.labels, self.shares, self.machine = before
+        return helps
+
+    def _system(self) -> NewtonSystem:
+        X: Any = self.X
+        if sparse.issparse(X):
+            signs: list[Any] = [sparse.diags_array(labels) for labels in self.labels]
+            copies = [sign @ X for sign in signs]
+            return Conjugate(sparse.hstack(copies, format="csr"), self._ridge())
+        Z = np.hstack([labels[:, None] * self.X for labels in self.labels])
+        return Primal(Z, self._ridge(), [slice(0, len(Z))])
+
+    def _ridge(self) -> Floats:
+        return np.repeat(self.alpha / self.shares, self.X.shape[1])
+
+    def _mix(self, system: NewtonSystem) -> None:
+        """Fit and let the longer labellings grow in turn, until no share can gain."""
+        costs = Costs(np.ones(len(self.cost)), self.cost)
+        for _ in range(MOST_ROUNDS):
+            system.ridge = self._ridge()
+            self.machine = minimise(system, costs, self.machine, tol=1e-9, max_iter=1000)
+            lengths = self.lengths(self.dual())
+            gap = (lengths.max() - self.shares @ lengths) / (2 * self.alpha)
+            if gap <= 0.1 * self.tol * self.machine.objective or len(self.labels) == 1:
+                return
+            shares = np.maximum(self.shares * lengths, LEAST_SHARE)
+            self.shares = shares / shares.sum()
+
+    def dual(self) -> Floats:
+        """Return the dual variables a of the rows."""
+        return self.cost * np.maximum(0.0, 1.0 - self.machine.o)
+
+    def lengths(self, a: Floats) -> Floats:
+        """Return ``||X'(a v_t)||^2`` for every labelling."""
+        pulls = self.X.T @ (a[:, None] * np.array(self.labels).T)
+        return np.asarray((pulls**2).sum(axis=0))
+
+    def parts(self) -> Floats:
+        """Return the machines w_t, one in each row."""
+        return self.machine.w.reshape(len(self.labels), -1)
