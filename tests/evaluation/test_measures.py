@@ -1,8 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
 
-from primum.evaluation import error, harm, rng_for, squared_loss
+from primum.evaluation import compare_with_published, error, harm, rng_for, squared_loss
 
 
 def test_error_and_loss():
@@ -42,3 +43,16 @@ def test_seeds_depend_on_their_purpose_only():
         (0, "cross-validation", "w", 3),
     ]
     assert first not in [rng_for(*purpose).integers(2**60) for purpose in others]
+
+
+def test_published_curves_are_compared_at_the_same_number_of_labels():
+    """Transfusion's published curves had 114 labelled rows, ours have 20."""
+    cell = {"n_unlabeled": 8, "classifier": "ICLS", "measure": "error", "mean": 0.3}
+    summary = pd.DataFrame(
+        {"dataset": name, "n_labeled": 20, **cell, "sd_over_repeats": 0.05, "repeats": 100}
+        for name in ("haberman", "transfusion")
+    )
+    compared = compare_with_published(summary, "curves").set_index("dataset")
+    assert abs(compared.loc["haberman", "z"]) < 4
+    assert np.isnan(compared.loc["transfusion", "z"])
+    assert np.isnan(compared.loc["transfusion", "published_mean"])

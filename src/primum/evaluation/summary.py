@@ -14,10 +14,14 @@ def per_repeat(results: "pd.DataFrame", *, curve: bool) -> "pd.DataFrame":
     For cross-validation a repeat's value is the mean over its folds, and it has none if a fold
     failed: a classifier must not look better for failing where it is hard.
     """
-    keys = ["dataset", *(["n_unlabeled"] if curve else []), "classifier", "repeat"]
+    keys = [*_cell_keys(curve), "classifier", "repeat"]
     grouped = results.groupby(keys, sort=False)[list(MEASURES)]
     complete = grouped.count().eq(grouped.size(), axis="index")
     return grouped.mean().where(complete).reset_index()
+
+
+def _cell_keys(curve: bool) -> list[str]:
+    return ["dataset", "n_labeled", "n_unlabeled"] if curve else ["dataset"]
 
 
 def summarise(results: "pd.DataFrame", *, curve: bool, twin: str = "Supervised") -> "pd.DataFrame":
@@ -35,7 +39,7 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str = "Supervised")
     import pandas as pd
 
     repeats = per_repeat(results, curve=curve)
-    cells = ["dataset", *(["n_unlabeled"] if curve else [])]
+    cells = _cell_keys(curve)
     summary = pd.DataFrame(
         {
             **dict(zip(cells, cell, strict=True)),

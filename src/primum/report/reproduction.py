@@ -16,6 +16,7 @@ from primum.evaluation import (
     rng_for,
     summarise,
 )
+from primum.evaluation.published import KEYS
 from primum.report.constraint_set import plot_constraint_set
 from primum.report.figures import curves_figure, save_figure, z_figure
 from primum.report.page import html_page, paragraph, picture
@@ -40,7 +41,7 @@ def summary_of(plan: Plan, results: "pd.DataFrame") -> "pd.DataFrame":
 def write_results(folder: Path, results: "pd.DataFrame", summary: "pd.DataFrame") -> None:
     """Write ``results.parquet`` and ``summary.csv``."""
     results.to_parquet(folder / "results.parquet", index=False)
-    keys = [key for key in ("dataset", "n_unlabeled", "classifier", "measure") if key in summary]
+    keys = [key for key in KEYS if key in summary]
     further = ["significantly_worse", "failed"]
     summary[[*keys, *COLUMNS, *further]].to_csv(folder / "summary.csv", index=False)
 
