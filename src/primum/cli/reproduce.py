@@ -137,7 +137,7 @@ def _write(
     target: str, folder: Path, plan: Plan, results: "pd.DataFrame", missing: list[str]
 ) -> list[str]:
     if target in CURVES:
-        return write_curves_report(folder, plan, results, missing, [target])
+        return write_curves_report(folder, plan, results, missing)
     if target == "peaking":
         return write_peaking_report(folder, plan, results, missing)
     return write_table_report(folder, plan, results, missing, target)

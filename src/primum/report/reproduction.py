@@ -98,16 +98,15 @@ def write_curves_report(
     plan: Plan,
     results: "pd.DataFrame",
     missing: Sequence[str],
-    targets: Sequence[str] = tuple(CURVES),
 ) -> list[str]:
-    """Write the learning curves and their figures; return what to print."""
+    """Write the learning curves and all their figures; return what to print."""
     summary = summary_of(plan, results)
     write_results(folder, results, summary)
     words = [agreement(summary, m).sentence() for m in ("error", "loss_test")]
     words += _remarks(results, missing)
     sections: list[tuple[str, list[str]]] = [("In words", [paragraph(text) for text in words])]
-    for target in targets:
-        figure = curves_figure(summary, CURVES[target])
+    for target, measure in CURVES.items():
+        figure = curves_figure(summary, measure)
         save_figure(figure, folder / "figures", target)
         sections.append((target.replace("-", " ").capitalize(), [picture(figure, target)]))
     scatter = z_figure(summary)
