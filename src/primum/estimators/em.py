@@ -48,8 +48,8 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         Whether the score has an intercept.
     rcond : float, default=None
         Leave out directions of the features whose second moment is below rcond times the largest:
-        a crude regularisation. None keeps all that rounding allows. The paper's runs had
-        1.5e-8.
+        a crude regularisation. None keeps all that rounding allows. The paper's runs
+        seem to have had 1.5e-8.
     max_iter : int, default=10000
         Most rounds of refitting and relabelling.
     tol : float, default=1e-8

@@ -52,8 +52,8 @@ class ICLSClassifier(LeastSquaresBase):
         Whether the score has an intercept.
     rcond : float, default=None
         Leave out directions of the features whose second moment is below rcond times the largest:
-        a crude regularisation. None keeps all that rounding allows. The paper's runs had
-        1.5e-8.
+        a crude regularisation. None keeps all that rounding allows. The paper's runs
+        seem to have had 1.5e-8.
     solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
         ``newton`` follows a path of Newton steps to the exact answer; ``scale`` does so on a
         sample and then on all rows in a few passes; ``auto`` takes the one that suits the number

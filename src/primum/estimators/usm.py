@@ -30,8 +30,8 @@ class USMClassifier(LeastSquaresBase):
         Whether features and labels are centred and the score has an intercept.
     rcond : float, default=None
         Leave out directions of the features whose second moment is below rcond times the largest:
-        a crude regularisation. None keeps all that rounding allows. The paper's runs had
-        1.5e-8.
+        a crude regularisation. None keeps all that rounding allows. The paper's runs
+        seem to have had 1.5e-8.
 
     Attributes
     ----------

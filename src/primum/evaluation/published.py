@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # A published value is one of the same number of labelled rows: the published learning curves of
-# Transfusion had 114, because its features were coded otherwise there, and are not compared.
+# Transfusion had 114, most likely by another coding of its features, and are not compared.
 KEYS = ("dataset", "n_labeled", "n_unlabeled", "classifier", "measure")
 TABLES = {
     "table2": "crossvalidation_least_squares.csv",
