@@ -70,8 +70,9 @@ class Method:
 
 
 # The published figures agree with a pseudo-inverse of the second moment that ignores eigenvalues
-# below the root of the machine precision, a usual default; this is inferred, nothing states it. On Parkinsons, BCI and COIL2, whose features
-# are nearly collinear, that is a regularisation which shows in the results.
+# below the root of the machine precision, a usual default; this is inferred, nothing states it.
+# On Parkinsons, BCI and COIL2, whose features are nearly collinear, that is a regularisation which
+# shows in the results.
 PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
 _least_squares = LeastSquaresClassifier(rcond=PSEUDO_INVERSE)
 
