@@ -126,7 +126,7 @@ def collect(store: ResultStore, experiment: Experiment) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [row for unit in experiment.units for row in store.done[unit]]
-    return pd.DataFrame(rows, columns=[*KEYS, *MEASURES, "note"])
+    return pd.DataFrame(rows, columns=[*KEYS, *MEASURES, "objective", "note"])
 
 
 KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
@@ -207,7 +207,7 @@ def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, Any
     return {**measures, "note": "; ".join(sorted(said)) or None}
 
 
-def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, float]:
+def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, float | None]:
     train, hidden = hidden_labels(y, split)
     rows, labels = {
         "labeled": (split.labeled, y[split.labeled]),
@@ -229,4 +229,6 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
         "loss_train": method.loss(scores["train"], y[train]),
         "loss_test": method.loss(scores["test"], y[split.test]),
         "seconds": seconds,
+        # What the method itself minimised, if it says so: it tells local optima apart.
+        "objective": getattr(clf, "objective_", None),
     }
