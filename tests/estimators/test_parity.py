@@ -94,9 +94,7 @@ class TestFewerLabelsThanFeatures:
         mean = np.vstack([X, X_u]).mean(axis=0)
         theta = np.linalg.pinv(np.column_stack([np.ones(len(X)), X - mean])) @ y
         labeled = LabeledRows(X, y.astype(float))
-        family = least_squares_family(
-            labeled, ArrayRows([(X_u, None)]), None, alpha=0.0, fit_intercept=True
-        )
+        family = least_squares_family(labeled, ArrayRows(X_u), alpha=0.0, fit_intercept=True)
         supervised = (theta[1:], theta[0] - mean @ theta[1:])
         problem = implicit_problem(family, metric=metric, alpha_labeled=0.0, supervised=supervised)
         q = solve(problem, solver="newton", tol=1e-10, max_iter=1000).labels

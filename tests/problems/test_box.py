@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.problems import BoxProblem, FormedColumns, StreamedColumns
-from primum.rows import ArrayRows, Design
+from primum.rows import ArrayRows, Design, Frame
 
 
 def dual(problem, xi):
@@ -34,8 +34,9 @@ def test_no_labelling_gets_below_the_bound(seed, weighted):
 def test_streamed_and_formed_columns_agree(rng):
     X, B = rng.normal(size=(30, 4)), rng.normal(size=(3, 5))
     weight = rng.uniform(size=30)
-    design = Design(ArrayRows([(X, None)]), X.mean(axis=0), True, weight)
-    formed = FormedColumns(B @ design.matrix().T, weight)
+    design = Design(ArrayRows(X, weight=weight), Frame(X.mean(axis=0), True))
+    D = np.column_stack([np.ones(30), X - X.mean(axis=0)])
+    formed = FormedColumns(B @ D.T, weight)
     streamed = StreamedColumns(B, design)
     index = np.array([0, 3, 29])
     q, xi = rng.uniform(size=30), rng.normal(size=3)
@@ -45,9 +46,11 @@ def test_streamed_and_formed_columns_agree(rng):
         ("accumulate", q),
         ("gram", index),
         ("take", index),
+        ("hinge", xi),
     ):
         expected = getattr(formed, method)(argument)
         np.testing.assert_allclose(getattr(streamed, method)(argument), expected, atol=1e-12)
     np.testing.assert_allclose(streamed.lengths(), formed.lengths())
-    assert formed.passes == 5
+    assert streamed.gap(xi, q) == pytest.approx(formed.gap(xi, q))
+    assert formed.passes == 7
     assert streamed.passes > 0

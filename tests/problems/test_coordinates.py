@@ -8,9 +8,7 @@ from primum.rows import ArrayRows
 
 
 def coordinates(X, alpha=0.0, fit_intercept=True, weight=None):
-    return coordinates_of(
-        [(ArrayRows([(X, None)]), weight)], alpha=alpha, fit_intercept=fit_intercept
-    )
+    return coordinates_of([ArrayRows(X, weight=weight)], alpha=alpha, fit_intercept=fit_intercept)
 
 
 def second_moment(X, c, alpha):
@@ -36,7 +34,7 @@ def test_units_of_the_features_do_not_matter(rng):
     y = rng.normal(size=40)
     plain, scaled = coordinates(X), coordinates(X * units)
     for c, rows in ((plain, X), (scaled, X * units)):
-        design = c.design(ArrayRows([(rows, None)]))
+        design = c.design(ArrayRows(rows))
         coef, intercept = c.decode(design.weighted_sum(y) @ c.full_basis)
         expected = np.linalg.lstsq(np.column_stack([np.ones(40), X]), y)[0]
         np.testing.assert_allclose(coef * (units if c is scaled else 1), expected[1:], rtol=1e-9)
@@ -51,7 +49,7 @@ def test_shortest_coefficients_when_many_fit(rng, shape):
     X[:, 5] = X[:, 6]
     y = rng.normal(size=len(X))
     c = coordinates(X)
-    coef, intercept = c.decode(c.design(ArrayRows([(X, None)])).weighted_sum(y) @ c.full_basis)
+    coef, intercept = c.decode(c.design(ArrayRows(X)).weighted_sum(y) @ c.full_basis)
     expected = np.linalg.pinv(X - X.mean(axis=0), rcond=1e-10) @ (y - y.mean())
     np.testing.assert_allclose(coef, expected, atol=1e-9)
     assert intercept == pytest.approx(y.mean() - X.mean(axis=0) @ expected, abs=1e-9)
@@ -71,12 +69,10 @@ def test_weak_directions_are_left_out_as_a_pseudo_inverse_does(rng, fit_intercep
     rotation = np.linalg.qr(rng.normal(size=(5, 5)))[0]
     X = rng.normal(size=(60, 5)) * np.r_[1, 1, 1, 1, smallest] @ rotation + 0.3 * fit_intercept
     y = rng.normal(size=60)
-    c = coordinates_of(
-        [(ArrayRows([(X, None)]), None)], alpha=0.0, fit_intercept=fit_intercept, rcond=1.5e-8
-    )
-    design = c.design(ArrayRows([(X, None)]))
+    c = coordinates_of([ArrayRows(X)], alpha=0.0, fit_intercept=fit_intercept, rcond=1.5e-8)
+    design = c.design(ArrayRows(X))
     coef, _ = c.decode(design.weighted_sum(y) @ c.full_basis)
-    D = design.matrix()
+    D = design.dot(np.eye(design.n_columns))
     expected = np.linalg.pinv(D.T @ D, rcond=1.5e-8) @ (D.T @ y)
     np.testing.assert_allclose(coef, expected[int(fit_intercept) :], atol=1e-8)
     assert c.basis.shape[1] == (4 if smallest == 1e-6 else 5)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import Labels, read_labels
 from primum.problems import LabeledRows
-from primum.rows import ArrayRows
+from primum.rows import ArrayRows, Rows, chain
 
 DTYPES = (np.float64, np.float32)
 
@@ -20,19 +20,18 @@ class TrainingData:
     """Rows sorted by what is known of them; rows of weight zero are left out.
 
     ``present`` says which of the ``n_unlabeled`` unlabelled rows, in the user's order, have
-    weight: those of X come first, then those of X_unlabeled.
+    weight (None: all): those of X come first, then those of X_unlabeled.
     """
 
     classes: AnyArray
     labeled: LabeledRows
-    unlabeled: ArrayRows
-    weight_unlabeled: Floats | None
-    present: Index
+    unlabeled: Rows
+    present: Index | None
     n_unlabeled: int
 
     def spread(self, q: Floats) -> Floats:
         """Return q for all unlabelled rows; those without weight are undecided."""
-        if len(q) == self.n_unlabeled:
+        if self.present is None:
             return q
         labels = np.full(self.n_unlabeled, 0.5)
         labels[self.present] = q
@@ -51,28 +50,24 @@ def read_training_data(
     X = validate_data(estimator, X, dtype=DTYPES)
     labels = read_labels(y, len(X))
     weight = read_weight(sample_weight, X)
-    more = read_unlabeled(estimator, X_unlabeled, X)
-    known = _with_weight(labels.labeled, weight)
-    codes = labels.binary[known]
+    more = ArrayRows(read_unlabeled(estimator, X_unlabeled, X))
     check_every_class_has_weight(labels, weight)
-    labeled_index = labels.labeled[known]
-    unknown = _with_weight(labels.unlabeled, weight)
-    unlabeled_index = labels.unlabeled[unknown]
+    known = labels.labeled[_with_weight(labels.labeled, weight)]
+    with_weight = _with_weight(labels.unlabeled, weight)
+    unknown = labels.unlabeled[with_weight]
+    present = None
+    if len(unknown) < len(labels.unlabeled):
+        present = np.concatenate([with_weight, len(labels.unlabeled) + np.arange(more.n_rows)])
     return TrainingData(
         classes=labels.classes,
         labeled=LabeledRows(
-            np.asarray(X[labeled_index], dtype=np.float64),
-            codes,
-            None if weight is None else weight[labeled_index],
+            np.asarray(X[known], dtype=np.float64),
+            labels.binary[_with_weight(labels.labeled, weight)],
+            None if weight is None else weight[known],
         ),
-        unlabeled=ArrayRows([(X, unlabeled_index), (more, None)]),
-        weight_unlabeled=(
-            None
-            if weight is None
-            else np.concatenate([weight[unlabeled_index], np.ones(len(more))])
-        ),
-        present=np.concatenate([unknown, len(labels.unlabeled) + np.arange(len(more))]),
-        n_unlabeled=len(labels.unlabeled) + len(more),
+        unlabeled=chain([ArrayRows(X, unknown, None if weight is None else weight[unknown]), more]),
+        present=present,
+        n_unlabeled=len(labels.unlabeled) + more.n_rows,
     )
 
 

@@ -107,7 +107,6 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         family = least_squares_family(
             data.labeled,
             data.unlabeled,
-            data.weight_unlabeled,
             alpha=self.alpha,
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,
@@ -152,10 +151,9 @@ def _newton_or(
 ) -> tuple[Floats, Floats]:
     """Return (coordinates, scores) of the Newton step, or of the refit if that is better."""
     inside = ((q > 0) & (q < 1)).astype(np.float64)
-    if family.unlabeled.weight is not None:
-        inside *= family.unlabeled.weight
-    T = family.coordinates.full_basis
-    H = np.eye(len(gamma)) - T.T @ family.unlabeled.gram(inside) @ T
+    if family.unlabeled.rows.weight is not None:
+        inside *= family.unlabeled.rows.weight
+    H = np.eye(len(gamma)) - family.unlabeled.gram(family.coordinates.full_basis, inside)
     factor, info = lapack.dpotrf(H, lower=1)
     if info != 0 or np.diag(factor).min() < 1e-6:
         return refit, scores  # several minima: stay on the alternation's way
@@ -170,6 +168,6 @@ def _objective(gamma: Floats, scores: Floats, family: LeastSquaresFamily) -> flo
     """Return half the joint loss of the best soft labels, up to a constant."""
     q = np.clip(scores, 0.0, 1.0)
     fit = scores * q - 0.5 * q**2
-    weight = family.unlabeled.weight
+    weight = family.unlabeled.rows.weight
     total = fit.sum() if weight is None else weight @ fit
     return float(0.5 * gamma @ gamma - gamma @ family.known - total)

@@ -23,9 +23,11 @@ from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import (
     METRICS,
+    BoxProblem,
     Facts,
     LabeledRows,
     LeastSquaresFamily,
+    StreamedColumns,
     certify,
     implicit_problem,
     least_squares_family,
@@ -146,7 +148,6 @@ class ICLSClassifier(LeastSquaresBase):
         family = least_squares_family(
             data.labeled,
             data.unlabeled,
-            data.weight_unlabeled,
             alpha=self.alpha,
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,
@@ -160,7 +161,7 @@ class ICLSClassifier(LeastSquaresBase):
         solution = solve(problem, solver=self.solver, tol=self.tol, max_iter=self.max_iter)
         gamma = family.gamma(solution.labels)
         self._remember(data.classes, *family.coordinates.decode(gamma))
-        self.soft_labels_ = data.spread(solution.labels)
+        self.soft_labels_ = data.spread(self._written_down(problem, solution.labels))
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = certify(
             problem,
@@ -171,6 +172,11 @@ class ICLSClassifier(LeastSquaresBase):
             dual=solution.dual,
         )
         self._warn_if_short()
+
+    def _written_down(self, problem: BoxProblem, labels: Any) -> Floats:
+        if isinstance(labels, np.ndarray) or not isinstance(problem.columns, StreamedColumns):
+            return np.asarray(labels)
+        return problem.columns.write_down(labels)
 
     def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:
         coef, intercept = self.supervised_._score_parameters

@@ -89,12 +89,10 @@ class LeastSquaresClassifier(LeastSquaresBase):
         self, X: Floats, weight: Floats | None = None
     ) -> "Callable[[AnyArray, Floats], LeastSquaresClassifier]":
         """Return a function that fits to other labels of the same rows, at little cost."""
-        rows = ArrayRows([(X, None)])
         nobody = LabeledRows(X[:0], np.zeros(0))
         family = least_squares_family(
             nobody,
-            rows,
-            weight,
+            ArrayRows(X, weight=weight),
             alpha=self.alpha,
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,

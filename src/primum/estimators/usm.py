@@ -71,11 +71,13 @@ class USMClassifier(LeastSquaresBase):
 
     def _fit_data(self, data: TrainingData) -> None:
         labeled = data.labeled
-        parts = [(labeled.rows, labeled.weight), (data.unlabeled, data.weight_unlabeled)]
         coordinates = coordinates_of(
-            parts, alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
+            [labeled.rows, data.unlabeled],
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            rcond=self.rcond,
         )
-        design = coordinates.design(labeled.rows, labeled.weight)
+        design = coordinates.design(labeled.rows)
         level = 0.0
         if self.fit_intercept:
             weight = labeled.weight

@@ -1,8 +1,14 @@
 """The implicit-constraint problem: what is to be minimised, and what proves an answer good."""
 
-from primum.problems.box import BoxProblem, Judgement, duality_gap
+from primum.problems.box import BoxProblem, Judgement
 from primum.problems.certificate import Certificate, Facts, certify
-from primum.problems.columns import Columns, FormedColumns, StreamedColumns, Sweep
+from primum.problems.columns import (
+    Columns,
+    FormedColumns,
+    StreamedColumns,
+    Sweep,
+    duality_gap,
+)
 from primum.problems.coordinates import Coordinates, coordinates_of
 from primum.problems.implicit import (
     METRICS,
@@ -11,6 +17,7 @@ from primum.problems.implicit import (
     implicit_problem,
     least_squares_family,
 )
+from primum.problems.labelling import HyperplaneLabels, LabelsByValue
 from primum.problems.zonotope import zonotope_vertices
 
 __all__ = [
@@ -21,8 +28,10 @@ __all__ = [
     "Coordinates",
     "Facts",
     "FormedColumns",
+    "HyperplaneLabels",
     "Judgement",
     "LabeledRows",
+    "LabelsByValue",
     "LeastSquaresFamily",
     "StreamedColumns",
     "Sweep",

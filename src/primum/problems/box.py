@@ -17,10 +17,9 @@ If several q are optimal, the one meant is the one closest to 1/2: the least com
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from primum._typing import Floats
 from primum.problems.columns import Columns
+from primum.rows import Labels
 
 
 @dataclass(frozen=True)
@@ -57,29 +56,29 @@ class BoxProblem:
         """Number of unknown labels."""
         return self.columns.shape[1]
 
-    def judge(self, q: Floats, dual: Floats | None = None) -> "Judgement":
+    def judge(
+        self, q: Floats | Labels, dual: Floats | None = None, tol: float = 0.0
+    ) -> "Judgement":
         """Return the loss of q and how far from the best possible it can be: two passes.
 
-        Any point of the dual problem gives a lower bound. ``M q - t`` is one; if ``dual`` is a
-        better one, it counts.
+        Any point of the dual problem gives a lower bound. ``M q - t`` is one; if it does not prove
+        q to be within tol and ``dual`` is given, that one is tried too.
         """
         xi = self.columns.accumulate(q) - self.target
-        gap = duality_gap(self.columns.project(xi), q, self.columns.weight)
         primal = 0.5 * float(xi @ xi)
-        if dual is not None:
-            gap = min(gap, max(primal - self.dual_value(dual), 0.0))
-        return Judgement(
-            objective=self.loss_floor + self.loss_unit * primal,
-            gap=self.loss_unit * gap,
-            scale=self.scale,
-        )
+        judged = self._judgement(primal, self.columns.gap(xi, q))
+        if dual is None or judged.within(tol):
+            return judged
+        gap = max(primal - self.dual_value(dual), 0.0)
+        return min(judged, self._judgement(primal, gap), key=lambda judgement: judgement.gap)
+
+    def _judgement(self, primal: float, gap: float) -> "Judgement":
+        objective = self.loss_floor + self.loss_unit * primal
+        return Judgement(objective, self.loss_unit * gap, self.scale)
 
     def dual_value(self, xi: Floats) -> float:
         """Return D(xi), below which P cannot fall: one pass."""
-        short = np.minimum(self.columns.project(xi), 0.0)
-        weight = self.columns.weight
-        hinge = -float(short.sum() if weight is None else weight @ short)
-        return -0.5 * float(xi @ xi) - float(self.target @ xi) - hinge
+        return -0.5 * float(xi @ xi) - float(self.target @ xi) - self.columns.hinge(xi)
 
 
 @dataclass(frozen=True)
@@ -93,9 +92,3 @@ class Judgement:
     def within(self, tol: float) -> bool:
         """Tell whether the gap is within tol, absolute (in units of scale) plus relative."""
         return self.gap <= tol * (self.scale + self.objective)
-
-
-def duality_gap(p: Floats, q: Floats, weight: Floats | None = None) -> float:
-    """Return ``sum_i w_i max(p_i q_i, -p_i (1 - q_i))``, which is P(q) - D(xi)."""
-    slack = np.maximum(p * q, p * q - p)
-    return float(slack.sum() if weight is None else slack @ weight)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from primum._typing import Floats
 from primum.problems.box import BoxProblem
+from primum.rows import Labels
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 ROUNDING = 1e-12
@@ -86,7 +87,7 @@ class Facts:
 
 def certify(
     problem: BoxProblem,
-    q: Floats,
+    q: Floats | Labels,
     facts: Facts,
     *,
     tol: float,
@@ -94,9 +95,7 @@ def certify(
     dual: Floats | None = None,
 ) -> Certificate:
     """Judge the labelling q as an answer to the problem; a dual point may help to prove it."""
-    judged = problem.judge(q)
-    if dual is not None and not judged.within(tol):
-        judged = problem.judge(q, dual)
+    judged = problem.judge(q, dual, tol)
     rounding = ROUNDING * (problem.scale + judged.objective) + facts.score_rounding
     risen = judged.objective - facts.supervised_objective
     feasible = bool(risen <= max(judged.gap, rounding))

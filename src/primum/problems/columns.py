@@ -1,26 +1,25 @@
 """The matrix ``M = B X_u'`` of the box problem: formed when small, never when large.
 
 A solver needs four things of it: ``M'xi``, ``M q``, ``M_J M_J'`` and ``M_J``. Every row of X_u
-may stand for several equal ones (its weight); the weight multiplies q and the Gram matrix.
+may stand for several equal ones (its weight); the weight multiplies q and the Gram matrix. A proof
+needs two sums over the rows, which bound the optimum from both sides.
 """
 
 from dataclasses import dataclass, replace
 from operator import add
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.rows import Design
+from primum.rows import Block, Design, GivenLabels, Labels, to_numpy
 
 # Form M up to this many numbers (16 MB).
 FORM_UP_TO = 2**21
 
 
 class Columns(Protocol):
-    """What a solver may ask of M; every answer is one pass over the rows."""
-
-    weight: Floats | None
+    """What may be asked of M; every answer is one pass over the rows."""
 
     @property
     def passes(self) -> int:
@@ -32,11 +31,16 @@ class Columns(Protocol):
         """(r, U)."""
         ...
 
+    @property
+    def weight(self) -> Floats | None:
+        """How often each row counts; None: once."""
+        ...
+
     def project(self, xi: Floats) -> Floats:
         """Return ``M'xi``, one number per row."""
         ...
 
-    def accumulate(self, q: Floats) -> Floats:
+    def accumulate(self, q: Floats | Labels) -> Floats:
         """Return ``M q``, rows counted with their weight."""
         ...
 
@@ -52,12 +56,20 @@ class Columns(Protocol):
         """Return the length of every column."""
         ...
 
+    def gap(self, xi: Floats, q: Floats | Labels) -> float:
+        """Return ``sum max(p q, -p (1 - q))``, ``p = M'xi``, rows counted with their weight."""
+        ...
+
+    def hinge(self, xi: Floats) -> float:
+        """Return ``sum max(0, -p)``, rows counted with their weight."""
+        ...
+
 
 def columns_of(B: Floats, design: Design) -> Columns:
     """Return M in the form that suits its size."""
     if len(B) * design.n_rows <= FORM_UP_TO:
         # One row of M' is read at a time, so they are kept together in memory.
-        return FormedColumns((design.matrix() @ B.T).T, design.weight)
+        return FormedColumns(design.dot(B.T).T, design.rows.weight)
     return StreamedColumns(B, design)
 
 
@@ -81,7 +93,7 @@ class FormedColumns:
         self._passes += 1
         return xi @ self.matrix
 
-    def accumulate(self, q: Floats) -> Floats:  # noqa: D102
+    def accumulate(self, q: Any) -> Floats:  # noqa: D102
         self._passes += 1
         return self.matrix @ (q if self.weight is None else q * self.weight)
 
@@ -98,6 +110,19 @@ class FormedColumns:
     def lengths(self) -> Floats:  # noqa: D102
         self._passes += 1
         return np.linalg.norm(self.matrix, axis=0)
+
+    def gap(self, xi: Floats, q: Any) -> float:  # noqa: D102
+        return duality_gap(self.project(xi), q, self.weight)
+
+    def hinge(self, xi: Floats) -> float:  # noqa: D102
+        short = np.minimum(self.project(xi), 0.0)
+        return -float(short.sum() if self.weight is None else self.weight @ short)
+
+
+def duality_gap(p: Floats, q: Floats, weight: Floats | None = None) -> float:
+    """Return ``sum_i w_i max(p_i q_i, -p_i (1 - q_i))``, which is P(q) - D(xi)."""
+    slack = np.maximum(p * q, p * q - p)
+    return float(slack.sum() if weight is None else slack @ weight)
 
 
 @dataclass(frozen=True)
@@ -124,82 +149,128 @@ class Sweep:
         )
 
 
+@dataclass(frozen=True)
+class Band:
+    """The rows close to a hyperplane, and the sum of all others with the labels of their sides.
+
+    ``pieces`` are (positions, columns of M, weights) of the close rows; None if they are too many.
+    """
+
+    held: Floats
+    pieces: list[tuple[Index, Floats, Floats | None]] | None
+    limit: int
+
+    def __add__(self, other: "Band") -> "Band":
+        pieces = None
+        if self.pieces is not None and other.pieces is not None:
+            pieces = [*self.pieces, *other.pieces]
+            if sum(len(piece[0]) for piece in pieces) > self.limit:
+                pieces = None
+        return Band(self.held + other.held, pieces, self.limit)
+
+    def stacked(self) -> tuple[Index, "FormedColumns"] | None:
+        """Return (positions, columns of M) of the close rows, or None if too many or none."""
+        pieces = [piece for piece in self.pieces or [] if len(piece[0])]
+        if not pieces:
+            return None
+        positions, columns, weights = zip(*pieces, strict=True)
+        weight = None
+        if any(w is not None for w in weights):
+            weight = np.concatenate(
+                [
+                    np.ones(len(at)) if w is None else w
+                    for at, w in zip(positions, weights, strict=True)
+                ]
+            )
+        return np.concatenate(positions), FormedColumns(np.concatenate(columns).T, weight)
+
+
 class StreamedColumns:
     """M through the rows, one block at a time."""
 
     def __init__(self, B: Floats, design: Design) -> None:
         self.B = B
         self.design = design
-        self.weight = design.weight
 
     @property
     def passes(self) -> int:
         """How often the rows were visited, for whatever purpose."""
         return self.design.rows.passes
 
+    @property
+    def weight(self) -> Floats | None:  # noqa: D102
+        return self.design.rows.weight
+
     def sweep(self, xi: Floats, sigma: float) -> Sweep:
         """Compute all that a Newton step needs, in one pass."""
-        v, design, weight = xi @ self.B, self.design, self.weight
+        v, B_t, frame = xi @ self.B, self.B.T, self.design.frame
 
-        def block_sweep(where: slice, X: Floats) -> Sweep:
-            Z = design.expand(X)
-            p = Z @ v
+        def block_sweep(block: Block) -> Sweep:
+            view = frame.view(block)
+            xp, p = view.xp, view.dot(v)
             free = 0.5 - sigma * p
-            q = np.minimum(np.maximum(free, 0.0), 1.0)
-            w = np.ones(len(p)) if weight is None else weight[where]
-            inside = np.flatnonzero(q == free)
-            Z_inside = Z[inside]
+            q = xp.clip(free, 0.0, 1.0)
+            inside = view.pick(xp.nonzero(q == free)[0])
+            M_t = inside.dot(B_t)
             return Sweep(
-                (w * q) @ Z,
-                (Z_inside.T * w[inside]) @ Z_inside,
-                len(inside),
-                -float(w @ np.minimum(p, 0.0)),
-                float(w @ (p * q + (q - 0.5) ** 2 / (2 * sigma))),
+                view.sum(q),
+                to_numpy(inside.heavy(M_t).T @ M_t),
+                inside.block.n_rows,
+                -view.total(xp.clip(p, None, 0.0)),
+                view.total(p * q + (q - 0.5) ** 2 / (2 * sigma)),
             )
 
-        total = design.rows.map_reduce(block_sweep, add)
-        return replace(total, Mq=self.B @ total.Mq, gram=self.B @ total.gram @ self.B.T)
+        total = self.design.rows.map_reduce(block_sweep, add)
+        return replace(total, Mq=self.B @ total.Mq)
 
-    def hold(self, xi: Floats, width: float) -> tuple[Floats, Floats]:
-        """Put every row with ``|p| > width`` on its side, in one pass.
+    def band(self, xi: Floats, width: float, limit: int) -> Band:
+        """Put every row with ``|p| > width`` on its side and gather the others, in one pass."""
+        v, B_t, frame = xi @ self.B, self.B.T, self.design.frame
 
-        Return (labels: 0, 1, or 1/2 for the rows left open, M times the labels of the others).
-        """
-        v, design, weight = xi @ self.B, self.design, self.weight
-        labels = np.empty(design.n_rows)
+        def block_band(block: Block) -> Band:
+            view = frame.view(block)
+            xp, p = view.xp, view.dot(v)
+            side = xp.astype(p < -width, xp.float64)
+            chosen = xp.nonzero(xp.abs(p) <= width)[0]
+            close = view.pick(chosen)
+            positions = block.start + to_numpy(chosen)
+            piece = (positions, to_numpy(close.dot(B_t)), close.block.weight)
+            return Band(view.sum(side), [piece], limit)
 
-        def block_hold(where: slice, X: Floats) -> Floats:
-            Z = design.expand(X)
-            p = Z @ v
-            side = (p < 0).astype(np.float64)
-            open_rows = np.abs(p) <= width
-            labels[where] = np.where(open_rows, 0.5, side)
-            side[open_rows] = 0.0
-            return (side if weight is None else side * weight[where]) @ Z
+        total = self.design.rows.map_reduce(block_band, add)
+        return replace(total, held=self.B @ total.held)
 
-        return labels, self.B @ design.rows.map_reduce(block_hold, add)
+    def gap(self, xi: Floats, q: Floats | Labels) -> float:  # noqa: D102
+        v, frame = xi @ self.B, self.design.frame
+        labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
 
-    def hinge(self, xi: Floats) -> float:
-        """Return ``sum max(0, -p)``, which the dual objective needs, in one pass."""
-        v, design, weight = xi @ self.B, self.design, self.weight
+        def block_gap(block: Block) -> float:
+            view = frame.view(block)
+            p, q = view.dot(v), labels(view)
+            return view.total(view.xp.maximum(p * q, p * q - p))
 
-        def block_hinge(where: slice, X: Floats) -> float:
-            short = np.minimum(design.expand(X) @ v, 0.0)
-            return -float(short.sum() if weight is None else weight[where] @ short)
+        return self.design.rows.map_reduce(block_gap, add)
 
-        return design.rows.map_reduce(block_hinge, add)
+    def hinge(self, xi: Floats) -> float:  # noqa: D102
+        v, frame = xi @ self.B, self.design.frame
+
+        def block_hinge(block: Block) -> float:
+            view = frame.view(block)
+            return -view.total(view.xp.clip(view.dot(v), None, 0.0))
+
+        return self.design.rows.map_reduce(block_hinge, add)
 
     def slopes(self, xi: Floats, direction: Floats, sigma: float, steps: Floats) -> Floats:
         """Return ``(M'direction)'q`` at several steps along a direction, in one pass."""
-        V, design, weight = np.stack([xi, direction]) @ self.B, self.design, self.weight
+        V, frame = (np.stack([xi, direction]) @ self.B).T, self.design.frame
 
-        def block_slopes(where: slice, X: Floats) -> Floats:
-            p, along = (design.expand(X) @ V.T).T
-            free = 0.5 - sigma * (p + steps[:, None] * along)
-            q = np.minimum(np.maximum(free, 0.0), 1.0)
-            return q @ (along if weight is None else along * weight[where])
+        def block_slopes(block: Block) -> Floats:
+            view = frame.view(block)
+            P = view.dot(V)
+            free = 0.5 - sigma * (P[:, :1] + P[:, 1:] * view.like(steps[None, :]))
+            return to_numpy(view.heavy(P[:, 1]) @ view.xp.clip(free, 0.0, 1.0))
 
-        return design.rows.map_reduce(block_slopes, add)
+        return self.design.rows.map_reduce(block_slopes, add)
 
     @property
     def shape(self) -> tuple[int, int]:  # noqa: D102
@@ -208,16 +279,26 @@ class StreamedColumns:
     def project(self, xi: Floats) -> Floats:  # noqa: D102
         return self.design.dot(xi @ self.B)
 
-    def accumulate(self, q: Floats) -> Floats:  # noqa: D102
+    def accumulate(self, q: Floats | Labels) -> Floats:  # noqa: D102
         return self.B @ self.design.weighted_sum(q)
 
     def gram(self, index: Index) -> Floats:  # noqa: D102
         chosen = np.zeros(self.design.n_rows)
         chosen[index] = 1.0 if self.weight is None else self.weight[index]
-        return self.B @ self.design.gram(chosen) @ self.B.T
+        return self.design.gram(self.B.T, chosen)
 
     def take(self, index: Index) -> Floats:  # noqa: D102
-        return self.B @ self.design.take(index).T
+        return self.sample(index)[0]
+
+    def sample(self, index: Index) -> tuple[Floats, Floats | None]:
+        """Return (columns, weights) of the rows at sorted positions."""
+        block = self.design.rows.take(index)
+        return np.asarray(self.design.frame.view(block).dot(self.B.T)).T, block.weight
 
     def lengths(self) -> Floats:  # noqa: D102
-        return self.design.lengths(self.B)
+        return np.linalg.norm(self.design.dot(self.B.T), axis=1)
+
+    def write_down(self, labels: Labels) -> Floats:
+        """Return the label of every row."""
+        frame = self.design.frame
+        return self.design.rows.fill(lambda block: to_numpy(labels(frame.view(block))))

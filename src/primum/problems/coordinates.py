@@ -15,16 +15,15 @@ nearly so, A is not used at all: a QR factorisation of the rows, block by block,
 finds the rank, and beta is the coefficient vector of least norm.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
 from primum._typing import Floats
-from primum.rows import ArrayRows, Design
+from primum.rows import Block, Design, Frame, Rows, to_numpy
 from primum.statistics import gather_moments
-
-Parts = list[tuple[ArrayRows, Floats | None]]
 
 # Reciprocal condition numbers of A below which the basis is corrected, and below which A is not
 # trusted to tell the rank.
@@ -68,9 +67,14 @@ class Coordinates:
         T[1:, 1:] = self.basis
         return T
 
-    def design(self, rows: ArrayRows, weight: Floats | None = None) -> Design:
+    @property
+    def frame(self) -> Frame:
+        """How rows are seen."""
+        return Frame(self.center, self.fit_intercept)
+
+    def design(self, rows: Rows) -> Design:
         """Return rows as design rows, centred as here."""
-        return Design(rows, self.center, self.fit_intercept, weight)
+        return Design(rows, self.frame)
 
     def decode(self, gamma: Floats) -> tuple[Floats, float]:
         """Return (coefficients, intercept) for features that are not centred."""
@@ -89,9 +93,9 @@ class Coordinates:
 
 
 def coordinates_of(
-    parts: Parts, *, alpha: float, fit_intercept: bool, rcond: float | None = None
+    parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
 ) -> Coordinates:
-    """Return the coordinates of least squares on all given (rows, weights).
+    """Return the coordinates of least squares on all given rows.
 
     With rcond, directions in which A is below rcond times its largest eigenvalue are left out.
     """
@@ -152,13 +156,13 @@ def _factor(C: Floats, scale: Floats) -> tuple[Floats, Floats, bool] | None:
 
 
 def _factor_rows(
-    parts: Parts, center: Floats, scale: Floats, ridge: float, noise: float
+    parts: Sequence[Rows], center: Floats, scale: Floats, ridge: float, noise: float
 ) -> tuple[Floats, Floats, bool]:
     """Return what ``_factor`` does from the rows themselves; columns of infinite scale are zero."""
     R = np.diag(ridge**0.5 / scale)
-    for rows, weight in parts:
+    for rows in parts:
         if rows.n_rows:
-            R = _stack(R, _triangle(rows, weight, center, scale))
+            R = _stack(R, _triangle(rows, center, scale))
     _, values, Vt = np.linalg.svd(R)
     kept = values > values[0] * max(10 * max(R.shape) * EPS, 10 * noise)
     V, values = Vt[: len(values)][kept].T, values[kept]
@@ -169,11 +173,11 @@ def _factor_rows(
     return basis, (V * values).T * scale, False
 
 
-def _triangle(rows: ArrayRows, weight: Floats | None, center: Floats, scale: Floats) -> Floats:
-    def triangle(where: slice, X: Floats) -> Floats:
-        Z = (X - center) / scale
-        if weight is not None:
-            Z *= np.sqrt(weight[where])[:, None]
+def _triangle(rows: Rows, center: Floats, scale: Floats) -> Floats:
+    def triangle(block: Block) -> Floats:
+        Z = (to_numpy(block.X) - center) / scale
+        if block.weight is not None:
+            Z *= np.sqrt(block.weight)[:, None]
         return np.asarray(np.linalg.qr(Z, mode="r"))
 
     return rows.map_reduce(triangle, _stack)
@@ -183,29 +187,24 @@ def _stack(R: Floats, other: Floats) -> Floats:
     return np.asarray(np.linalg.qr(np.vstack([R, other]), mode="r"))
 
 
-def _corrected(coordinates: Coordinates, parts: Parts, ridge: float) -> Coordinates:
+def _corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> Coordinates:
     """Return coordinates whose ``T'A T`` was recomputed from the rows and made the identity."""
     basis = coordinates.basis
     G = ridge * basis.T @ basis
-    for rows, weight in parts:
+    for rows in parts:
         if rows.n_rows:
-            G += _block_grams(rows, weight, coordinates)
+            G += _gram(rows, coordinates)
     R = np.linalg.cholesky(G).T
     basis = solve_triangular(R, basis.T, trans="T").T
-    return Coordinates(
-        coordinates.weight,
-        coordinates.center,
-        basis,
-        R @ coordinates.inverse,
-        coordinates.fit_intercept,
-    )
+    return replace(coordinates, basis=basis, inverse=R @ coordinates.inverse)
 
 
-def _block_grams(rows: ArrayRows, weight: Floats | None, coordinates: Coordinates) -> Floats:
-    def gram(where: slice, X: Floats) -> Floats:
-        Z = (X - coordinates.center) @ coordinates.basis
-        if weight is not None:
-            Z *= np.sqrt(weight[where])[:, None]
-        return Z.T @ Z
+def _gram(rows: Rows, coordinates: Coordinates) -> Floats:
+    frame, basis = Frame(coordinates.center, False), coordinates.basis
+
+    def gram(block: Block) -> Floats:
+        view = frame.view(block)
+        Z = view.dot(basis)
+        return to_numpy(view.heavy(Z).T @ Z)
 
     return rows.map_reduce(gram, np.add)

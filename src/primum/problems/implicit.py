@@ -27,7 +27,7 @@ from primum._typing import Floats
 from primum.problems.box import BoxProblem
 from primum.problems.columns import columns_of
 from primum.problems.coordinates import Coordinates, coordinates_of
-from primum.rows import ArrayRows, Design
+from primum.rows import ArrayRows, Design, Labels, Rows
 
 METRICS = ("labeled", "all", "euclidean")
 
@@ -43,7 +43,7 @@ class LabeledRows:
     @property
     def rows(self) -> ArrayRows:
         """The features as rows."""
-        return ArrayRows([(self.X, None)])
+        return ArrayRows(self.X, weight=self.weight)
 
     @property
     def total(self) -> float:
@@ -62,10 +62,10 @@ class LeastSquaresFamily:
     @cached_property
     def known(self) -> Floats:
         """The labelled rows' part of gamma, ``Z_l'y``."""
-        design = self.coordinates.design(self.labeled.rows, self.labeled.weight)
+        design = self.coordinates.design(self.labeled.rows)
         return design.weighted_sum(self.labeled.y) @ self.coordinates.full_basis
 
-    def gamma(self, q: Floats) -> Floats:
+    def gamma(self, q: Floats | Labels) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q."""
         return self.known + self.unlabeled.weighted_sum(q) @ self.coordinates.full_basis
 
@@ -76,17 +76,17 @@ class LeastSquaresFamily:
 
 def least_squares_family(
     labeled: LabeledRows,
-    unlabeled: ArrayRows,
-    weight_unlabeled: Floats | None,
+    unlabeled: Rows,
     *,
     alpha: float,
     fit_intercept: bool,
     rcond: float | None = None,
 ) -> LeastSquaresFamily:
     """Return the least-squares fits on labelled and unlabelled rows together."""
-    parts = [(labeled.rows, labeled.weight), (unlabeled, weight_unlabeled)]
-    coordinates = coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
-    return LeastSquaresFamily(coordinates, labeled, coordinates.design(unlabeled, weight_unlabeled))
+    coordinates = coordinates_of(
+        [labeled.rows, unlabeled], alpha=alpha, fit_intercept=fit_intercept, rcond=rcond
+    )
+    return LeastSquaresFamily(coordinates, labeled, coordinates.design(unlabeled))
 
 
 def implicit_problem(
@@ -118,7 +118,7 @@ def _labeled_metric(
     """Return (W, W gamma_sup, least labelled loss summed over rows) of the metric ``labeled``."""
     labeled, first = family.labeled, int(family.coordinates.fit_intercept)
     root = np.ones(len(labeled.y)) if labeled.weight is None else np.sqrt(labeled.weight)
-    Z = (family.unlabeled.expand(labeled.X) @ T) * root[:, None]
+    Z = family.coordinates.design(labeled.rows).dot(T) * root[:, None]
     y = labeled.y * root
     if alpha_labeled > 0:
         # The ridge is d more rows, with label 0.

@@ -42,14 +42,13 @@ def constraint_set(
     family = least_squares_family(
         data.labeled,
         data.unlabeled,
-        data.weight_unlabeled,
         alpha=clf.alpha,
         fit_intercept=clf.fit_intercept,
         rcond=clf.rcond,
     )
     T, center = family.coordinates.full_basis, family.coordinates.center
-    weight = 1.0 if data.weight_unlabeled is None else data.weight_unlabeled[:, None]
-    segments = weight * family.unlabeled.matrix() @ T @ T.T
+    weight = data.unlabeled.weight
+    segments = family.unlabeled.dot(T @ T.T) * (1.0 if weight is None else weight[:, None])
     origin = T @ family.known
     if clf.fit_intercept:  # from centred features to the user's
         origin[0] -= origin[1:] @ center

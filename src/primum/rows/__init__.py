@@ -1,6 +1,19 @@
 """Rows, wherever they are: visited block by block, never all at once."""
 
 from primum.rows.array import ArrayRows
-from primum.rows.design import Design
+from primum.rows.base import Block, ChainedRows, Rows, chain, to_numpy
+from primum.rows.design import Design, Frame, GivenLabels, Labels, View
 
-__all__ = ["ArrayRows", "Design"]
+__all__ = [
+    "ArrayRows",
+    "Block",
+    "ChainedRows",
+    "Design",
+    "Frame",
+    "GivenLabels",
+    "Labels",
+    "Rows",
+    "View",
+    "chain",
+    "to_numpy",
+]

@@ -1,116 +1,132 @@
-"""Rows of arrays in memory."""
+"""Rows of an array in memory: dense, sparse (CSR), memory-mapped, or on a device."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils._array_api import get_namespace_and_device
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import Floats, Index
+from primum.rows.base import Block, Rows, to_numpy
 
 T = TypeVar("T")
 
 # A block of this many numbers (1 MB in float64) stays in cache while several things are computed.
 BLOCK_NUMBERS = 2**17
+# An accelerator wants large blocks (0.5 GB).
+DEVICE_BLOCK_NUMBERS = 2**26
 # Fewer blocks than this are not worth a second thread.
 BLOCKS_PER_THREAD = 16
 
 
-class ArrayRows:
-    """Selected rows of one or more arrays, in order, as blocks of float64.
+class ArrayRows(Rows):
+    """Selected rows of an array, in order, as blocks of float64.
 
     Only a block per thread is ever copied, so rows can be picked out of a large array without a
     second copy of it in memory. Blocks are worked on by as many threads as there are cores when
-    there are many of them, and combined in their order: the result does not depend on the number
-    of threads.
+    there are many of them. Arrays of other libraries are worked on where they live.
 
     Parameters
     ----------
-    parts : sequence of (array, index or None)
-        Arrays with the same number of columns, each with the sorted rows to take (None: all).
-
-    Attributes
-    ----------
-    passes : int
-        How often all rows were visited.
+    array : array or CSR array (n, d)
+        Features.
+    index : array or None
+        The sorted rows to take (None: all).
+    weight : array or None
+        How often each of the taken rows counts (None: once).
     """
 
-    def __init__(self, parts: Sequence[tuple[AnyArray, Index | None]]) -> None:
-        self.parts = [_simplified(*part) for part in parts if _count(*part)]
-        self.n_columns = parts[0][0].shape[1]
-        self.n_rows = sum(_count(*part) for part in self.parts)
-        self.passes = 0
+    def __init__(
+        self, array: Any, index: Index | None = None, weight: Floats | None = None
+    ) -> None:
+        if index is not None and len(index) and index[-1] - index[0] + 1 == len(index):
+            # Rows that stand together are a view, which costs no copying later.
+            array, index = array[index[0] : index[-1] + 1], None
+        self.array, self.index, self._weight = array, index, weight
+        self.n_columns = array.shape[1]
+        self.n_rows = array.shape[0] if index is None else len(index)
+        self._reader = _reader_of(array)
 
-    def map(self, kernel: Callable[[slice, Floats], T]) -> Iterator[T]:
-        """Yield ``kernel(where these rows stand, the rows)`` for all blocks, in order."""
+    @property
+    def weight(self) -> Floats | None:  # noqa: D102
+        return self._weight
+
+    def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
         self.passes += 1
-        pieces = list(self._pieces())
-        threads = min(_cores(), len(pieces) // BLOCKS_PER_THREAD)
+        size = self._reader.rows_per_block
+        starts = range(0, self.n_rows, size)
+        threads = min(_cores(), len(starts) // BLOCKS_PER_THREAD) if self._reader.threads else 1
 
-        def work(piece: tuple[slice, AnyArray, slice | Index]) -> T:
-            where, array, chosen = piece
-            return kernel(where, np.asarray(array[chosen], dtype=np.float64))
+        def work(start: int) -> T:
+            return kernel(self._block(start, min(start + size, self.n_rows)))
 
         if threads < 2:
-            yield from map(work, pieces)
+            yield from map(work, starts)
             return
         with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(work, pieces)
+            yield from pool.map(work, starts)
 
-    def map_reduce(self, kernel: Callable[[slice, Floats], T], combine: Callable[[T, T], T]) -> T:
-        """Combine ``kernel(where, block)`` over all blocks; there must be at least one row."""
-        results = self.map(kernel)
-        total = next(results)
-        for result in results:
-            total = combine(total, result)
-        return total
+    def _block(self, start: int, stop: int) -> Block:
+        chosen = slice(start, stop) if self.index is None else self.index[start:stop]
+        weight = None if self._weight is None else self._weight[start:stop]
+        return Block(start, self._reader.read(self.array, chosen), weight)
 
-    def fill(self, kernel: Callable[[Floats], Floats]) -> Floats:
-        """Return ``kernel(block)``, one number per row, for all rows."""
-        filled = np.empty(self.n_rows)
-
-        def store(where: slice, block: Floats) -> None:
-            filled[where] = kernel(block)
-
-        for _ in self.map(store):
-            pass
-        return filled
-
-    def take(self, index: Index) -> Floats:
-        """Return the rows at sorted positions ``index`` as one array."""
-        taken = np.empty((len(index), self.n_columns))
-        start = 0
-        for array, chosen in self.parts:
-            stop = start + _count(array, chosen)
-            low, high = np.searchsorted(index, [start, stop])
-            here = index[low:high] - start
-            taken[low:high] = array[here if chosen is None else chosen[here]]
-            start = stop
-        return taken
-
-    def _pieces(self) -> Iterator[tuple[slice, AnyArray, slice | Index]]:
-        """Yield (where the rows stand, their array, which rows of it), a block at a time."""
-        size = max(1, BLOCK_NUMBERS // max(1, self.n_columns))
-        start = 0
-        for array, index in self.parts:
-            n = _count(array, index)
-            for low in range(0, n, size):
-                high = min(low + size, n)
-                chosen = slice(low, high) if index is None else index[low:high]
-                yield slice(start + low, start + high), array, chosen
-            start += n
+    def take(self, index: Index) -> Block:  # noqa: D102
+        chosen = index if self.index is None else self.index[index]
+        X = self._reader.read(self.array, chosen)
+        weight = None if self._weight is None else self._weight[index]
+        return Block(0, X if sparse.issparse(X) else to_numpy(X), weight)
 
 
-def _simplified(array: AnyArray, index: Index | None) -> tuple[AnyArray, Index | None]:
-    """Return rows that stand together as a view, which costs no copying later."""
-    if index is not None and index[-1] - index[0] + 1 == len(index):
-        return array[index[0] : index[-1] + 1], None
-    return array, index
+class _DenseReader:
+    """Reads blocks of a NumPy array."""
+
+    threads = True
+
+    def __init__(self, array: Any) -> None:
+        self.rows_per_block = max(1, BLOCK_NUMBERS // max(1, array.shape[1]))
+
+    def read(self, array: Any, chosen: slice | Index) -> Any:
+        return np.asarray(array[chosen], dtype=np.float64)
 
 
-def _count(array: AnyArray, index: Index | None) -> int:
-    return len(array) if index is None else len(index)
+class _SparseReader:
+    """Reads blocks of a CSR array; what counts there is the number of stored values."""
+
+    threads = True
+
+    def __init__(self, array: Any) -> None:
+        stored = array.nnz / max(1, array.shape[0])
+        self.rows_per_block = max(1, int(BLOCK_NUMBERS / (stored + 1.0)))
+
+    def read(self, array: Any, chosen: slice | Index) -> Any:
+        return array[chosen].astype(np.float64, copy=False)
+
+
+class _DeviceReader:
+    """Reads blocks of an array of another library, on the device where it lives."""
+
+    threads = False
+
+    def __init__(self, array: Any) -> None:
+        self.xp, _, self.device = get_namespace_and_device(array)
+        on_cpu = "cpu" in str(self.device).lower()
+        numbers = BLOCK_NUMBERS if on_cpu else DEVICE_BLOCK_NUMBERS
+        self.rows_per_block = max(1, numbers // max(1, array.shape[1]))
+
+    def read(self, array: Any, chosen: slice | Index) -> Any:
+        if not isinstance(chosen, slice):
+            chosen = self.xp.asarray(chosen, device=self.device)
+        return self.xp.astype(array[chosen], self.xp.float64, copy=False)
+
+
+def _reader_of(array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        return _DenseReader(array)
+    return _SparseReader(array) if sparse.issparse(array) else _DeviceReader(array)
 
 
 def _cores() -> int:

@@ -21,8 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from primum._typing import Floats, Index
-from primum.problems import BoxProblem, FormedColumns, StreamedColumns, Sweep
+from primum._typing import Floats
+from primum.problems import BoxProblem, FormedColumns, HyperplaneLabels, StreamedColumns, Sweep
+from primum.solvers.copies import few_distinct, solve_distinct
 from primum.solvers.newton import GROWTH, Stage, follow_path, solve_newton
 from primum.solvers.solution import Solution
 
@@ -30,23 +31,19 @@ SAMPLE = 2**14
 UNDECIDED = 0.02  # share of the sample at which the path is left for all rows
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # share of the rows that may be gathered
+BAND_NUMBERS = 2**23  # and how many numbers (64 MB) they may have
 STEPS_PER_SIGMA = 12
 STAGES = 25
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
-FEW_DISTINCT = 0.25  # share of distinct rows below which equal rows are solved as one
 
 
 @dataclass(frozen=True)
 class _Best:
-    """The best labelling so far, its proven gap and the dual point that proves it.
-
-    ``labels`` is None for a point of the path, whose labels follow from xi and sigma.
-    """
+    """The best labelling so far, its proven gap and the dual point that proves it."""
 
     gap: float
     xi: Floats
-    sigma: float
-    labels: Floats | None = None
+    labels: HyperplaneLabels | None = None
 
 
 def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
@@ -54,20 +51,22 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     columns = problem.columns
     if not isinstance(columns, StreamedColumns):
         return solve_newton(problem, tol, max_iter)
-    index = _sample(problem.n_rows)
-    if _distinct_share(columns.take(index)) < FEW_DISTINCT:
-        return _solve_distinct(problem, columns, tol, max_iter)
+    sample = _sample(columns)
+    if few_distinct(sample):
+        solution = solve_distinct(problem, columns, sample, tol, max_iter)
+        if solution is not None:
+            return solution
     goal = problem.gap_within(tol)
-    start = _sample_stage(problem, columns, index, tol, max_iter)
+    start = _sample_stage(replace(problem, columns=sample), tol, max_iter)
     xi, sigma, iterations, band = start.xi, start.sigma, start.iterations, BAND
-    best = _Best(np.inf, xi, sigma)
+    best = _Best(np.inf, xi)
     before: tuple[float, Floats] | None = None
     for _ in range(STAGES):
         arrived, sweep, steps = _minimise_psi(columns, problem.target, sigma, xi, goal)
         iterations += steps
         found = (
-            _on_path(problem, sweep, arrived, sigma),
-            *_in_band(problem, columns, arrived, sigma, band, tol),
+            _on_path(problem, columns, sweep, arrived, sigma),
+            *_in_band(problem, columns, sweep, arrived, sigma, band, tol),
         )
         best = min((best, *found), key=lambda answer: answer.gap)
         if best.gap <= goal or iterations >= max_iter:
@@ -76,7 +75,7 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
         stride = GROWTH**2 if steps <= 2 else GROWTH
         xi = _continued(arrived, sigma, before, sigma * stride)
         before, sigma, band = (sigma, arrived), sigma * stride, band * 2.0
-    return Solution(_write_down(columns, best), iterations, dual=best.xi)
+    return Solution(best.labels, iterations, dual=best.xi)
 
 
 def _continued(
@@ -90,49 +89,21 @@ def _continued(
     return xi + ratio * (xi - xi_before)
 
 
-def _sample(n: int) -> Index:
+def _sample(columns: StreamedColumns) -> FormedColumns:
+    """Return some of the columns, each standing for many."""
+    n = columns.shape[1]
     rng = np.random.default_rng(0)  # any sample will do; the same one every time
-    return np.sort(rng.choice(n, min(SAMPLE, n), replace=False))
+    size = min(SAMPLE, n)
+    index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
+    M, weight = columns.sample(index)
+    share = np.full(size, n / size)
+    return FormedColumns(M, share if weight is None else share * weight)
 
 
-def _distinct_share(M: Floats) -> float:
-    return (
-        len(np.unique(_fingerprints(np.random.default_rng(0).normal(size=len(M)) @ M)))
-        / (M.shape[1])
-    )
-
-
-def _fingerprints(p: Floats) -> Floats:
-    """Round projections of rows so that equal rows have equal numbers."""
-    return np.round(p / max(float(np.abs(p).max()), 1e-300), 12)
-
-
-def _solve_distinct(
-    problem: BoxProblem, columns: StreamedColumns, tol: float, max_iter: int
-) -> Solution:
-    """Solve with equal rows as one row of their weight; they share a label anyway."""
-    direction = np.random.default_rng(0).normal(size=columns.shape[0])
-    prints = _fingerprints(columns.project(direction))
-    _, first, which = np.unique(prints, return_index=True, return_inverse=True)
-    weight = np.bincount(which, columns.weight).astype(np.float64)
-    order = np.argsort(first)
-    distinct = FormedColumns(columns.take(first[order]), weight[order])
-    solution = solve_newton(replace(problem, columns=distinct), tol, max_iter)
-    labels = np.empty(len(first))
-    labels[order] = solution.labels
-    return Solution(labels[which], solution.iterations)
-
-
-def _sample_stage(
-    problem: BoxProblem, columns: StreamedColumns, index: Index, tol: float, max_iter: int
-) -> Stage:
+def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to go on with all rows."""
-    weight = np.full(len(index), problem.n_rows / len(index))
-    if columns.weight is not None:
-        weight *= columns.weight[index]
-    sample = replace(problem, columns=FormedColumns(columns.take(index), weight))
     for stage in follow_path(sample, tol, max_iter):
-        if stage.sigma > 0 and stage.undecided <= UNDECIDED * len(index):
+        if stage.sigma > 0 and stage.undecided <= UNDECIDED * sample.n_rows:
             break
     return stage if stage.sigma > 0 else replace(stage, sigma=1.0)
 
@@ -190,36 +161,34 @@ def _step_length(
     return float(low - at_low * (high - low) / (at_high - at_low))
 
 
-def _on_path(problem: BoxProblem, sweep: Sweep, xi: Floats, sigma: float) -> _Best:
+def _on_path(
+    problem: BoxProblem, columns: StreamedColumns, sweep: Sweep, xi: Floats, sigma: float
+) -> _Best:
     gap = _primal(sweep, problem.target) - _dual(sweep, xi, problem.target)
-    return _Best(gap, xi, sigma)
+    return _Best(gap, xi, HyperplaneLabels(xi @ columns.B, sigma))
 
 
 def _in_band(
     problem: BoxProblem,
     columns: StreamedColumns,
+    sweep: Sweep,
     xi: Floats,
     sigma: float,
     band: float,
     tol: float,
 ) -> Iterator[_Best]:
     """Solve for the rows close to the hyperplane with all others held, and judge that."""
-    t = problem.target
-    labels, held = columns.hold(xi, 0.5 * band / sigma)
-    close = np.flatnonzero(labels == 0.5)
-    if not 0 < len(close) <= LARGEST_BAND * len(labels):
+    t, (r, n) = problem.target, columns.shape
+    limit = min(int(LARGEST_BAND * n), BAND_NUMBERS // r)
+    if band * sweep.inside > limit:
         return
-    weight = None if columns.weight is None else columns.weight[close]
-    inner = replace(problem, columns=FormedColumns(columns.take(close), weight), target=t - held)
-    labels[close] = solve_newton(inner, tol, 1000).labels
-    reached = inner.columns.accumulate(labels[close]) - inner.target
+    gathered = columns.band(xi, 0.5 * band / sigma, limit)
+    close = gathered.stacked()
+    if close is None:
+        return
+    positions, inner_columns = close
+    inner = replace(problem, columns=inner_columns, target=t - gathered.held)
+    values = solve_newton(inner, tol, 1000).labels
+    reached = inner_columns.accumulate(values) - inner.target
     gap = float(reached @ reached) + float(t @ reached) + columns.hinge(reached)
-    yield _Best(gap, reached, sigma, labels)
-
-
-def _write_down(columns: StreamedColumns, best: _Best) -> Floats:
-    """Return the labels of all rows."""
-    if best.labels is not None:
-        return best.labels
-    free = 0.5 - best.sigma * columns.project(best.xi)
-    return np.minimum(np.maximum(free, 0.0), 1.0)
+    yield _Best(gap, reached, HyperplaneLabels(xi @ columns.B, np.inf, positions, values))

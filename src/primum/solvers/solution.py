@@ -1,6 +1,7 @@
 """What a solver returns."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from primum._typing import Floats
 
@@ -9,10 +10,12 @@ from primum._typing import Floats
 class Solution:
     """A labelling in the box and the iterations it took.
 
+    ``labels`` is an array, or a function of rows where there are too many of them (``Labels``).
+
     ``dual`` is a point of the dual problem that proves more about the labelling than the
     labelling does by itself, if the solver has one.
     """
 
-    labels: Floats
+    labels: Any
     iterations: int
     dual: Floats | None = None

@@ -6,16 +6,24 @@ centred on its own mean and blocks are merged with the exact update (Chan, Golub
     n = n1 + n2,   mean = mean1 + (n2/n) delta,   scatter = S1 + S2 + (n1 n2 / n) delta delta',
 
 where delta = mean2 - mean1. Inside a block, means are taken relative to its first row: a column
-that is constant then has exactly that mean and no scatter, whatever its value.
+that is constant then has exactly that mean and no scatter, whatever its value. Sparse blocks
+cannot be centred without filling them; most of their values are 0, so that little cancels.
+
+This is the first pass over any rows, so it is here that a value which is no number is found: it
+spoils the moments of its block, and the block is then searched for it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils._array_api import get_namespace
 
 from primum._typing import Floats
-from primum.rows import ArrayRows
+from primum.rows import Block, Rows, to_numpy
 
 
 @dataclass(frozen=True)
@@ -41,26 +49,71 @@ class Moments:
         return self.scatter + self.weight * np.outer(delta, delta)
 
 
-def gather_moments(parts: list[tuple[ArrayRows, Floats | None]]) -> Moments:
-    """Return the moments of several (rows, weight per row or None: one each), in one pass."""
-    gathered = [_moments(rows, weight) for rows, weight in parts if rows.n_rows]
+def gather_moments(parts: Sequence[Rows]) -> Moments:
+    """Return the moments of several sets of rows together, in one pass over each."""
+    gathered = [rows.map_reduce(block_moments, Moments.merge) for rows in parts if rows.n_rows]
     return reduce(Moments.merge, gathered)
 
 
-def _moments(rows: ArrayRows, weight: Floats | None) -> Moments:
-    return rows.map_reduce(lambda where, X: _block_moments(X, weight, where), Moments.merge)
+def block_moments(block: Block) -> Moments:
+    """Return the moments of a block; refuse one with values that are not finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        moments = _sparse_moments(block) if sparse.issparse(block.X) else _dense_moments(block)
+    if not np.isfinite(moments.scatter.diagonal()).all():
+        refuse_non_finite(block)
+    return moments
 
 
-def _block_moments(X: Floats, weight: Floats | None, where: slice) -> Moments:
-    first = X[0]
+def _dense_moments(block: Block) -> Moments:
+    X = block.X
+    xp, _ = get_namespace(X)
+    first = xp.asarray(X[0, :], copy=True)
     centred = X - first
-    if weight is None:
-        shift = centred.mean(axis=0)
+    if block.weight is None:
+        total = float(X.shape[0])
+        shift = xp.mean(centred, axis=0)
         centred -= shift
-        return Moments(float(len(X)), first + shift, centred.T @ centred)
-    w = weight[where]
+    else:
+        w = xp.asarray(block.weight, device=getattr(X, "device", None))
+        total = float(block.weight.sum())
+        shift = w @ centred / total if total > 0 else xp.zeros_like(first)
+        centred -= shift
+        centred *= xp.sqrt(w)[:, None]
+    return Moments(total, to_numpy(first + shift), to_numpy(centred.T @ centred))
+
+
+def _sparse_moments(block: Block) -> Moments:
+    X = block.X
+    w = np.ones(X.shape[0]) if block.weight is None else block.weight
     total = float(w.sum())
-    shift = w @ centred / total if total > 0 else np.zeros_like(first)
-    centred -= shift
-    centred *= np.sqrt(w)[:, None]
-    return Moments(total, first + shift, centred.T @ centred)
+    mean = X.T @ w / total if total > 0 else np.zeros(X.shape[1])
+    second = (X.T @ X.multiply(w[:, None]).tocsr()).toarray()
+    return Moments(total, mean, second - total * np.outer(mean, mean))
+
+
+def refuse_non_finite(block: Block) -> None:
+    """Raise an error that names the first value of a block that is not finite."""
+    row, column, value = _first_non_finite(block.X)
+    place = f" ({block.source})" if block.source else ""
+    if row is None:
+        raise ValueError(
+            f"Rows {block.start} to {block.start + block.n_rows - 1}{place} have values so large "
+            "that their squares overflow: scale the features."
+        )
+    raise ValueError(
+        f"Row {block.start + row}{place} has {value} in column {column}: drop such rows or fill "
+        "in a number."
+    )
+
+
+def _first_non_finite(X: Any) -> tuple[int | None, int, float]:
+    """Return (row, column, value) of the first value that is not finite; no row: none is."""
+    is_sparse = bool(sparse.issparse(X))
+    values = X.data if is_sparse else to_numpy(X).ravel()
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not len(bad):
+        return None, 0, 0.0
+    at = int(bad[0])
+    if is_sparse:
+        return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at]), values[at]
+    return at // X.shape[1], at % X.shape[1], values[at]

@@ -1,0 +1,189 @@
+"""What all kinds of rows have in common: they are visited block by block.
+
+A kernel is a pure function of a block and of a few small arrays. It can be run anywhere, and again
+if its result was lost; results are combined in the order of the blocks, so that the answer does
+not depend on who computed what.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from primum._typing import Floats, Index
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that stand together.
+
+    Attributes
+    ----------
+    start : int
+        Where the first of them stands.
+    X : array or sparse array (n, d)
+        Their features in float64: NumPy, another array library, or CSR.
+    weight : array (n,) or None
+        How often each of them counts; None: once.
+    source : str
+        Where they come from, for error messages: a file, a partition.
+    """
+
+    start: int
+    X: Any
+    weight: Floats | None = None
+    source: str = ""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def where(self) -> slice:
+        """Where they stand."""
+        return slice(self.start, self.start + self.n_rows)
+
+
+class Rows(ABC):
+    """Rows of features, wherever they are.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+        Size.
+    passes : int
+        How often all rows were visited.
+    in_memory : bool
+        Whether one more number per row is affordable.
+    """
+
+    n_rows: int
+    n_columns: int
+    passes: int = 0
+    in_memory: bool = True
+
+    @abstractmethod
+    def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:
+        """Yield ``kernel(block)`` for all blocks, in order: one pass."""
+
+    def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:
+        """Combine ``kernel(block)`` over all blocks; there must be at least one row."""
+        results = self.map(kernel)
+        total = next(results)
+        for result in results:
+            total = combine(total, result)
+        return total
+
+    def fill(self, kernel: Callable[[Block], Floats]) -> Floats:
+        """Return ``kernel(block)``, one number or one line of numbers per row, for all rows."""
+        filled = None
+        for where, values in self.map(lambda block: (block.where, kernel(block))):
+            if filled is None:
+                filled = np.empty((self.n_rows, *values.shape[1:]))
+            filled[where] = values
+        return np.empty(0) if filled is None else filled
+
+    def take(self, index: Index) -> Block:
+        """Return the rows at sorted positions ``index``: one pass, unless they are at hand."""
+        parts = [part for part in self.map(lambda block: _pick(block, index)) if part.n_rows]
+        return _stack(parts)
+
+    @property
+    def weight(self) -> Floats | None:
+        """How often each row counts; None: once."""
+        return None
+
+
+class ChainedRows(Rows):
+    """Several kinds of rows, one after the other."""
+
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        self.parts = list(parts)
+        self.n_columns = parts[0].n_columns
+        self.n_rows = sum(part.n_rows for part in parts)
+        self.in_memory = all(part.in_memory for part in parts)
+        self.starts = np.cumsum([0, *(part.n_rows for part in parts)])[:-1].tolist()
+
+    def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
+        self.passes += 1
+        for part, start in zip(self.parts, self.starts, strict=True):
+            yield from part.map(_shifted(kernel, start))
+
+    def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
+        self.passes += 1
+        totals = [
+            part.map_reduce(_shifted(kernel, start), combine)
+            for part, start in zip(self.parts, self.starts, strict=True)
+        ]
+        total = totals[0]
+        for other in totals[1:]:
+            total = combine(total, other)
+        return total
+
+    def take(self, index: Index) -> Block:  # noqa: D102
+        ends = [*self.starts[1:], self.n_rows]
+        return _stack(
+            [
+                part.take(index[(index >= start) & (index < end)] - start)
+                for part, start, end in zip(self.parts, self.starts, ends, strict=True)
+            ]
+        )
+
+    @property
+    def weight(self) -> Floats | None:  # noqa: D102
+        weights = [part.weight for part in self.parts]
+        if all(weight is None for weight in weights):
+            return None
+        return np.concatenate(
+            [
+                np.ones(part.n_rows) if weight is None else weight
+                for part, weight in zip(self.parts, weights, strict=True)
+            ]
+        )
+
+
+def chain(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all parts; parts without rows are left out."""
+    present = [part for part in parts if part.n_rows]
+    return ChainedRows(present) if len(present) > 1 else (present or list(parts))[0]
+
+
+def _shifted(kernel: Callable[[Block], T], start: int) -> Callable[[Block], T]:
+    return lambda block: kernel(replace(block, start=block.start + start))
+
+
+def _pick(block: Block, index: Index) -> Block:
+    low, high = np.searchsorted(index, [block.start, block.start + block.n_rows])
+    here = index[low:high] - block.start
+    return Block(0, block.X[here], None if block.weight is None else block.weight[here])
+
+
+def _stack(blocks: Sequence[Block]) -> Block:
+    """Return blocks as one, in memory."""
+    if len(blocks) == 1:
+        return blocks[0]
+    weight = None
+    if any(block.weight is not None for block in blocks):
+        weight = np.concatenate(
+            [np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks]
+        )
+    if all(sparse.issparse(block.X) for block in blocks):
+        return Block(0, sparse.vstack([block.X for block in blocks], format="csr"), weight)
+    return Block(0, np.concatenate([to_numpy(block.X) for block in blocks]), weight)
+
+
+def to_numpy(X: Any) -> Any:
+    """Return an array of any library, or a sparse one, as a NumPy array."""
+    if hasattr(X, "toarray"):
+        return X.toarray()
+    if hasattr(X, "detach"):  # a PyTorch tensor, wherever it lives
+        return X.detach().cpu().numpy()
+    if hasattr(X, "get"):  # a CuPy array
+        return X.get()
+    return np.asarray(X)
