@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils._array_api import get_namespace_and_device
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import Labels, read_labels
 from primum.problems import LabeledRows
-from primum.rows import ArrayRows, Rows, chain
+from primum.rows import ArrayRows, Rows, chain, open_rows, to_numpy
 
 DTYPES = (np.float64, np.float32)
 
@@ -20,7 +21,8 @@ class TrainingData:
     """Rows sorted by what is known of them; rows of weight zero are left out.
 
     ``present`` says which of the ``n_unlabeled`` unlabelled rows, in the user's order, have
-    weight (None: all): those of X come first, then those of X_unlabeled.
+    weight (None: all): those of X come first, then those of X_unlabeled. ``home`` is where the
+    arrays live if they are not NumPy's.
     """
 
     classes: AnyArray
@@ -28,6 +30,7 @@ class TrainingData:
     unlabeled: Rows
     present: Index | None
     n_unlabeled: int
+    home: "Home | None" = None
 
     def spread(self, q: Floats) -> Floats:
         """Return q for all unlabelled rows; those without weight are undecided."""
@@ -47,10 +50,11 @@ def read_training_data(
 ) -> TrainingData:
     """Check everything given to ``fit`` and sort the rows."""
     estimator._validate_params()
-    X = validate_data(estimator, X, dtype=DTYPES)
-    labels = read_labels(y, len(X))
+    home = home_of(X)
+    X = validate_data(estimator, X, dtype=DTYPES if home is None else home.dtypes)
+    labels = read_labels(y if home is None else to_numpy(y), X.shape[0])
     weight = read_weight(sample_weight, X)
-    more = ArrayRows(read_unlabeled(estimator, X_unlabeled, X))
+    more = read_unlabeled_rows(estimator, X_unlabeled, X)
     check_every_class_has_weight(labels, weight)
     known = labels.labeled[_with_weight(labels.labeled, weight)]
     with_weight = _with_weight(labels.unlabeled, weight)
@@ -61,14 +65,56 @@ def read_training_data(
     return TrainingData(
         classes=labels.classes,
         labeled=LabeledRows(
-            np.asarray(X[known], dtype=np.float64),
+            ArrayRows(X).take(known).X,
             labels.binary[_with_weight(labels.labeled, weight)],
             None if weight is None else weight[known],
         ),
         unlabeled=chain([ArrayRows(X, unknown, None if weight is None else weight[unknown]), more]),
         present=present,
         n_unlabeled=len(labels.unlabeled) + more.n_rows,
+        home=home,
     )
+
+
+@dataclass(frozen=True)
+class Home:
+    """The array library, device and precision of arrays that are not NumPy's."""
+
+    xp: Any
+    device: Any
+    dtype: Any
+
+    @property
+    def dtypes(self) -> list[Any]:
+        """The precisions that are accepted."""
+        return [self.xp.float64, self.xp.float32]
+
+    def take_in(self, estimator: Any, names: tuple[str, ...]) -> None:
+        """Bring attributes of an estimator here."""
+        for name in names:
+            if isinstance(value := getattr(estimator, name, None), np.ndarray):
+                moved = self.xp.asarray(value, dtype=self.dtype, device=self.device)
+                setattr(estimator, name, moved)
+
+
+def home_of(X: Any) -> Home | None:
+    """Return where X lives; None is NumPy, also for what is not an array at all."""
+    xp, dispatched, device = get_namespace_and_device(X)
+    if not dispatched or isinstance(X, np.ndarray):
+        return None
+    return Home(xp, device, X.dtype if X.dtype in (xp.float32, xp.float64) else xp.float64)
+
+
+def read_unlabeled_rows(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> Rows:
+    """Return further unlabelled rows, wherever they are."""
+    outside = open_outside(estimator, X_unlabeled)
+    return outside or ArrayRows(read_unlabeled(estimator, X_unlabeled, X))
+
+
+def open_outside(estimator: BaseEstimator, X: Any) -> Rows | None:
+    """Return rows that are in files or on a cluster, or None for any others."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return open_rows(X, None if names is None else list(names), estimator.n_features_in_)
 
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
@@ -78,13 +124,13 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
     check_same_columns(estimator, X_unlabeled)
     rows = check_array(
         X_unlabeled,
-        dtype=DTYPES,
+        dtype=DTYPES if (home := home_of(X)) is None else home.dtypes,
         input_name="X_unlabeled",
         estimator=estimator,
         ensure_min_samples=0,
     )
     check_same_columns(estimator, rows)
-    return np.asarray(rows)
+    return rows
 
 
 def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
@@ -114,7 +160,7 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     if sample_weight is None:
         return None
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(weight)
+    return np.asarray(to_numpy(weight))
 
 
 def check_every_class_has_weight(labels: Labels, weight: Floats | None) -> None:

@@ -7,11 +7,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils.validation import check_is_fitted
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.estimators._data import TrainingData, read_training_data
+from primum.estimators._data import Home, TrainingData, open_outside, read_training_data
 from primum.estimators._scoring import KnownLabelsScoreMixin
+
+# Fitted attributes that live where the rows live.
+FITTED = ("coef_", "intercept_", "soft_labels_")
 
 
 class LeastSquaresBase(
@@ -38,8 +43,11 @@ class LeastSquaresBase(
         y : array-like of shape (n_samples,)
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
-        X_unlabeled : array-like of shape (n_more, n_features), default=None
-            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
+        X_unlabeled : array-like of shape (n_more, n_features), path or Dask collection, \
+                default=None
+            Further unlabelled rows, of weight 1 each: an array, a Parquet file or folder, or a
+            Dask array or DataFrame. Files and Dask collections are visited a few times, block by
+            block, and never held in memory. A pipeline does not transform these rows: in a
             pipeline, mark unlabelled rows in y instead.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row of X counts.
@@ -52,7 +60,15 @@ class LeastSquaresBase(
         data = read_training_data(self, X, y, X_unlabeled, sample_weight)
         with one_blas_thread():
             self._fit_data(data)
+        if data.home is not None:
+            self._move_to(data.home)
         return self
+
+    def _move_to(self, home: Home) -> None:
+        """Bring what was fitted to where the rows live."""
+        home.take_in(self, FITTED)
+        if hasattr(self, "supervised_"):
+            home.take_in(self.supervised_, FITTED)
 
     @abstractmethod
     def _fit_data(self, data: TrainingData) -> None:
@@ -69,7 +85,47 @@ class LeastSquaresBase(
         """Coefficients and intercept of the score."""
         return self.coef_[0], float(self.intercept_[0] + 0.5)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def decision_function(self, X: Any) -> Any:
+        """Return the score minus 1/2 of every row: above 0 the second class is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or Dask collection
+            Rows to score: an array, a Parquet file or folder, or a Dask array or DataFrame.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            For a Dask collection, a Dask array that is not yet computed.
+        """
+        check_is_fitted(self)
+        if (rows := open_outside(self, X)) is None:
+            return super().decision_function(X)
+        coef, intercept = self.coef_[0], self.intercept_[0]
+        return rows.apply(lambda block: block.X @ coef + intercept, np.float64)
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or Dask collection
+            Rows, as in ``decision_function``.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            For a Dask collection, a Dask array that is not yet computed.
+        """
+        check_is_fitted(self)
+        if (rows := open_outside(self, X)) is None:
+            return super().predict(X)
+        coef, intercept, classes = self.coef_[0], self.intercept_[0], self.classes_
+        return rows.apply(
+            lambda block: classes[(block.X @ coef + intercept > 0).astype(np.intp)], classes.dtype
+        )
+
+    def predict_proba(self, X: Any) -> Any:
         """Return the scores, clipped to [0, 1], as if they were class probabilities.
 
         They add up to 1 and agree with ``predict``, but they are not calibrated: least squares
@@ -77,19 +133,22 @@ class LeastSquaresBase(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
+        X : array-like of shape (n_samples, n_features), path or Dask collection
+            Rows, as in ``decision_function``.
 
         Returns
         -------
         array of shape (n_samples, 2)
             One column per class, in the order of ``classes_``.
         """
-        second = np.clip(self.decision_function(X) + 0.5, 0.0, 1.0)
-        return np.column_stack([1.0 - second, second])
+        scores = self.decision_function(X)
+        xp, _ = get_namespace(scores)  # Dask arrays answer to NumPy's functions
+        second = xp.clip(scores + 0.5, 0.0, 1.0)
+        return xp.stack([1.0 - second, second], axis=1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = False
+        tags.array_api_support = True
         return tags

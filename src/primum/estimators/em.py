@@ -104,6 +104,11 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         self.tol = tol
 
     def _fit_data(self, data: TrainingData) -> None:
+        if not data.unlabeled.in_memory:
+            raise ValueError(
+                "EMLeastSquaresClassifier keeps a label per row, but X_unlabeled is not in memory: "
+                "load it, or take ICLSClassifier or USMClassifier."
+            )
         family = least_squares_family(
             data.labeled,
             data.unlabeled,

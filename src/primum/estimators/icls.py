@@ -10,28 +10,29 @@ The true labelling is one of the q, so the model of a fully labelled world is ne
 """
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats
-from primum.estimators._data import TrainingData
+from primum.estimators._data import TrainingData, read_unlabeled_rows
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import (
     METRICS,
-    BoxProblem,
     Facts,
     LabeledRows,
     LeastSquaresFamily,
-    StreamedColumns,
     certify,
     implicit_problem,
     least_squares_family,
 )
+from primum.rows import Block, GivenLabels, to_numpy
 from primum.solvers import SOLVERS, solve
 
 
@@ -75,7 +76,8 @@ class ICLSClassifier(LeastSquaresBase):
         Intercept of the decision function: that of the score, minus 1/2.
     soft_labels_ : array of shape (n_unlabeled,)
         The labelling in [0, 1] that gives this model: the unlabelled rows of X, then those of
-        X_unlabeled. If several are optimal, the one closest to 1/2.
+        X_unlabeled. If several are optimal, the one closest to 1/2. Not there if X_unlabeled is
+        in files or on a cluster; the method ``soft_labels`` gives them then.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -108,6 +110,8 @@ class ICLSClassifier(LeastSquaresBase):
     >>> clf.certificate_.converged
     True
     """
+
+    soft_labels_: Floats
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -161,7 +165,7 @@ class ICLSClassifier(LeastSquaresBase):
         solution = solve(problem, solver=self.solver, tol=self.tol, max_iter=self.max_iter)
         gamma = family.gamma(solution.labels)
         self._remember(data.classes, *family.coordinates.decode(gamma))
-        self.soft_labels_ = data.spread(self._written_down(problem, solution.labels))
+        self._remember_labels(data, family, solution.labels)
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = certify(
             problem,
@@ -173,10 +177,47 @@ class ICLSClassifier(LeastSquaresBase):
         )
         self._warn_if_short()
 
-    def _written_down(self, problem: BoxProblem, labels: Any) -> Floats:
-        if isinstance(labels, np.ndarray) or not isinstance(problem.columns, StreamedColumns):
-            return np.asarray(labels)
-        return problem.columns.write_down(labels)
+    def _remember_labels(self, data: TrainingData, family: LeastSquaresFamily, q: Any) -> None:
+        """Keep the labelling, and write it down row by row if the rows are in memory."""
+        written = isinstance(q, np.ndarray)
+        self._labels = GivenLabels(q) if written else q
+        self._frame, self._n_labels = family.coordinates.frame, data.unlabeled.n_rows
+        if hasattr(self, "soft_labels_"):
+            del self.soft_labels_  # of an earlier fit
+        if written or data.unlabeled.in_memory:
+            labels = q if written else family.unlabeled.write_down(q)
+            self.soft_labels_ = data.spread(labels)
+
+    def soft_labels(self, X_unlabeled: Any) -> Any:
+        """Return the soft labels of the rows that were given to ``fit`` as X_unlabeled.
+
+        For rows in files or on a cluster, whose labels are not kept in ``soft_labels_``.
+
+        Parameters
+        ----------
+        X_unlabeled : path or Dask collection
+            The same rows, in the same order.
+
+        Returns
+        -------
+        array of shape (n_more,)
+            For a Dask collection, a Dask array that is not yet computed.
+        """
+        check_is_fitted(self)
+        rows = read_unlabeled_rows(self, X_unlabeled, np.zeros((0, self.n_features_in_)))
+        before = self._n_labels - rows.n_rows  # unlabelled rows of X stand before these
+        if before < 0:
+            raise ValueError(
+                f"X_unlabeled has {rows.n_rows} rows, but fit was given {self._n_labels} "
+                "unlabelled rows: give the same rows again."
+            )
+        labels, frame = self._labels, self._frame
+
+        def label(block: Block) -> Floats:
+            moved = replace(block, start=block.start + before)
+            return np.asarray(to_numpy(labels(frame.view(moved))))
+
+        return rows.apply(label, np.float64)
 
     def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:
         coef, intercept = self.supervised_._score_parameters

@@ -31,6 +31,7 @@ from primum.estimators._data import (
     DTYPES,
     check_every_class_has_weight,
     check_same_columns,
+    open_outside,
     read_unlabeled,
     read_weight,
 )
@@ -184,6 +185,11 @@ class SelfLearningClassifier(
         )
 
     def _read_more(self, X_unlabeled: Any, X: Any) -> Any:
+        if open_outside(self, X_unlabeled) is not None:
+            raise ValueError(
+                "SelfLearningClassifier keeps a label per row, but X_unlabeled is not in memory: "
+                "load it, or take ICLSClassifier or USMClassifier."
+            )
         if _refits_cheaply(self._base(), X):
             return read_unlabeled(self, X_unlabeled, X)
         check_same_columns(self, X_unlabeled)

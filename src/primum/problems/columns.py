@@ -297,8 +297,3 @@ class StreamedColumns:
 
     def lengths(self) -> Floats:  # noqa: D102
         return np.linalg.norm(self.design.dot(self.B.T), axis=1)
-
-    def write_down(self, labels: Labels) -> Floats:
-        """Return the label of every row."""
-        frame = self.design.frame
-        return self.design.rows.fill(lambda block: to_numpy(labels(frame.view(block))))

@@ -3,6 +3,7 @@
 from primum.rows.array import ArrayRows
 from primum.rows.base import Block, ChainedRows, Rows, chain, to_numpy
 from primum.rows.design import Design, Frame, GivenLabels, Labels, View
+from primum.rows.opening import open_rows
 
 __all__ = [
     "ArrayRows",
@@ -15,5 +16,6 @@ __all__ = [
     "Rows",
     "View",
     "chain",
+    "open_rows",
     "to_numpy",
 ]

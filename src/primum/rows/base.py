@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats, Index
 
 T = TypeVar("T")
 
@@ -80,14 +80,18 @@ class Rows(ABC):
             total = combine(total, result)
         return total
 
-    def fill(self, kernel: Callable[[Block], Floats]) -> Floats:
-        """Return ``kernel(block)``, one number or one line of numbers per row, for all rows."""
+    def fill(self, kernel: Callable[[Block], AnyArray]) -> AnyArray:
+        """Return ``kernel(block)``, one value or one line of values per row, for all rows."""
         filled = None
         for where, values in self.map(lambda block: (block.where, kernel(block))):
             if filled is None:
-                filled = np.empty((self.n_rows, *values.shape[1:]))
+                filled = np.empty((self.n_rows, *values.shape[1:]), dtype=values.dtype)
             filled[where] = values
         return np.empty(0) if filled is None else filled
+
+    def apply(self, kernel: Callable[[Block], AnyArray], dtype: Any) -> Any:
+        """Return one value per row: lazily where the rows are lazy, otherwise as ``fill`` does."""
+        return self.fill(kernel).astype(dtype, copy=False)
 
     def take(self, index: Index) -> Block:
         """Return the rows at sorted positions ``index``: one pass, unless they are at hand."""

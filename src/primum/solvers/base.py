@@ -35,9 +35,20 @@ def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Sol
     """
     if problem.n_rows == 0:
         return Solution(np.zeros(0), iterations=0)
+    columns = problem.columns
     if solver == "auto":
-        solver = "scale" if isinstance(problem.columns, StreamedColumns) else "newton"
+        solver = "scale" if isinstance(columns, StreamedColumns) else "newton"
+    if solver != "scale" and isinstance(columns, StreamedColumns):
+        _need_memory(columns, solver)
     solution = SOLVERS[solver](problem, tol, max_iter)
     if solver in SOME:
         return Solution(least_committed(problem, solution.labels, tol), solution.iterations)
     return solution
+
+
+def _need_memory(columns: StreamedColumns, solver: str) -> None:
+    if not columns.design.rows.in_memory:
+        raise ValueError(
+            f"solver={solver!r} keeps a number per row, but the {columns.shape[1]} unlabelled rows "
+            "are not in memory: take solver='auto'."
+        )

@@ -1,0 +1,38 @@
+"""Finding out where rows are: in memory, in files, or on a cluster."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from os import PathLike
+from typing import Any
+
+from primum.rows.base import Rows
+
+
+def open_rows(source: Any, names: Sequence[str] | None, n_columns: int) -> Rows | None:
+    """Return the rows of a source that is not an array in memory, or None for any other source.
+
+    Parameters
+    ----------
+    source : object
+        A path of a Parquet file or folder, or a Dask array or DataFrame; anything else is left
+        to the caller.
+    names : sequence of str or None
+        The columns to read, in this order, if columns have names.
+    n_columns : int
+        How many columns there must be.
+    """
+    kind = _kind(source)
+    if kind is None:
+        return None
+    # What reads them is imported only when it is needed: pyarrow and dask are optional.
+    module, _, name = kind.rpartition(".")
+    rows: Rows = getattr(import_module(module), name)(source, names, n_columns)
+    return rows
+
+
+def _kind(source: Any) -> str | None:
+    if isinstance(source, str | PathLike):
+        return "primum.rows.parquet.ParquetRows"
+    if type(source).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        return "primum.rows.dask_rows.DaskRows"
+    return None
