@@ -37,7 +37,7 @@ class TrainingData:
         if self.present is None:
             return q
         labels = np.full(self.n_unlabeled, 0.5)
-        labels[self.present] = q
+        labels[self.present] = to_numpy(q)
         return labels
 
 
@@ -92,7 +92,7 @@ class Home:
     def take_in(self, estimator: Any, names: tuple[str, ...]) -> None:
         """Bring attributes of an estimator here."""
         for name in names:
-            if isinstance(value := getattr(estimator, name, None), np.ndarray):
+            if (value := getattr(estimator, name, None)) is not None:
                 moved = self.xp.asarray(value, dtype=self.dtype, device=self.device)
                 setattr(estimator, name, moved)
 
@@ -159,8 +159,10 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     """Check sample_weight; None stays None."""
     if sample_weight is None:
         return None
+    if home_of(X) is not None:  # weights are used beside the rows, wherever those are
+        sample_weight, X = to_numpy(sample_weight), np.zeros((X.shape[0], 1))
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(to_numpy(weight))
+    return np.asarray(weight)
 
 
 def check_every_class_has_weight(labels: Labels, weight: Floats | None) -> None:

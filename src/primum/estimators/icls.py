@@ -163,7 +163,8 @@ class ICLSClassifier(LeastSquaresBase):
             supervised=self.supervised_._score_parameters,
         )
         solution = solve(problem, solver=self.solver, tol=self.tol, max_iter=self.max_iter)
-        gamma = family.gamma(solution.labels)
+        moment = family.unlabeled.weighted_sum(solution.labels)
+        gamma = family.gamma_of(moment)
         self._remember(data.classes, *family.coordinates.decode(gamma))
         self._remember_labels(data, family, solution.labels)
         self.n_iter_ = max(1, solution.iterations)
@@ -174,6 +175,7 @@ class ICLSClassifier(LeastSquaresBase):
             tol=self.tol,
             iterations=solution.iterations,
             dual=solution.dual,
+            moment=moment,
         )
         self._warn_if_short()
 

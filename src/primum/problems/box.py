@@ -57,14 +57,19 @@ class BoxProblem:
         return self.columns.shape[1]
 
     def judge(
-        self, q: Floats | Labels, dual: Floats | None = None, tol: float = 0.0
+        self,
+        q: Floats | Labels,
+        dual: Floats | None = None,
+        tol: float = 0.0,
+        moment: Floats | None = None,
     ) -> "Judgement":
         """Return the loss of q and how far from the best possible it can be: two passes.
 
         Any point of the dual problem gives a lower bound. ``M q - t`` is one; if it does not prove
-        q to be within tol and ``dual`` is given, that one is tried too.
+        q to be within tol and ``dual`` is given, that one is tried too. If the sum of the design
+        rows times q is known already, as ``moment``, a pass is saved.
         """
-        xi = self.columns.accumulate(q) - self.target
+        xi = self.columns.accumulate(q, moment) - self.target
         primal = 0.5 * float(xi @ xi)
         judged = self._judgement(primal, self.columns.gap(xi, q))
         if dual is None or judged.within(tol):

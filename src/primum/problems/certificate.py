@@ -93,9 +93,13 @@ def certify(
     tol: float,
     iterations: int,
     dual: Floats | None = None,
+    moment: Floats | None = None,
 ) -> Certificate:
-    """Judge the labelling q as an answer to the problem; a dual point may help to prove it."""
-    judged = problem.judge(q, dual, tol)
+    """Judge the labelling q as an answer to the problem; a dual point may help to prove it.
+
+    ``moment`` is the sum of the design rows times q, if it is known already.
+    """
+    judged = problem.judge(q, dual, tol, moment)
     rounding = ROUNDING * (problem.scale + judged.objective) + facts.score_rounding
     risen = judged.objective - facts.supervised_objective
     feasible = bool(risen <= max(judged.gap, rounding))

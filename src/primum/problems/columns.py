@@ -40,8 +40,8 @@ class Columns(Protocol):
         """Return ``M'xi``, one number per row."""
         ...
 
-    def accumulate(self, q: Floats | Labels) -> Floats:
-        """Return ``M q``, rows counted with their weight."""
+    def accumulate(self, q: Floats | Labels, moment: Floats | None = None) -> Floats:
+        """Return ``M q``, rows counted with their weight; ``moment`` is X_u'q, if it is known."""
         ...
 
     def gram(self, index: Index) -> Floats:
@@ -93,7 +93,7 @@ class FormedColumns:
         self._passes += 1
         return xi @ self.matrix
 
-    def accumulate(self, q: Any) -> Floats:  # noqa: D102
+    def accumulate(self, q: Any, moment: Floats | None = None) -> Floats:  # noqa: D102
         self._passes += 1
         return self.matrix @ (q if self.weight is None else q * self.weight)
 
@@ -279,8 +279,8 @@ class StreamedColumns:
     def project(self, xi: Floats) -> Floats:  # noqa: D102
         return self.design.dot(xi @ self.B)
 
-    def accumulate(self, q: Floats | Labels) -> Floats:  # noqa: D102
-        return self.B @ self.design.weighted_sum(q)
+    def accumulate(self, q: Floats | Labels, moment: Floats | None = None) -> Floats:  # noqa: D102
+        return self.B @ (self.design.weighted_sum(q) if moment is None else moment)
 
     def gram(self, index: Index) -> Floats:  # noqa: D102
         chosen = np.zeros(self.design.n_rows)

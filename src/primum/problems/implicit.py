@@ -67,7 +67,11 @@ class LeastSquaresFamily:
 
     def gamma(self, q: Floats | Labels) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q."""
-        return self.known + self.unlabeled.weighted_sum(q) @ self.coordinates.full_basis
+        return self.gamma_of(self.unlabeled.weighted_sum(q))
+
+    def gamma_of(self, moment: Floats) -> Floats:
+        """Return the same from ``sum x q``, the only thing about q that matters."""
+        return self.known + moment @ self.coordinates.full_basis
 
     def scores(self, gamma: Floats) -> Floats:
         """Return the scores that a fit gives to the unlabelled rows."""

@@ -45,9 +45,22 @@ class HyperplaneLabels:
             q = xp.clip(0.5 - self.sigma * p, 0.0, 1.0)
         where = view.block.where
         low, high = np.searchsorted(self.positions, [where.start, where.stop])
-        if high > low:
-            q[view.like(self.positions[low:high] - where.start)] = view.like(self.values[low:high])
+        if high == low:
+            return q
+        positions, values = self.positions[low:high] - where.start, self.values[low:high]
+        if xp is not np:
+            return _set(view, q, positions, values)
+        q[positions] = values
         return q
+
+
+def _set(view: View, q: Any, positions: Index, values: Floats) -> Any:
+    """Return q with some values set; writing at positions is not in the array API standard."""
+    xp, positions = view.xp, view.like(positions)
+    here = xp.arange(view.block.n_rows, device=view.device)
+    which = xp.clip(xp.searchsorted(positions, here), 0, positions.shape[0] - 1)
+    hit = xp.take(positions, which, axis=0) == here
+    return xp.where(hit, xp.take(view.like(values), which, axis=0), q)
 
 
 @dataclass(frozen=True)

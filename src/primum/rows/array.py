@@ -16,8 +16,9 @@ T = TypeVar("T")
 
 # A block of this many numbers (1 MB in float64) stays in cache while several things are computed.
 BLOCK_NUMBERS = 2**17
-# An accelerator wants large blocks (0.5 GB).
-DEVICE_BLOCK_NUMBERS = 2**26
+# An accelerator wants few and large blocks: this many of them, unless they would be small. A device
+# that holds the rows has room for a few arrays of such a size.
+DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 32, 2**24
 # Fewer blocks than this are not worth a second thread.
 BLOCKS_PER_THREAD = 16
 
@@ -44,7 +45,7 @@ class ArrayRows(Rows):
     ) -> None:
         if index is not None and len(index) and index[-1] - index[0] + 1 == len(index):
             # Rows that stand together are a view, which costs no copying later.
-            array, index = array[index[0] : index[-1] + 1], None
+            array, index = array[int(index[0]) : int(index[-1]) + 1, :], None
         self.array, self.index, self._weight = array, index, weight
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)
@@ -78,7 +79,7 @@ class ArrayRows(Rows):
         chosen = index if self.index is None else self.index[index]
         X = self._reader.read(self.array, chosen)
         weight = None if self._weight is None else self._weight[index]
-        return Block(0, X if sparse.issparse(X) else to_numpy(X), weight)
+        return Block(0, X if sparse.issparse(X) else to_numpy(X).astype(float, copy=False), weight)
 
 
 class _DenseReader:
@@ -114,13 +115,15 @@ class _DeviceReader:
     def __init__(self, array: Any) -> None:
         self.xp, _, self.device = get_namespace_and_device(array)
         on_cpu = "cpu" in str(self.device).lower()
-        numbers = BLOCK_NUMBERS if on_cpu else DEVICE_BLOCK_NUMBERS
-        self.rows_per_block = max(1, numbers // max(1, array.shape[1]))
+        large = max(DEVICE_BLOCK_NUMBERS, array.shape[0] * array.shape[1] // DEVICE_BLOCKS)
+        self.rows_per_block = max(1, (BLOCK_NUMBERS if on_cpu else large) // max(1, array.shape[1]))
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
-        if not isinstance(chosen, slice):
-            chosen = self.xp.asarray(chosen, device=self.device)
-        return self.xp.astype(array[chosen], self.xp.float64, copy=False)
+        # Single precision is not widened here: the first thing done to a block is to subtract
+        # something in double precision, which widens it without a pass over memory of its own.
+        if isinstance(chosen, slice):
+            return array[chosen, :]
+        return self.xp.take(array, self.xp.asarray(chosen, device=self.device), axis=0)
 
 
 def _reader_of(array: Any) -> Any:

@@ -27,7 +27,7 @@ class Block:
     start : int
         Where the first of them stands.
     X : array or sparse array (n, d)
-        Their features in float64: NumPy, another array library, or CSR.
+        Their features: NumPy or CSR in float64, or an array of another library.
     weight : array (n,) or None
         How often each of them counts; None: once.
     source : str

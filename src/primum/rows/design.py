@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._array_api import get_namespace_and_device
+from sklearn.utils._array_api import get_namespace, get_namespace_and_device
 
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.base import Block, Rows, to_numpy
@@ -51,6 +51,7 @@ class View:
     """
 
     xp: Any = np
+    device: Any = None
     block: Block
 
     def dot(self, V: Floats) -> Any:
@@ -123,7 +124,7 @@ class DeviceView(View):
         return np.concatenate([[float(self.xp.sum(heavy))], features])
 
     def pick(self, chosen: Any) -> "DeviceView":  # noqa: D102
-        Z = self.Z[chosen]
+        Z = self.xp.take(self.Z, chosen, axis=0)
         return DeviceView(_part(self.block, chosen, Z), self.frame, Z)
 
 
@@ -210,12 +211,15 @@ class Design:
         def block_gram(block: Block) -> Floats:
             factor = chosen[block.where]
             present = np.flatnonzero(factor)
-            P = to_numpy(frame.view(block).pick(present).dot(V))
+            view = frame.view(block)
+            P = to_numpy(view.pick(view.like(present)).dot(V))
             return (P.T * factor[present]) @ P
 
         return self.rows.map_reduce(block_gram, add)
 
-    def write_down(self, labels: Labels) -> Floats:
-        """Return the label of every row."""
+    def write_down(self, labels: Labels) -> Any:
+        """Return the label of every row, where the rows live."""
         frame = self.frame
-        return self.rows.fill(lambda block: to_numpy(labels(frame.view(block))))
+        parts = list(self.rows.map(lambda block: labels(frame.view(block))))
+        xp, _ = get_namespace(*parts)
+        return xp.concat(parts)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._array_api import get_namespace
+from sklearn.utils._array_api import get_namespace_and_device
 
 from primum._typing import Floats
 from primum.rows import Block, Rows, to_numpy
@@ -66,15 +66,15 @@ def block_moments(block: Block) -> Moments:
 
 def _dense_moments(block: Block) -> Moments:
     X = block.X
-    xp, _ = get_namespace(X)
-    first = xp.asarray(X[0, :], copy=True)
+    xp, _, device = get_namespace_and_device(X)
+    first = xp.astype(X[0, :], xp.float64)
     centred = X - first
     if block.weight is None:
         total = float(X.shape[0])
         shift = xp.mean(centred, axis=0)
         centred -= shift
     else:
-        w = xp.asarray(block.weight, device=getattr(X, "device", None))
+        w = xp.asarray(block.weight, device=device)
         total = float(block.weight.sum())
         shift = w @ centred / total if total > 0 else xp.zeros_like(first)
         centred -= shift
