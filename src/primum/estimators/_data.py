@@ -120,7 +120,7 @@ def open_outside(estimator: BaseEstimator, X: Any) -> Rows | None:
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
     """Check further unlabelled rows against the columns of X; None is no rows."""
     if X_unlabeled is None:
-        return X[:0]
+        return X[:0, :]
     check_same_columns(estimator, X_unlabeled)
     rows = check_array(
         X_unlabeled,
