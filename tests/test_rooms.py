@@ -19,6 +19,8 @@ ROOMS = [
     "cli",
 ]
 PACKAGE = Path(primum.__file__).parent
+# The core files that know an optional library; they import it only where they use it.
+KNOWS = {"rows/dask_rows.py": {"dask", "distributed"}, "rows/parquet.py": {"pyarrow"}}
 
 
 def imported_modules(path):
@@ -57,22 +59,37 @@ def test_core_imports_nothing_optional():
     allowed = {"numpy", "scipy", "sklearn", "threadpoolctl", "primum"}
     core = [path for room in ROOMS[:5] for path in (PACKAGE / room).rglob("*.py")]
     for path in [*PACKAGE.glob("*.py"), *core]:
+        known = KNOWS.get(path.relative_to(PACKAGE).as_posix(), set())
         for name in imported_modules(path):
             top = name.split(".")[0]
-            assert top in allowed or top in sys.stdlib_module_names, f"{path} imports {name}"
+            assert top in allowed | known | sys.stdlib_module_names, f"{path} imports {name}"
+
+
+def test_one_file_knows_dask():
+    knowing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for name in imported_modules(path)
+        if name.split(".")[0] in ("dask", "distributed")
+    }
+    assert knowing == {"rows/dask_rows.py"}
 
 
 def test_everything_but_the_command_line_imports_with_the_core_dependencies_alone():
     code = """
-import sys
+import importlib, pkgutil, sys
+
+OPTIONAL = {"pandas", "matplotlib", "click", "tqdm", "pyarrow", "dask", "distributed"}
 
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"pandas", "matplotlib", "click", "tqdm", "pyarrow"}:
+        if name.split(".")[0] in OPTIONAL:
             raise ModuleNotFoundError(name=name)
 
 sys.meta_path.insert(0, Block())
-import primum, primum.datasets, primum.evaluation, primum.report
+import primum, primum.datasets, primum.evaluation, primum.report, primum.rows
+for module in pkgutil.iter_modules(primum.rows.__path__, "primum.rows."):
+    importlib.import_module(module.name)
 from primum.cli import main
 try:
     main()

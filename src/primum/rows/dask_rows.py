@@ -1,0 +1,417 @@
+"""Rows of a Dask array or DataFrame, visited where they are: in this process or on a cluster.
+
+A pass is one task per partition, which maps the blocks of the partition and combines what they
+gave, and a few tasks that combine the partitions, always in the same order: one small result comes
+back. Tasks are pure, so Dask repeats those of a worker that was lost, and the answer is the same.
+
+This is the only file that knows Dask. It imports it where it is used, because Dask is optional.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import numpy as np
+from scipy import sparse
+
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats, Index
+from primum.rows.array import BLOCK_NUMBERS, _reader_of
+from primum.rows.base import Block, Rows, _stack
+
+T = TypeVar("T")
+
+# So many results are combined by one task.
+FAN_IN = 16
+# How often a running pass looks after the cluster, in seconds.
+LOOK_EVERY = 2.0
+# How long a cluster may be without workers (adaptive ones are, for a moment), in seconds ...
+PATIENCE = 60.0
+# ... and how long all of them may be paused, as they are while memory is short, or the scheduler
+# may not answer, as when it is busy with many tasks.
+LONG_PATIENCE = 600.0
+
+
+class DaskRows(Rows):
+    """Rows of a Dask collection, with one task per partition in every pass.
+
+    They are computed by the Dask client if there is one, and otherwise by the scheduler that Dask
+    is configured to use. The rows are computed anew in every pass unless they were persisted.
+
+    Parameters
+    ----------
+    collection : dask.array.Array or dask.dataframe.DataFrame
+        Numbers, one row per row.
+    names : sequence of str or None
+        The columns of a DataFrame to take, in this order (None: all).
+    n_columns : int
+        How many columns there must be.
+    """
+
+    in_memory = False
+
+    def __init__(self, collection: Any, names: Sequence[str] | None, n_columns: int) -> None:
+        try:
+            import dask.delayed  # noqa: F401
+        except ImportError as error:
+            raise ImportError("Dask collections need dask: pip install 'primum[dask]'.") from error
+        self.n_columns = n_columns
+        self._token = uuid4().hex
+        self._partitions, self._counts = _partitions_of(collection, names, n_columns)
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Number of rows of each partition; those of a DataFrame are counted when first needed."""
+        from dask import delayed
+
+        if all(isinstance(count, int) for count in self._counts):
+            return self._counts
+        return next(_results([delayed(list)(self._counts, dask_key_name=self._key("count"))]))
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows."""
+        return sum(self.lengths)
+
+    def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
+        self.passes += 1
+        for results in _results(self._tasks(_map_partition, kernel)):
+            yield from results
+
+    def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
+        from dask import delayed
+
+        self.passes += 1
+        results = self._tasks(_reduce_partition, (kernel, combine))
+        name, level = self._key("combine"), 0
+        while len(results) > 1:
+            level += 1
+            results = [
+                delayed(_combine_all)(combine, some, dask_key_name=f"{name}-{level}-{at}")
+                for at, some in enumerate(_in_groups(results, FAN_IN))
+            ]
+        total: T = next(_results(results))
+        return total
+
+    def take(self, index: Index) -> Block:  # noqa: D102
+        from dask import delayed
+
+        self.passes += 1
+        bounds = np.searchsorted(index, np.cumsum([0, *self.lengths]))
+        name, tasks, start = self._key("take"), [], 0
+        for number, (part, n_rows) in enumerate(zip(self._partitions, self.lengths, strict=True)):
+            chosen = index[bounds[number] : bounds[number + 1]] - start
+            if len(chosen):
+                key = f"{name}-{number}"
+                tasks.append(delayed(_pick)(part, number, n_rows, chosen, dask_key_name=key))
+            start += n_rows
+        if not tasks:
+            return Block(0, np.zeros((0, self.n_columns)))
+        return _stack([Block(0, X) for X in _results(tasks)])
+
+    def apply(self, kernel: Callable[[Block], AnyArray], dtype: Any) -> Any:
+        """Return ``kernel(block)``, one value per row, as a Dask array; nothing is computed yet.
+
+        Its chunks are the partitions; their sizes are unknown where those of a DataFrame are.
+        """
+        from dask import array, delayed
+
+        counts = self.__dict__.get("lengths", self._counts)  # not counted only for this
+        name, shared, start = self._key("apply"), _shared(kernel, self._key("kernel")), 0
+        pieces = []
+        for number, (part, count) in enumerate(zip(self._partitions, counts, strict=True)):
+            values = delayed(_apply_partition)(
+                shared, part, number, start, count, dtype, dask_key_name=f"{name}-{number}"
+            )
+            n_rows = count if isinstance(count, int) else np.nan
+            pieces.append(array.from_delayed(values, shape=(n_rows,), dtype=dtype))
+            start = start + count if isinstance(count, int) else delayed(add)(start, count)
+        return array.concatenate(pieces, allow_unknown_chunksizes=True)
+
+    def _tasks(self, work: Callable[..., Any], function: Any) -> list[Any]:
+        """Return one task per partition that has rows."""
+        from dask import delayed
+
+        name, shared = self._key("pass"), _shared(function, self._key("kernel"))
+        tasks, start = [], 0
+        for number, (part, n_rows) in enumerate(zip(self._partitions, self.lengths, strict=True)):
+            if n_rows:
+                key = f"{name}-{number}"
+                tasks.append(delayed(work)(shared, part, number, start, n_rows, dask_key_name=key))
+            start += n_rows
+        return tasks
+
+    def _key(self, purpose: str) -> str:
+        """Return a name that Dask's dashboard shows by purpose and that no other pass has."""
+        return f"primum-{purpose}-{self.passes}-{self._token}"
+
+
+def _in_groups(items: list[T], size: int) -> list[list[T]]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
+# Reading collections
+
+
+def _partitions_of(
+    collection: Any, names: Sequence[str] | None, n_columns: int
+) -> tuple[list[Any], list[Any]]:
+    """Return the partitions and their numbers of rows, both as tasks where not yet known."""
+    kind = type(collection).__name__  # a Delayed pretends to have every attribute
+    if kind == "Array":
+        return _partitions_of_array(collection, n_columns)
+    if kind == "DataFrame":
+        return _partitions_of_frame(collection, names, n_columns)
+    raise ValueError(
+        f"A Dask {kind} cannot be read as rows: give a Dask array with two "
+        "axes or a Dask DataFrame."
+    )
+
+
+def _partitions_of_array(collection: Any, n_columns: int) -> tuple[list[Any], list[int]]:
+    if collection.ndim != 2 or collection.shape[1] != n_columns:
+        raise ValueError(
+            f"The Dask array has shape {collection.shape} but X has {n_columns} features: give "
+            "rows with the same columns in the same order."
+        )
+    if np.isnan(collection.shape[0]):
+        raise ValueError(
+            "The Dask array has chunks of unknown size: call compute_chunk_sizes() on it first."
+        )
+    if collection.dtype.kind not in "buif":
+        raise ValueError(f"The Dask array has values of type {collection.dtype}: give numbers.")
+    whole_rows = collection.rechunk({1: -1})
+    return list(whole_rows.to_delayed()[:, 0]), [int(n) for n in whole_rows.chunks[0]]
+
+
+def _partitions_of_frame(
+    collection: Any, names: Sequence[str] | None, n_columns: int
+) -> tuple[list[Any], list[Any]]:
+    from dask import delayed
+
+    columns = list(collection.columns)
+    wanted = columns if names is None else list(names)
+    _check_columns(columns, wanted, n_columns)
+    frame = collection[wanted]
+    for name, dtype in frame.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "buif":
+            raise ValueError(
+                f"Column {name!r} of the Dask DataFrame has values of type {dtype}: give numbers."
+            )
+    # To count rows, one column is read.
+    counts = [delayed(len)(part) for part in collection[wanted[:1]].to_delayed()]
+    return frame.to_delayed(), counts
+
+
+def _check_columns(columns: list[Any], wanted: list[Any], n_columns: int) -> None:
+    missing = [name for name in wanted if name not in columns]
+    if missing:
+        raise ValueError(
+            f"The Dask DataFrame has no column {missing[0]!r}, which X has ({len(missing)} "
+            f"missing; there are {_brief(columns)}): give it the names that X has."
+        )
+    found = sum(name in set(wanted) for name in columns)
+    if found != n_columns:
+        raise ValueError(
+            f"The Dask DataFrame has {found} columns where X has {n_columns} features: give "
+            "each feature once."
+        )
+
+
+def _brief(names: list[Any]) -> str:
+    return "[" + ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "") + "]"
+
+
+# What the workers do
+
+
+def _map_partition(
+    kernel: Callable[[Block], T], part: Any, number: int, start: int, n_rows: int
+) -> list[T]:
+    with one_blas_thread():
+        return [kernel(block) for block in _blocks(part, number, start, n_rows)]
+
+
+def _reduce_partition(functions: Any, part: Any, number: int, start: int, n_rows: int) -> Any:
+    kernel, combine = functions
+    with one_blas_thread():
+        return reduce(combine, map(kernel, _blocks(part, number, start, n_rows)))
+
+
+def _apply_partition(
+    kernel: Callable[[Block], AnyArray], part: Any, number: int, start: int, n_rows: int, dtype: Any
+) -> AnyArray:
+    results = _map_partition(kernel, part, number, start, n_rows)
+    return np.concatenate(results).astype(dtype, copy=False) if results else np.zeros(0, dtype)
+
+
+def _pick(part: Any, number: int, n_rows: int, chosen: Index) -> Any:
+    part = _checked(part, number, n_rows)
+    return _reader(part).read(part, chosen)
+
+
+def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:
+    part = _checked(part, number, n_rows)
+    reader = _reader(part)
+    for first in range(0, n_rows, reader.rows_per_block):
+        chosen = slice(first, min(first + reader.rows_per_block, n_rows))
+        yield Block(start + first, reader.read(part, chosen), source=f"partition {number}")
+
+
+def _checked(part: Any, number: int, n_rows: int) -> Any:
+    """Return a partition in a form that can be read, if it is what it was."""
+    if part.shape[0] != n_rows:
+        raise ValueError(
+            f"Partition {number} has {part.shape[0]} rows but had {n_rows} before: rows must not "
+            "change between passes; persist the collection or read it from data that stay."
+        )
+    if isinstance(part, np.ma.MaskedArray):  # what is masked is missing
+        return np.ma.filled(part.astype(np.float64), np.nan)
+    as_csr: Any = sparse.csr_array
+    return as_csr(part) if sparse.issparse(part) else part
+
+
+def _reader(part: Any) -> Any:
+    return _FrameReader(part) if hasattr(part, "iloc") else _reader_of(part)
+
+
+class _FrameReader:
+    """Reads blocks of a pandas DataFrame."""
+
+    def __init__(self, frame: Any) -> None:
+        self.rows_per_block = max(1, BLOCK_NUMBERS // frame.shape[1])
+
+    def read(self, frame: Any, chosen: slice | Index) -> Floats:
+        values = frame.iloc[chosen].to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.asarray(values)
+
+
+def _combine_all(combine: Callable[[T, T], T], results: list[T]) -> T:
+    return reduce(combine, results)
+
+
+def _shared(function: Any, key: str) -> Any:
+    """Return a node of the graph that holds a function once, not once for every task."""
+    from dask import delayed
+
+    return delayed(function, name=key, traverse=False)
+
+
+# Waiting for them
+
+
+def _results(tasks: list[Any]) -> Iterator[Any]:
+    """Compute tasks and yield their results in order."""
+    client = _client()
+    if client is None:
+        from dask import compute
+
+        yield from compute(*tasks, traverse=False)
+        return
+    futures: list[Any] = []
+    try:
+        futures += _on_cluster(client.compute, tasks)
+        for future in futures:
+            yield _on_cluster(_result, client, future)
+    finally:  # also after Ctrl-C: what nobody waits for is not computed
+        for future in futures:
+            future.release()
+
+
+def _client() -> Any:
+    """Return the client that Dask would use now, or None if it would compute in this process."""
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scheduler_info") else None
+
+
+def _result(client: Any, future: Any) -> Any:
+    """Wait for a result, looking after the cluster meanwhile."""
+    from distributed import TimeoutError, wait
+
+    watch, time_to_fetch = _Watch(client), LOOK_EVERY
+    while True:
+        try:
+            wait(future, timeout=LOOK_EVERY)
+            return future.result(timeout=time_to_fetch)
+        except TimeoutError:
+            if future.status == "error":  # it is the task that raised it
+                raise
+            if future.status == "finished":  # a large result on a slow line
+                time_to_fetch *= 2
+            watch.look()
+
+
+def _on_cluster(action: Callable[..., T], *arguments: Any) -> T:
+    """Do something with a cluster; if it cannot go on, say so in one sentence."""
+    from distributed import CancelledError, KilledWorker
+    from distributed.client import ClosedClientError
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import NoValidWorkerError, NoWorkerError
+
+    try:
+        return action(*arguments)
+    except KilledWorker as error:
+        raise RuntimeError(
+            f"{error.allowed_failures + 1} Dask workers died, one after the other, of the task "
+            f"{error.task!r}, as they do when memory is short: take smaller partitions or give "
+            "workers more memory, and fit again."
+        ) from error
+    except (NoWorkerError, NoValidWorkerError) as error:
+        raise RuntimeError(f"{error} Start such workers and fit again.") from error
+    except (CancelledError, CommClosedError, ClosedClientError) as error:
+        raise RuntimeError(
+            "The Dask cluster dropped a pass over the rows, because its scheduler was lost, the "
+            f"client was closed or the rows were on a lost worker only ({_first_line(error)}): "
+            "check the cluster and fit again."
+        ) from error
+
+
+def _first_line(error: Any) -> str:
+    groups = getattr(error, "error_groups", None)  # of futures that were cancelled together
+    error = groups[0].errors[0] if groups else error
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+class _Watch:
+    """Ends a pass that waits for workers in vain."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.idle_since: float | None = None
+
+    def look(self) -> None:
+        """Look after the workers; raise an error if none has worked for too long."""
+        if self._ask("ncores_running"):
+            self.idle_since = None
+            return
+        now = time.monotonic()
+        self.idle_since = now if self.idle_since is None else self.idle_since
+        paused = bool(self._ask("ncores"))
+        if now - self.idle_since > (LONG_PATIENCE if paused else PATIENCE):
+            state = "all workers paused, for want of memory," if paused else "no worker"
+            raise _stuck(f"has had {state} for {now - self.idle_since:.0f} s")
+
+    def _ask(self, question: str) -> Any:
+        """Ask the scheduler for some of its workers."""
+        from distributed import TimeoutError
+
+        try:
+            return self.client.sync(
+                getattr(self.client.scheduler, question), callback_timeout=LONG_PATIENCE
+            )
+        except TimeoutError as error:
+            raise _stuck(f"has not answered for {LONG_PATIENCE:.0f} s") from error
+        except OSError:  # the client notices that the connection is lost, and cancels the pass
+            return {}
+
+
+def _stuck(state: str) -> RuntimeError:
+    return RuntimeError(
+        f"The Dask cluster {state}, so a pass over the rows cannot end: look after its workers "
+        "and fit again."
+    )

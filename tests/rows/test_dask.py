@@ -1,0 +1,395 @@
+"""Rows on Dask: in this process for most tests, on real worker processes where it matters."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from primum import ICLSClassifier, USMClassifier
+from primum.rows import dask_rows
+from primum.rows.dask_rows import DaskRows
+from primum.statistics.moments import gather_moments
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+distributed = pytest.importorskip("distributed")
+
+
+def within(seconds, action):
+    """Return what action returns; fail if it hangs."""
+    outcome = []
+
+    def run():
+        try:
+            outcome.append((action(), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert outcome, f"no end after {seconds} s"
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return result
+
+
+@pytest.fixture
+def in_process():
+    """Leave a cluster that another test may have started alone."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture
+def always_stream(monkeypatch):
+    monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.solvers.scale.SAMPLE", 1024)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+def problem(U=20_000, d=6, L=10):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(L + U, d))
+    y = np.r_[0, 1, rng.integers(0, 2, L + U - 2)]
+    X[:, 0] += y
+    return X[:L], y[:L], X[L:]
+
+
+def as_frame(X, names, npartitions=4):
+    return dd.from_pandas(pd.DataFrame(X, columns=list(names)), npartitions=npartitions)
+
+
+# What DaskRows does, in this process
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+@pytest.mark.parametrize("chunks", [(300, 2), ((0, 500, 0, 499, 1, 0), 3), (1000, 3)])
+def test_passes_over_an_array(rng, scheduler, chunks):
+    X = rng.normal(size=(1000, 3)).astype(np.float32)
+    rows = DaskRows(da.from_array(X, chunks=chunks), None, 3)
+    with dask.config.set(scheduler=scheduler):
+        check_passes(rows, X)
+
+
+def test_passes_over_a_frame(rng, in_process):
+    X = rng.normal(size=(1000, 3))
+    frame = as_frame(X, "abc", 5)
+    frame = frame[frame["a"] < 10].repartition(npartitions=5)
+    rows = DaskRows(frame, ["c", "b", "a"], 3)
+    check_passes(rows, X[:, ::-1])
+    with_empty = frame.map_partitions(lambda part: part[part["a"] > 2], meta=frame._meta)
+    check_passes(DaskRows(with_empty, None, 3), X[X[:, 0] > 2])
+
+
+def check_passes(rows, X):
+    assert (rows.n_rows, rows.n_columns, rows.in_memory) == (*X.shape, False)
+    blocks = list(rows.map(lambda block: block))
+    np.testing.assert_array_equal(np.vstack([block.X for block in blocks]), X)
+    assert all(block.X.dtype == np.float64 for block in blocks)
+    assert [block.start for block in blocks] == [0, *(b.where.stop for b in blocks)][:-1]
+    gram = rows.map_reduce(lambda block: block.X.T @ block.X, np.add)
+    np.testing.assert_allclose(gram, X.T.astype(float) @ X, rtol=1e-12)
+    np.testing.assert_array_equal(rows.fill(lambda block: block.X[:, 1]), X[:, 1])
+    index = np.array([0, 3, len(X) - 1])
+    np.testing.assert_array_equal(rows.take(index).X, X[index])
+    assert rows.take(index[:0]).X.shape == (0, X.shape[1])
+    assert rows.passes == 5
+
+
+def test_large_partitions_are_cut_into_blocks_and_partitions_combined_in_order(
+    in_process, monkeypatch
+):
+    monkeypatch.setattr(dask_rows, "FAN_IN", 3)
+    X = np.arange(400_000.0).reshape(-1, 2)
+    rows = DaskRows(da.from_array(X, chunks=(20_000, 2)), None, 2)
+    places = rows.map_reduce(lambda block: [(block.start, block.source)], lambda a, b: a + b)
+    assert [start for start, _ in places] == list(range(0, 200_000, 20_000))
+    assert places[3] == (60_000, "partition 3")
+    one = DaskRows(da.from_array(X, chunks=(-1, -1)), None, 2)
+    assert len(list(one.map(lambda block: block.start))) > 1
+
+
+def test_sparse_chunks(rng, in_process):
+    X = rng.normal(size=(100, 3)) * (rng.uniform(size=(100, 3)) < 0.3)
+    chunks = da.from_array(X, chunks=(40, 3)).map_blocks(sparse.csr_matrix)
+    moments = gather_moments([DaskRows(chunks, None, 3)])
+    np.testing.assert_allclose(moments.scatter, np.cov(X.T, bias=True) * 100, atol=1e-12)
+
+
+def test_values_per_row_are_lazy(rng, in_process):
+    X = rng.normal(size=(100, 2))
+    seen = []
+
+    def watched(block):
+        seen.append(len(block))
+        return block
+
+    array = da.from_array(X, chunks=((60, 0, 40), 2)).map_blocks(watched, meta=np.zeros((0, 2)))
+    frame = as_frame(X, "ab").map_partitions(watched, meta=pd.DataFrame({"a": [0.0], "b": [0.0]}))
+    for collection, n_rows in ((array, 100), (frame, np.nan)):
+        values = DaskRows(collection, None, 2).apply(
+            lambda block: block.X[:, 0] + np.arange(block.start, block.where.stop), np.float32
+        )
+        assert seen == []
+        np.testing.assert_equal(values.shape, (n_rows,))
+        assert values.dtype == np.float32
+        np.testing.assert_allclose(values.compute(), X[:, 0] + np.arange(100), rtol=1e-6)
+        seen.clear()
+
+
+# Bad input
+
+
+def test_bad_arrays_are_refused():
+    X = da.zeros((10, 3), chunks=(5, 3))
+    with pytest.raises(ValueError, match=r"unknown size: call compute_chunk_sizes\(\)"):
+        DaskRows(X[X[:, 0] > 0], None, 3)
+    with pytest.raises(ValueError, match=r"shape \(10, 3\) but X has 2 features"):
+        DaskRows(X, None, 2)
+    with pytest.raises(ValueError, match=r"shape \(10,\) but X has 3 features"):
+        DaskRows(X[:, 0], None, 3)
+    with pytest.raises(ValueError, match="values of type <U3: give numbers"):
+        DaskRows(X.astype("U3"), None, 3)
+    with pytest.raises(ValueError, match="A Dask Delayed cannot be read as rows"):
+        DaskRows(dask.delayed(len)([]), None, 3)
+
+
+def test_columns_of_a_frame(in_process):
+    frame = as_frame(np.arange(8.0).reshape(2, 4), "abcd", 1)
+    rows = DaskRows(frame, ["d", "b"], 2)  # reordered, and others left out
+    np.testing.assert_array_equal(rows.take(np.arange(2)).X, [[3.0, 1.0], [7.0, 5.0]])
+    with pytest.raises(ValueError, match=r"no column 'x', which X has \(2 missing; there are \[a"):
+        DaskRows(frame, ["a", "x", "y"], 3)
+    with pytest.raises(ValueError, match="has 4 columns where X has 3 features"):
+        DaskRows(frame, None, 3)
+    with pytest.raises(ValueError, match="Column 'c' of the Dask DataFrame has values of type"):
+        DaskRows(frame.assign(c=frame["c"].astype(str)), ["a", "c"], 2)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "nullable", "masked"])
+def test_a_missing_value_is_named(kind, in_process):
+    X = np.ones((90, 3))
+    X[70, 1] = np.nan
+    if kind == "array":
+        collection = da.from_array(X, chunks=(30, 3))
+    elif kind == "masked":
+        collection = da.ma.masked_invalid(da.from_array(X, chunks=(30, 3)))
+    else:
+        collection = as_frame(X, "abc", 3)
+        collection = collection.astype("Float64") if kind == "nullable" else collection
+    with pytest.raises(ValueError, match=r"Row 70 \(partition 2\) has nan in column 1"):
+        gather_moments([DaskRows(collection, None, 3)])
+
+
+def test_rows_that_change_between_passes_are_noticed(in_process):
+    sizes = iter([10, 10, 9, 9])
+    frame = as_frame(np.ones((10, 2)), "ab", 1)
+    changing = frame.map_partitions(lambda part: part[: next(sizes)], meta=frame._meta)
+    rows = DaskRows(changing, None, 2)
+    assert rows.n_rows == 10
+    rows.map_reduce(lambda block: 0, max)
+    with pytest.raises(ValueError, match="Partition 0 has 9 rows but had 10 before"):
+        rows.map_reduce(lambda block: 0, max)
+
+
+# On worker processes
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+@pytest.mark.parametrize("estimator", [ICLSClassifier(), USMClassifier()])
+def test_a_cluster_gives_the_coefficients_of_memory(client, always_stream, kind, estimator):
+    X, y, X_u = problem()
+    names = list("abcdef")
+    if kind == "frame":
+        X, rows = pd.DataFrame(X, columns=names), as_frame(X_u[:, ::-1], names[::-1])
+        local = pd.DataFrame(X_u, columns=names)
+    else:
+        rows, local = da.from_array(X_u, chunks=(4500, 4)), X_u
+    estimator.fit(X, y, X_unlabeled=local)
+    coef, intercept = estimator.coef_, estimator.intercept_
+    expected = estimator.predict(local), estimator.decision_function(local)
+    within(120, lambda: estimator.fit(X, y, X_unlabeled=rows))
+    np.testing.assert_allclose(estimator.coef_, coef, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(estimator.intercept_, intercept, rtol=1e-8, atol=1e-8)
+    predicted, scores = estimator.predict(rows), estimator.decision_function(rows)
+    assert isinstance(predicted, da.Array)
+    np.testing.assert_array_equal(predicted.compute(), expected[0])
+    np.testing.assert_allclose(scores.compute(), expected[1], atol=1e-7)
+
+
+def test_soft_labels_of_rows_on_a_cluster(client, always_stream):
+    X, y, X_u = problem()
+    local = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    rows = da.from_array(X_u, chunks=(4500, 6))
+    clf = within(120, lambda: ICLSClassifier().fit(X, y, X_unlabeled=rows))
+    assert clf.certificate_.converged
+    assert not hasattr(clf, "soft_labels_")
+    np.testing.assert_allclose(clf.soft_labels(rows).compute(), local.soft_labels_, atol=1e-4)
+
+
+def dying(rows, folder, n_calls, times):
+    """Return rows whose computation kills its worker, ``times`` times, from a call onwards."""
+    folder = str(folder)
+
+    def chunk(block):
+        calls = os.path.join(folder, "calls")
+        with open(calls, "a") as file:
+            file.write(".")
+        if os.path.getsize(calls) >= n_calls:
+            for death in range(times):
+                try:
+                    os.close(os.open(os.path.join(folder, str(death)), os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    continue
+                os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    return rows.map_blocks(chunk, meta=np.zeros((0, 0)))
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(client, always_stream, tmp_path):
+    X, y, X_u = problem()
+    rows = da.from_array(X_u, chunks=(5000, 6))
+    quiet = within(120, lambda: ICLSClassifier().fit(X, y, X_unlabeled=rows))
+    deadly = dying(rows, tmp_path, 22, 1)
+    shaken = within(120, lambda: ICLSClassifier().fit(X, y, X_unlabeled=deadly))
+    assert (tmp_path / "0").exists()
+    np.testing.assert_array_equal(shaken.coef_, quiet.coef_)
+    assert shaken.certificate_.passes == quiet.certificate_.passes
+
+
+def test_an_error_of_a_kernel_arrives_as_it_is(client):
+    rows = DaskRows(da.ones((10, 2), chunks=(5, 2)), None, 2)
+
+    def kernel(block):
+        raise KeyError(block.source)
+
+    with pytest.raises(KeyError, match="partition"):
+        within(60, lambda: rows.map_reduce(kernel, max))
+    X = np.ones((10, 2))
+    X[9, 1] = np.inf
+    with pytest.raises(ValueError, match=r"Row 9 \(partition 1\) has inf in column 1"):
+        within(60, lambda: gather_moments([DaskRows(da.from_array(X, (5, 2)), None, 2)]))
+
+
+def test_rows_that_kill_every_worker_end_in_one_error(client, cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    rows = DaskRows(dying(da.ones((10, 2), chunks=(10, 2)), tmp_path, 1, 1), None, 2)
+    with pytest.raises(RuntimeError, match=r"1 Dask workers died.*take smaller partitions"):
+        within(60, lambda: rows.map_reduce(lambda block: 0, max))
+
+
+def test_an_interrupted_pass_leaves_no_tasks_behind(client, monkeypatch):
+    def interrupt(watch):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dask_rows, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(dask_rows._Watch, "look", interrupt)
+    rows = DaskRows(da.ones((40, 2), chunks=(1, 2)), None, 2)
+    with pytest.raises(KeyboardInterrupt):
+        within(60, lambda: rows.map_reduce(lambda block: time.sleep(0.3), max))
+    deadline = time.monotonic() + 30
+    while within(60, lambda: tasks_left(client)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def tasks_left(client):
+    return client.run_on_scheduler(
+        lambda dask_scheduler: [key for key in dask_scheduler.tasks if "primum" in str(key)]
+    )
+
+
+@pytest.fixture
+def fragile(tmp_path):
+    """A scheduler and a worker that nobody restarts."""
+    address = tmp_path / "scheduler.json"
+    ports = ["--no-dashboard", "--scheduler-file", str(address)]
+    commands = {
+        "scheduler": ["scheduler", "--port", "0", "--host", "127.0.0.1", *ports],
+        "worker": ["worker", "--no-nanny", "--nthreads", "1", *ports],
+    }
+    processes = {
+        name: subprocess.Popen(
+            [sys.executable, "-m", "dask", *command],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=tmp_path,
+        )
+        for name, command in commands.items()
+    }
+    try:
+        with distributed.Client(scheduler_file=str(address), timeout=60) as client:
+            client.wait_for_workers(1, timeout=60)
+            yield processes
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait(30)
+
+
+LOST = {
+    "worker": r"The Dask cluster has had no worker for \d s.*fit again",
+    "scheduler": r"The Dask cluster dropped a pass.*scheduler-connection-lost.*fit again",
+}
+
+
+@pytest.mark.parametrize("victim", LOST)
+def test_a_cluster_that_is_gone_ends_in_one_error(fragile, victim, tmp_path, monkeypatch):
+    begun = str(tmp_path / "begun")
+
+    def kernel(block):
+        Path(begun).touch()
+        time.sleep(1.0)
+        return 0
+
+    def kill():
+        while not os.path.exists(begun):
+            time.sleep(0.05)
+        fragile[victim].kill()
+
+    rows = DaskRows(da.ones((30, 2), chunks=(1, 2)), None, 2)
+    within(60, lambda: rows.map_reduce(lambda block: 0, max))  # which takes its time at first
+    monkeypatch.setattr(dask_rows, "LOOK_EVERY", 0.2)
+    monkeypatch.setattr(dask_rows, "PATIENCE", 1.0)
+    threading.Thread(target=kill, daemon=True).start()
+    with pytest.raises(RuntimeError, match=LOST[victim]):
+        within(60, lambda: rows.map_reduce(kernel, max))
+
+
+def test_a_scheduler_that_does_not_answer_ends_in_one_error(fragile, monkeypatch):
+    rows = DaskRows(da.ones((30, 2), chunks=(1, 2)), None, 2)
+    within(60, lambda: rows.map_reduce(lambda block: 0, max))
+    monkeypatch.setattr(dask_rows, "LOOK_EVERY", 0.2)
+    monkeypatch.setattr(dask_rows, "LONG_PATIENCE", 1.0)
+    fragile["scheduler"].send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(RuntimeError, match="has not answered for 1 s, so a pass"):
+            within(60, lambda: rows.map_reduce(lambda block: 0, max))
+    finally:
+        fragile["scheduler"].send_signal(signal.SIGCONT)
