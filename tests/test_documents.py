@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,6 +45,14 @@ def test_demo_prints_a_table_and_saves_a_picture(tmp_path, monkeypatch, capsys):
     for name in ("Supervised", "Self-Learning", "USM", "ICLS", "Oracle", "worse than supervised"):
         assert name in table
     assert (out / "learning_curve.png").stat().st_size > 10_000
+
+
+def test_cluster_example_prints_its_certificate():
+    pytest.importorskip("distributed")
+    command = [sys.executable, str(ROOT / "examples" / "cluster.py"), "--rows", "30000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert "converged=True" in done.stdout, done.stderr
+    assert re.search(r"predicted as the second class: 0\.\d+ of 30000 rows", done.stdout)
 
 
 def test_demo_refuses_no_repeats(monkeypatch, capsys):

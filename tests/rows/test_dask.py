@@ -60,7 +60,7 @@ def always_stream(monkeypatch):
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
+        n_workers=2, processes=True, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield cluster
 
@@ -160,6 +160,12 @@ def test_values_per_row_are_lazy(rng, in_process):
         assert values.dtype == np.float32
         np.testing.assert_allclose(values.compute(), X[:, 0] + np.arange(100), rtol=1e-6)
         seen.clear()
+
+
+def test_two_kernels_are_not_mixed_up(in_process):
+    rows = DaskRows(da.ones((4, 1), chunks=(2, 1)), None, 1)
+    ones, twos = (rows.apply(lambda b, k=k: k * b.X[:, 0], np.float64) for k in (1, 2))
+    np.testing.assert_array_equal((10 * ones + twos).compute(), [12.0] * 4)
 
 
 # Bad input
@@ -329,7 +335,7 @@ def tasks_left(client):
 def fragile(tmp_path):
     """A scheduler and a worker that nobody restarts."""
     address = tmp_path / "scheduler.json"
-    ports = ["--no-dashboard", "--scheduler-file", str(address)]
+    ports = ["--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(address)]
     commands = {
         "scheduler": ["scheduler", "--port", "0", "--host", "127.0.0.1", *ports],
         "worker": ["worker", "--no-nanny", "--nthreads", "1", *ports],
@@ -374,7 +380,7 @@ def test_a_cluster_that_is_gone_ends_in_one_error(fragile, victim, tmp_path, mon
         fragile[victim].kill()
 
     rows = DaskRows(da.ones((30, 2), chunks=(1, 2)), None, 2)
-    within(60, lambda: rows.map_reduce(lambda block: 0, max))  # which takes its time at first
+    within(120, lambda: rows.map_reduce(lambda block: 0, max))  # which takes its time at first
     monkeypatch.setattr(dask_rows, "LOOK_EVERY", 0.2)
     monkeypatch.setattr(dask_rows, "PATIENCE", 1.0)
     threading.Thread(target=kill, daemon=True).start()

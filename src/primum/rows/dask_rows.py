@@ -59,7 +59,6 @@ class DaskRows(Rows):
         except ImportError as error:
             raise ImportError("Dask collections need dask: pip install 'primum[dask]'.") from error
         self.n_columns = n_columns
-        self._token = uuid4().hex
         self._partitions, self._counts = _partitions_of(collection, names, n_columns)
 
     @cached_property
@@ -145,8 +144,8 @@ class DaskRows(Rows):
         return tasks
 
     def _key(self, purpose: str) -> str:
-        """Return a name that Dask's dashboard shows by purpose and that no other pass has."""
-        return f"primum-{purpose}-{self.passes}-{self._token}"
+        """Return a name, used only once, which Dask's dashboard shows by its purpose."""
+        return f"primum-{purpose}-{self.passes}-{uuid4().hex}"
 
 
 def _in_groups(items: list[T], size: int) -> list[list[T]]:
