@@ -223,6 +223,16 @@ def test_rows_that_change_between_passes_are_noticed(in_process):
         rows.map_reduce(lambda block: 0, max)
 
 
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+def test_predictions_refuse_what_is_no_number(method):
+    X, y, X_u = problem()
+    clf = ICLSClassifier().fit(X, y)
+    X_u[5000, 3] = np.nan
+    lazy = getattr(clf, method)(da.from_array(X_u, chunks=(4500, 6)))
+    with pytest.raises(ValueError, match=r"Row 5000 \(partition 1\) has nan in column 3"):
+        lazy.compute(scheduler="synchronous")
+
+
 # On worker processes
 
 
@@ -239,6 +249,7 @@ def test_a_cluster_gives_the_coefficients_of_memory(client, always_stream, kind,
     estimator.fit(X, y, X_unlabeled=local)
     coef, intercept = estimator.coef_, estimator.intercept_
     expected = estimator.predict(local), estimator.decision_function(local)
+    chances = estimator.predict_proba(local)
     within(120, lambda: estimator.fit(X, y, X_unlabeled=rows))
     np.testing.assert_allclose(estimator.coef_, coef, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(estimator.intercept_, intercept, rtol=1e-8, atol=1e-8)
@@ -246,6 +257,7 @@ def test_a_cluster_gives_the_coefficients_of_memory(client, always_stream, kind,
     assert isinstance(predicted, da.Array)
     np.testing.assert_array_equal(predicted.compute(), expected[0])
     np.testing.assert_allclose(scores.compute(), expected[1], atol=1e-7)
+    np.testing.assert_allclose(estimator.predict_proba(rows).compute(), chances, atol=1e-7)
 
 
 def test_soft_labels_of_rows_on_a_cluster(client, always_stream):

@@ -1,6 +1,7 @@
 """What all linear least-squares classifiers have in common once they are fitted."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,8 @@ from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import Home, TrainingData, open_outside, read_training_data
 from primum.estimators._scoring import KnownLabelsScoreMixin
+from primum.rows import Block
+from primum.statistics import refuse_non_finite
 
 # Fitted attributes that live where the rows live.
 FITTED = ("coef_", "intercept_", "soft_labels_")
@@ -101,8 +104,7 @@ class LeastSquaresBase(
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
             return super().decision_function(X)
-        coef, intercept = self.coef_[0], self.intercept_[0]
-        return rows.apply(lambda block: block.X @ coef + intercept, np.float64)
+        return rows.apply(self._scorer(), np.float64)
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
@@ -120,10 +122,8 @@ class LeastSquaresBase(
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
             return super().predict(X)
-        coef, intercept, classes = self.coef_[0], self.intercept_[0], self.classes_
-        return rows.apply(
-            lambda block: classes[(block.X @ coef + intercept > 0).astype(np.intp)], classes.dtype
-        )
+        score, classes = self._scorer(), self.classes_
+        return rows.apply(lambda block: classes[(score(block) > 0).astype(np.intp)], classes.dtype)
 
     def predict_proba(self, X: Any) -> Any:
         """Return the scores, clipped to [0, 1], as if they were class probabilities.
@@ -141,10 +141,23 @@ class LeastSquaresBase(
         array of shape (n_samples, 2)
             One column per class, in the order of ``classes_``.
         """
-        scores = self.decision_function(X)
-        xp, _ = get_namespace(scores)  # Dask arrays answer to NumPy's functions
-        second = xp.clip(scores + 0.5, 0.0, 1.0)
-        return xp.stack([1.0 - second, second], axis=1)
+        check_is_fitted(self)
+        if (rows := open_outside(self, X)) is None:
+            return _chances(self.decision_function(X))
+        score = self._scorer()
+        return rows.apply(lambda block: _chances(score(block)), np.float64, n_values=2)
+
+    def _scorer(self) -> Callable[[Block], Floats]:
+        """Return a function that scores rows which are not in memory."""
+        coef, intercept = self.coef_[0], self.intercept_[0]
+
+        def score(block: Block) -> Floats:
+            scores = np.asarray(block.X @ coef + intercept)
+            if not np.isfinite(scores).all():
+                refuse_non_finite(block)
+            return scores
+
+        return score
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -152,3 +165,9 @@ class LeastSquaresBase(
         tags.input_tags.sparse = False
         tags.array_api_support = True
         return tags
+
+
+def _chances(scores: Any) -> Any:
+    xp, _ = get_namespace(scores)
+    second = xp.clip(scores + 0.5, 0.0, 1.0)
+    return xp.stack([1.0 - second, second], axis=1)

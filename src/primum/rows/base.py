@@ -89,14 +89,19 @@ class Rows(ABC):
             filled[where] = values
         return np.empty(0) if filled is None else filled
 
-    def apply(self, kernel: Callable[[Block], AnyArray], dtype: Any) -> Any:
-        """Return one value per row: lazily where the rows are lazy, otherwise as ``fill`` does."""
+    def apply(
+        self, kernel: Callable[[Block], AnyArray], dtype: Any, n_values: int | None = None
+    ) -> Any:
+        """Return one value per row: lazily where the rows are lazy, otherwise as ``fill`` does.
+
+        ``n_values`` is how many values a row has if the kernel gives lines of them.
+        """
         return self.fill(kernel).astype(dtype, copy=False)
 
     def take(self, index: Index) -> Block:
         """Return the rows at sorted positions ``index``: one pass, unless they are at hand."""
         parts = [part for part in self.map(lambda block: _pick(block, index)) if part.n_rows]
-        return _stack(parts)
+        return _stack(parts) if parts else Block(0, np.zeros((0, self.n_columns)))
 
     @property
     def weight(self) -> Floats | None:

@@ -111,7 +111,9 @@ class DaskRows(Rows):
             return Block(0, np.zeros((0, self.n_columns)))
         return _stack([Block(0, X) for X in _results(tasks)])
 
-    def apply(self, kernel: Callable[[Block], AnyArray], dtype: Any) -> Any:
+    def apply(
+        self, kernel: Callable[[Block], AnyArray], dtype: Any, n_values: int | None = None
+    ) -> Any:
         """Return ``kernel(block)``, one value per row, as a Dask array; nothing is computed yet.
 
         Its chunks are the partitions; their sizes are unknown where those of a DataFrame are.
@@ -120,13 +122,14 @@ class DaskRows(Rows):
 
         counts = self.__dict__.get("lengths", self._counts)  # not counted only for this
         name, shared, start = self._key("apply"), _shared(kernel, self._key("kernel")), 0
+        empty = np.zeros((0,) if n_values is None else (0, n_values), dtype)
         pieces = []
         for number, (part, count) in enumerate(zip(self._partitions, counts, strict=True)):
             values = delayed(_apply_partition)(
-                shared, part, number, start, count, dtype, dask_key_name=f"{name}-{number}"
+                shared, part, number, start, count, empty, dask_key_name=f"{name}-{number}"
             )
-            n_rows = count if isinstance(count, int) else np.nan
-            pieces.append(array.from_delayed(values, shape=(n_rows,), dtype=dtype))
+            shape = (count if isinstance(count, int) else np.nan, *empty.shape[1:])
+            pieces.append(array.from_delayed(values, shape=shape, dtype=dtype))
             start = start + count if isinstance(count, int) else delayed(add)(start, count)
         return array.concatenate(pieces, allow_unknown_chunksizes=True)
 
@@ -241,10 +244,15 @@ def _reduce_partition(functions: Any, part: Any, number: int, start: int, n_rows
 
 
 def _apply_partition(
-    kernel: Callable[[Block], AnyArray], part: Any, number: int, start: int, n_rows: int, dtype: Any
+    kernel: Callable[[Block], AnyArray],
+    part: Any,
+    number: int,
+    start: int,
+    n_rows: int,
+    empty: AnyArray,
 ) -> AnyArray:
     results = _map_partition(kernel, part, number, start, n_rows)
-    return np.concatenate(results).astype(dtype, copy=False) if results else np.zeros(0, dtype)
+    return np.concatenate(results).astype(empty.dtype, copy=False) if results else empty
 
 
 def _pick(part: Any, number: int, n_rows: int, chosen: Index) -> Any:
