@@ -4,6 +4,8 @@ from primum.rows.array import ArrayRows
 from primum.rows.base import Block, ChainedRows, Rows, chain, to_numpy
 from primum.rows.design import Design, Frame, GivenLabels, Labels, View
 from primum.rows.opening import open_rows
+from primum.rows.parquet import ParquetRows, RowsChangedError
+from primum.rows.watching import watch_passes
 
 __all__ = [
     "ArrayRows",
@@ -13,9 +15,12 @@ __all__ = [
     "Frame",
     "GivenLabels",
     "Labels",
+    "ParquetRows",
     "Rows",
+    "RowsChangedError",
     "View",
     "chain",
     "open_rows",
     "to_numpy",
+    "watch_passes",
 ]

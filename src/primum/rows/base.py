@@ -32,12 +32,15 @@ class Block:
         How often each of them counts; None: once.
     source : str
         Where they come from, for error messages: a file, a partition.
+    names : sequence of str or None
+        What their columns are called, for error messages.
     """
 
     start: int
     X: Any
     weight: Floats | None = None
     source: str = ""
+    names: Sequence[str] | None = None
 
     @property
     def n_rows(self) -> int:

@@ -100,8 +100,9 @@ def refuse_non_finite(block: Block) -> None:
             f"Rows {block.start} to {block.start + block.n_rows - 1}{place} have values so large "
             "that their squares overflow: scale the features."
         )
+    name = column if block.names is None else repr(block.names[column])
     raise ValueError(
-        f"Row {block.start + row}{place} has {value} in column {column}: drop such rows or fill "
+        f"Row {block.start + row}{place} has {value} in column {name}: drop such rows or fill "
         "in a number."
     )
 

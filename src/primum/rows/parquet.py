@@ -1,0 +1,333 @@
+"""Rows of Parquet files, read a batch at a time and never all at once.
+
+How much memory a pass takes is set by the size of a block and of a Parquet page (one per column),
+times the number of threads: not by the number of rows, nor by the size of the row groups.
+
+Files are read, not memory-mapped: mapped pages would count as memory of this process, and a mapped
+file that shrinks ends the process instead of raising an error.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import reduce
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from primum._typing import Floats, Index
+from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD, _cores
+from primum.rows.base import Block, Rows, _pick, _stack
+from primum.rows.watching import watched
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+SUFFIXES = (".parquet", ".parq", ".pq")
+# Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once.
+READ_AHEAD = 2**16
+SHOWN = 8
+
+
+class RowsChangedError(RuntimeError):
+    """Rows that are no longer what they were when the fit began."""
+
+
+class ParquetRows(Rows):
+    """Rows of a Parquet file, or of all Parquet files in a folder, as blocks of float64.
+
+    A folder's files are those whose names end in .parquet, .parq or .pq, in its subfolders too, in
+    the order of their paths; names that begin with "." or "_" are left out. Keys that stand in
+    the names of subfolders (``year=2024``) are not columns.
+
+    What the files are is settled once. Later passes refuse a file that has changed since.
+
+    Parameters
+    ----------
+    path : str or path
+        A file or a folder.
+    names : sequence of str or None
+        The columns to take, in this order; other columns are not read. None: all columns, in the
+        order of the (first) file, which must be n_columns.
+    n_columns : int
+        How many columns there must be.
+    """
+
+    in_memory = False
+
+    def __init__(
+        self, path: str | os.PathLike[str], names: Sequence[str] | None, n_columns: int
+    ) -> None:
+        self.path = Path(path)
+        self.files = [_open(place) for place in _places(self.path)]
+        self.n_columns = n_columns
+        self.names = tuple(
+            _all_columns(self.files[0], n_columns) if names is None else map(str, names)
+        )
+        for file in self.files:
+            _check_columns(file, self.names)
+        self.groups = list(_groups_of(self.files))
+        self.n_rows = sum(group.n_rows for group in self.groups)
+
+    def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
+        self.passes += 1
+        results = self._each_group(self.groups, lambda blocks: map(kernel, blocks))
+        return chain.from_iterable(results)
+
+    def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
+        # Combined within a row group first, so that its results never wait in memory together.
+        self.passes += 1
+        return reduce(
+            combine,
+            chain.from_iterable(
+                self._each_group(self.groups, lambda blocks: [reduce(combine, map(kernel, blocks))])
+            ),
+        )
+
+    def take(self, index: Index) -> Block:  # noqa: D102
+        wanted = [group for group in self.groups if len(group.within(index))]
+        self.passes += len(wanted) == len(self.groups)
+        picked = self._each_group(
+            wanted, lambda blocks: [_stack([_pick(block, index) for block in blocks])]
+        )
+        parts = list(chain.from_iterable(picked))
+        return _stack(parts) if parts else Block(0, np.empty((0, self.n_columns)))
+
+    def _each_group(
+        self, groups: Sequence["_Group"], work: Callable[[Iterator[Block]], Iterable[S]]
+    ) -> Iterator[Iterable[S]]:
+        """Yield ``work(blocks of a row group)`` for some row groups, in order."""
+        for file in self.files:
+            file.check_unchanged()
+        enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * BLOCKS_PER_THREAD)
+        threads = min(_cores(), len(groups), enough)
+        sizes = [group.n_rows for group in groups]
+        if threads < 2:
+            return watched(sizes, (work(self._blocks(group)) for group in groups))
+        return watched(sizes, _in_threads(lambda g: list(work(self._blocks(g))), groups, threads))
+
+    def _blocks(self, group: "_Group") -> Iterator[Block]:
+        """Yield the rows of a row group."""
+        start, size = group.start, max(1, BLOCK_NUMBERS // max(1, self.n_columns))
+        with _reading(group.file) as parquet_file:
+            for batch in parquet_file.iter_batches(
+                size, row_groups=[group.position], columns=list(self.names), use_threads=False
+            ):
+                X = _matrix(batch, self.names)
+                yield Block(start, X, source=group.source, names=self.names)
+                start += len(X)
+        group.file.check_unchanged()
+        if start != group.start + group.n_rows:
+            raise RowsChangedError(
+                f"{group.source} in {self.path} has {start - group.start} rows now and had "
+                f"{group.n_rows} before: fit again once nothing writes to it."
+            )
+
+
+@dataclass(frozen=True)
+class _File:
+    """A Parquet file as it was found."""
+
+    path: Path
+    size: int
+    modified: int
+    metadata: Any
+    schema: Any
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that is not what was found."""
+        try:
+            now = self.path.stat()
+        except OSError as problem:
+            raise RowsChangedError(
+                f"{self.path} disappeared while its rows were in use "
+                f"({problem.strerror}): put it back and fit again."
+            ) from problem
+        if (now.st_size, now.st_mtime_ns) != (self.size, self.modified):
+            raise RowsChangedError(
+                f"{self.path} changed while its rows were in use (it had {self.size} bytes and has "
+                f"{now.st_size}): fit again once nothing writes to it."
+            )
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A row group: where it is, and where its rows stand among all."""
+
+    file: _File
+    position: int
+    start: int
+    n_rows: int
+
+    @property
+    def source(self) -> str:
+        return f"row group {self.position} of {self.file.path.name}"
+
+    def within(self, index: Index) -> Index:
+        low, high = np.searchsorted(index, [self.start, self.start + self.n_rows])
+        return index[low:high]
+
+
+def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
+    start = 0
+    for file in files:
+        for position in range(file.metadata.num_row_groups):
+            n_rows = file.metadata.row_group(position).num_rows
+            if n_rows:
+                yield _Group(file, position, start, n_rows)
+            start += n_rows
+
+
+def _places(path: Path) -> list[Path]:
+    """Return the files at a path."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise FileNotFoundError(f"No Parquet file or folder at {path}: check the path.")
+    found = sorted(
+        place
+        for place in path.rglob("*")
+        if place.suffix in SUFFIXES
+        and place.is_file()
+        and not any(part.startswith((".", "_")) for part in place.relative_to(path).parts)
+    )
+    if not found:
+        raise FileNotFoundError(
+            f"The folder {path} has no Parquet file: its files must end in {', '.join(SUFFIXES)}."
+        )
+    return found
+
+
+def _open(path: Path) -> _File:
+    """Read what a file says about itself."""
+    arrow, parquet = import_pyarrow()
+    try:
+        found = path.stat()
+        with parquet.ParquetFile(path) as parquet_file:
+            metadata, schema = parquet_file.metadata, parquet_file.schema_arrow
+    except arrow.ArrowInvalid as problem:
+        raise ValueError(
+            f"{path} is not a Parquet file, or was not written to its end: {_first_line(problem)}"
+        ) from problem
+    except OSError as problem:
+        raise ValueError(f"{path} cannot be read: {_first_line(problem)}") from problem
+    return _File(path, found.st_size, found.st_mtime_ns, metadata, schema)
+
+
+@contextmanager
+def _reading(file: _File) -> Iterator[Any]:
+    """Open a file to read batches of it, and say in one sentence why that failed."""
+    arrow, parquet = import_pyarrow()
+    try:
+        with parquet.ParquetFile(
+            file.path, metadata=file.metadata, pre_buffer=False, buffer_size=READ_AHEAD
+        ) as parquet_file:
+            yield parquet_file
+    except (OSError, arrow.ArrowException) as problem:
+        file.check_unchanged()
+        raise ValueError(
+            f"{file.path} is damaged: {_first_line(problem)}; write it again."
+        ) from problem
+
+
+def import_pyarrow() -> tuple[Any, Any]:
+    """Return pyarrow and pyarrow.parquet."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install 'primum[parquet]'.") from error
+    return pyarrow, pyarrow.parquet
+
+
+def _first_line(problem: Exception) -> str:
+    return (str(problem).splitlines() or [type(problem).__name__])[0].rstrip(".")
+
+
+def _all_columns(file: _File, n_columns: int) -> list[str]:
+    names = list(file.schema.names)
+    if len(names) != n_columns:
+        raise ValueError(
+            f"{file.path} has {len(names)} columns ({_listed(names)}) but X has {n_columns} "
+            "features without names: fit with a DataFrame, so that columns can be found by name."
+        )
+    return names
+
+
+def _check_columns(file: _File, names: Sequence[str]) -> None:
+    """Refuse a file without the columns, or with anything but numbers in them."""
+    missing = [name for name in names if file.schema.get_field_index(name) < 0]
+    if missing:
+        raise ValueError(_missing_columns(file, missing))
+    types = {name: file.schema.field(name).type for name in names}
+    wrong = [f"{name!r} ({kind})" for name, kind in types.items() if not _is_number(kind)]
+    if wrong:
+        raise ValueError(
+            f"{file.path} has columns that are not numbers: {_listed(wrong)}; turn them into "
+            "numbers or leave them out of the features."
+        )
+
+
+def _missing_columns(file: _File, missing: Sequence[str]) -> str:
+    """Say what is missing and what was found."""
+    found = list(file.schema.names)
+    twice = [name for name in missing if name in found]
+    if twice:
+        return f"{file.path} has several columns named {_listed(map(repr, twice))}: rename them."
+    close = {name: get_close_matches(name, found, 1) for name in missing}
+    hints = [f"{match[0]!r} for {name!r}" for name, match in close.items() if match]
+    meant = f" (did you mean {_listed(hints)}?)" if hints else ""
+    return (
+        f"{file.path} has no column {_listed(map(repr, missing))}{meant}; its columns are "
+        f"{_listed(found)}: rename them to those of X."
+    )
+
+
+def _listed(items: Iterable[str]) -> str:
+    items = list(items)
+    return ", ".join(items[:SHOWN]) + (f", ... ({len(items)})" if len(items) > SHOWN else "")
+
+
+def _is_number(kind: Any) -> bool:
+    types = import_pyarrow()[0].types
+    return any(
+        test(kind) for test in (types.is_integer, types.is_floating, types.is_decimal, _is_bool)
+    )
+
+
+def _is_bool(kind: Any) -> bool:
+    return bool(import_pyarrow()[0].types.is_boolean(kind))
+
+
+def _matrix(batch: Any, names: Sequence[str]) -> Floats:
+    """Return columns of a record batch as a matrix; what is null becomes NaN."""
+    arrow, _ = import_pyarrow()
+    X = np.empty((batch.num_rows, len(names)))
+    for j, name in enumerate(names):
+        column = batch.column(batch.schema.get_field_index(name))
+        if _is_bool(column.type) or arrow.types.is_decimal(column.type):
+            column = column.cast(arrow.float64())
+        X[:, j] = column.to_numpy(zero_copy_only=False)
+    return X
+
+
+def _in_threads(work: Callable[[S], T], items: Sequence[S], threads: int) -> Iterator[T]:
+    """Yield ``work(item)`` in order; only a few results wait until they are taken."""
+    waiting: deque[Future[T]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,32 @@
+"""Watching passes over rows that take long enough to be watched."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import accumulate
+from typing import TypeVar
+
+T = TypeVar("T")
+# Called with (rows visited in this pass, rows of this pass).
+Watcher = Callable[[int, int], None]
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watch_passes(watcher: Watcher) -> Iterator[None]:
+    """Tell a watcher how far every pass has come, inside a ``with`` block."""
+    before = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(before)
+
+
+def watched(sizes: Sequence[int], results: Iterable[T]) -> Iterator[T]:
+    """Yield the results of a pass over pieces of some sizes, telling the watcher, if any."""
+    tell, total = _watcher.get(), sum(sizes)
+    for done, result in zip(accumulate(sizes), results, strict=True):
+        yield result
+        if tell is not None:
+            tell(done, total)
