@@ -32,7 +32,16 @@ def call(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "verb", [[], ["datasets"], ["datasets", "list"], ["datasets", "fetch"], ["reproduce"]]
+    "verb",
+    [
+        [],
+        ["datasets"],
+        ["datasets", "list"],
+        ["datasets", "fetch"],
+        ["reproduce"],
+        ["fit"],
+        ["predict"],
+    ],
 )
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_everywhere(call, verb, flag):

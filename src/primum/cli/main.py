@@ -4,6 +4,8 @@ import click
 
 import primum as package
 from primum.cli.datasets import datasets
+from primum.cli.fit import fit
+from primum.cli.predict import predict
 from primum.cli.reproduce import reproduce
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -18,5 +20,7 @@ def primum() -> None:
     """
 
 
+primum.add_command(fit)
+primum.add_command(predict)
 primum.add_command(datasets)
 primum.add_command(reproduce)

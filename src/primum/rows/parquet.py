@@ -9,7 +9,7 @@ file that shrinks ends the process instead of raising an error.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD, _cores
 from primum.rows.base import Block, Rows, _pick, _stack
 from primum.rows.watching import watched
@@ -315,6 +315,21 @@ def _matrix(batch: Any, names: Sequence[str]) -> Floats:
             column = column.cast(arrow.float64())
         X[:, j] = column.to_numpy(zero_copy_only=False)
     return X
+
+
+def write_parquet(path: Path, parts: Iterable[Mapping[str, AnyArray]]) -> None:
+    """Write a file from parts of its columns; each becomes a row group."""
+    arrow, parquet = import_pyarrow()
+    writer = None
+    try:
+        for part in parts:
+            table = arrow.table(dict(part))
+            if writer is None:
+                writer = parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
 
 
 def _in_threads(work: Callable[[S], T], items: Sequence[S], threads: int) -> Iterator[T]:

@@ -25,8 +25,13 @@ def watch_passes(watcher: Watcher) -> Iterator[None]:
 
 def watched(sizes: Sequence[int], results: Iterable[T]) -> Iterator[T]:
     """Yield the results of a pass over pieces of some sizes, telling the watcher, if any."""
-    tell, total = _watcher.get(), sum(sizes)
+    total = sum(sizes)
     for done, result in zip(accumulate(sizes), results, strict=True):
         yield result
-        if tell is not None:
-            tell(done, total)
+        tell_watcher(done, total)
+
+
+def tell_watcher(done: int, total: int) -> None:
+    """Tell the watcher, if any, how far a pass has come."""
+    if (watcher := _watcher.get()) is not None:
+        watcher(done, total)
