@@ -169,7 +169,7 @@ def test_progress_is_shown_on_a_terminal_only(files, monkeypatch, capsys):
     monkeypatch.chdir(files)
     monkeypatch.setattr(_progress.sys, "stderr", screen)
     primum(arguments, standalone_mode=False)
-    assert "fitting, pass 1" in screen.getvalue()
+    assert "fitting, pass 1: 100%" in screen.getvalue()
     monkeypatch.undo()
     monkeypatch.chdir(files)
     primum(arguments, standalone_mode=False)

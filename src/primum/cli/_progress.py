@@ -24,7 +24,8 @@ def progress_bar(what: str) -> Iterator[None]:
                 passes += 1
                 bar.set_description(f"{what}, pass {passes}", refresh=False)
                 bar.reset(total)
-            bar.update(done - bar.n)
+            bar.n = done
+            bar.refresh()  # parts are few and slow, so every one is worth showing
 
         with watch_passes(show):
             yield

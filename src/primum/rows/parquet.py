@@ -32,6 +32,8 @@ S = TypeVar("S")
 SUFFIXES = (".parquet", ".parq", ".pq")
 # Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once.
 READ_AHEAD = 2**16
+# Every thread holds pages of all columns, so they are few however many cores there are.
+MOST_THREADS = 4
 SHOWN = 8
 
 
@@ -106,7 +108,7 @@ class ParquetRows(Rows):
         for file in self.files:
             file.check_unchanged()
         enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * BLOCKS_PER_THREAD)
-        threads = min(_cores(), len(groups), enough)
+        threads = min(_cores(), MOST_THREADS, len(groups), enough)
         sizes = [group.n_rows for group in groups]
         if threads < 2:
             return watched(sizes, (work(self._blocks(group)) for group in groups))
