@@ -1,7 +1,6 @@
 """Finding out where rows are: in memory, in files, or on a cluster."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from os import PathLike
 from typing import Any
 
@@ -21,18 +20,13 @@ def open_rows(source: Any, names: Sequence[str] | None, n_columns: int) -> Rows 
     n_columns : int
         How many columns there must be.
     """
-    kind = _kind(source)
-    if kind is None:
-        return None
     # What reads them is imported only when it is needed: pyarrow and dask are optional.
-    module, _, name = kind.rpartition(".")
-    rows: Rows = getattr(import_module(module), name)(source, names, n_columns)
-    return rows
-
-
-def _kind(source: Any) -> str | None:
     if isinstance(source, str | PathLike):
-        return "primum.rows.parquet.ParquetRows"
+        from primum.rows.parquet import ParquetRows
+
+        return ParquetRows(source, names, n_columns)
     if type(source).__module__.partition(".")[0] in ("dask", "dask_expr"):
-        return "primum.rows.dask_rows.DaskRows"
+        from primum.rows.dask_rows import DaskRows
+
+        return DaskRows(source, names, n_columns)
     return None
