@@ -114,6 +114,11 @@ class _DeviceReader:
 
     def __init__(self, array: Any) -> None:
         self.xp, _, self.device = get_namespace_and_device(array)
+        if self.xp.zeros(1, dtype=self.xp.float64, device=self.device).dtype != self.xp.float64:
+            raise ValueError(
+                "The array library computes in single precision only: enable double precision, for "
+                "JAX with jax.config.update('jax_enable_x64', True)."
+            )
         on_cpu = "cpu" in str(self.device).lower()
         large = max(DEVICE_BLOCK_NUMBERS, array.shape[0] * array.shape[1] // DEVICE_BLOCKS)
         self.rows_per_block = max(1, (BLOCK_NUMBERS if on_cpu else large) // max(1, array.shape[1]))
