@@ -1,6 +1,7 @@
 """Rows of an array in memory: dense, sparse (CSR), memory-mapped, or on a device."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -19,6 +20,9 @@ BLOCK_NUMBERS = 2**17
 # An accelerator wants few and large blocks: this many of them, unless they would be small. A device
 # that holds the rows has room for a few arrays of such a size.
 DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 32, 2**24
+# A sparse block has at least this many stored values per column: a sum over its rows has as many
+# numbers as there are columns, however few values went into it.
+VALUES_PER_COLUMN = 8
 # Fewer blocks than this are not worth a second thread.
 BLOCKS_PER_THREAD = 16
 
@@ -45,7 +49,7 @@ class ArrayRows(Rows):
     ) -> None:
         if index is not None and len(index) and index[-1] - index[0] + 1 == len(index):
             # Rows that stand together are a view, which costs no copying later.
-            array, index = array[int(index[0]) : int(index[-1]) + 1, :], None
+            array, index = _slice(array, int(index[0]), int(index[-1]) + 1), None
         self.array, self.index, self._weight = array, index, weight
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)
@@ -68,7 +72,7 @@ class ArrayRows(Rows):
             yield from map(work, starts)
             return
         with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(work, starts)
+            yield from _in_order(pool, work, starts, 2 * threads)
 
     def _block(self, start: int, stop: int) -> Block:
         chosen = slice(start, stop) if self.index is None else self.index[start:stop]
@@ -101,10 +105,15 @@ class _SparseReader:
 
     def __init__(self, array: Any) -> None:
         stored = array.nnz / max(1, array.shape[0])
-        self.rows_per_block = max(1, int(BLOCK_NUMBERS / (stored + 1.0)))
+        numbers = max(BLOCK_NUMBERS, VALUES_PER_COLUMN * array.shape[1])
+        self.rows_per_block = max(1, int(numbers / (stored + 1.0)))
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
-        return array[chosen].astype(np.float64, copy=False)
+        if isinstance(chosen, slice):
+            rows = _slice(array, chosen.start, chosen.stop)
+        else:
+            rows = array[chosen]
+        return rows.astype(np.float64, copy=False)
 
 
 class _DeviceReader:
@@ -135,6 +144,31 @@ def _reader_of(array: Any) -> Any:
     if isinstance(array, np.ndarray):
         return _DenseReader(array)
     return _SparseReader(array) if sparse.issparse(array) else _DeviceReader(array)
+
+
+def _slice(array: Any, start: int, stop: int) -> Any:
+    """Return rows that stand together without copying them, which SciPy would do."""
+    return _csr_slice(array, start, stop) if sparse.issparse(array) else array[start:stop]
+
+
+def _csr_slice(array: Any, start: int, stop: int) -> Any:
+    indptr = array.indptr[start : stop + 1]
+    held = slice(indptr[0], indptr[-1])
+    parts = (array.data[held], array.indices[held], indptr - indptr[0])
+    return type(array)(parts, shape=(stop - start, array.shape[1]), copy=False)
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, work: Callable[[int], T], starts: range, ahead: int
+) -> Iterator[T]:
+    """Yield results in order; few wait to be taken, because each may be large."""
+    waiting = deque(pool.submit(work, start) for start in starts[:ahead])
+    for start in starts[ahead:]:
+        done = waiting.popleft().result()
+        waiting.append(pool.submit(work, start))
+        yield done
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def _cores() -> int:

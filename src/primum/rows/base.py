@@ -52,6 +52,15 @@ class Block:
         """Where they stand."""
         return slice(self.start, self.start + self.n_rows)
 
+    def split(self, rows: int) -> "Iterator[Block]":
+        """Yield the same rows in blocks of at most that many."""
+        if self.n_rows <= rows:
+            yield self
+            return
+        for low in range(0, self.n_rows, rows):
+            weight = None if self.weight is None else self.weight[low : low + rows]
+            yield replace(self, start=self.start + low, X=self.X[low : low + rows], weight=weight)
+
 
 class Rows(ABC):
     """Rows of features, wherever they are.
@@ -185,8 +194,9 @@ def _stack(blocks: Sequence[Block]) -> Block:
         weight = np.concatenate(
             [np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks]
         )
-    if all(sparse.issparse(block.X) for block in blocks):
-        return Block(0, sparse.vstack([block.X for block in blocks], format="csr"), weight)
+    if any(sparse.issparse(block.X) for block in blocks):
+        parts = [sparse.csr_array(block.X) for block in blocks]
+        return Block(0, sparse.vstack(parts, format="csr"), weight)
     return Block(0, np.concatenate([to_numpy(block.X) for block in blocks]), weight)
 
 

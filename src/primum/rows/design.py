@@ -59,7 +59,10 @@ class View:
         raise NotImplementedError
 
     def sum(self, q: Any) -> Floats:
-        """Return the sum of the design rows, each times its entry of q and its weight."""
+        """Return the sum of the design rows, each times its entry of q and its weight.
+
+        With several entries per row, there are as many sums, side by side.
+        """
         raise NotImplementedError
 
     def pick(self, chosen: Any) -> "View":
@@ -93,7 +96,7 @@ class DenseView(View):
         return self.Z @ V
 
     def sum(self, q: Floats) -> Floats:  # noqa: D102
-        return self.heavy(q) @ self.Z
+        return self.Z.T @ self.heavy(q)
 
     def pick(self, chosen: Index) -> "DenseView":  # noqa: D102
         Z = self.Z[chosen]
@@ -118,10 +121,10 @@ class DeviceView(View):
 
     def sum(self, q: Any) -> Floats:  # noqa: D102
         heavy = self.heavy(q)
-        features = to_numpy(heavy @ self.Z)
+        features = to_numpy(self.Z.T @ heavy)
         if not self.frame.fit_intercept:
             return features
-        return np.concatenate([[float(self.xp.sum(heavy))], features])
+        return np.concatenate([to_numpy(self.xp.sum(heavy, axis=0))[None], features])
 
     def pick(self, chosen: Any) -> "DeviceView":  # noqa: D102
         Z = self.xp.take(self.Z, chosen, axis=0)
@@ -141,9 +144,9 @@ class SparseView(View):
 
     def sum(self, q: Floats) -> Floats:  # noqa: D102
         heavy = self.heavy(q)
-        total = float(heavy.sum())
-        features = self.block.X.T @ heavy - total * self.frame.center
-        return np.concatenate([[total], features]) if self.frame.fit_intercept else features
+        total = heavy.sum(axis=0)
+        features = self.block.X.T @ heavy - np.multiply.outer(self.frame.center, total)
+        return np.concatenate([total[None], features]) if self.frame.fit_intercept else features
 
     def pick(self, chosen: Index) -> "SparseView":  # noqa: D102
         return SparseView(_part(self.block, chosen, self.block.X[chosen]), self.frame)
