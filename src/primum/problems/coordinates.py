@@ -12,23 +12,32 @@ T comes from the Cholesky factor of A with its columns brought to unit length (s
 the features do not matter), and is corrected once more from the rows when A is ill-conditioned:
 the rounding of A is then undone, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular or
 nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an SVD
-finds the rank, and beta is the coefficient vector of least norm.
+finds the rank, and beta is the coefficient vector of least norm. Sparse rows are not filled for
+that: the rank is then read off the eigenvalues of A, as far as its rounding allows.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import lapack, qr, solve_triangular
 
-from primum._typing import Floats
+from primum._typing import Floats, Mask
 from primum.rows import Block, Design, Frame, Rows, to_numpy
-from primum.statistics import gather_moments
+from primum.statistics import SPARSE_ROUNDING, Moments, gather_moments
 
 # Reciprocal condition numbers of A below which the basis is corrected, and below which A is not
 # trusted to tell the rank.
 CORRECT_BELOW = 1e-6
 SINGULAR_BELOW = 1e-10
+# Eigenvalues of sparse rows' moments below this share of the largest are rounding: sums of many
+# products of the same sign, added one by one.
+SPECTRUM_ROUNDING = 1e-11
+# A sparse block can have very many rows; their coordinates are dense, so take some at a time.
+GRAM_ROWS = 2**12
 EPS = float(np.finfo(float).eps)
 
 
@@ -55,8 +64,9 @@ class Coordinates:
     basis: Floats
     inverse: Floats
     fit_intercept: bool
+    exact: ClassVar[bool] = True
 
-    @property
+    @cached_property
     def full_basis(self) -> Floats:
         """T with its row and column for the intercept."""
         if not self.fit_intercept:
@@ -83,6 +93,22 @@ class Coordinates:
         coef = self.basis @ gamma[1:]
         return coef, float(gamma[0] * self.weight**-0.5 - self.center @ coef)
 
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
+        return self.full_basis.T @ sums
+
+    def expand(self, gamma: Floats) -> Floats:  # noqa: D102
+        return self.full_basis @ gamma
+
+    def length(self, gamma: Floats) -> float:  # noqa: D102
+        return float(np.linalg.norm(gamma))
+
+    def solve_without(self, step: Floats, design: Design, chosen: Floats) -> Floats | None:  # noqa: D102
+        H = np.eye(len(step)) - design.gram(self.full_basis, chosen)
+        factor, info = lapack.dpotrf(H, lower=1)
+        if info != 0 or np.diag(factor).min() < 1e-6:
+            return None
+        return np.asarray(lapack.dpotrs(factor, step, lower=1)[0])
+
     def encode(self, coef: Floats, intercept: float) -> Floats:
         """Return the gamma of given coefficients: the inverse of decode."""
         gamma = self.inverse @ coef
@@ -103,9 +129,9 @@ def coordinates_of(
     center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
     scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
     ridge = moments.weight * alpha
-    lengths = np.sqrt(np.diag(scatter))
+    lengths = np.sqrt(np.maximum(np.diag(scatter), 0.0))
     # How long a column is that holds nothing but the rounding of its values.
-    noise = 8 * EPS * np.abs(moments.mean) * moments.weight**0.5
+    noise = moments.rounding * np.abs(moments.mean) * moments.weight**0.5
     constant = lengths <= (noise if fit_intercept else 0.0)
     scale = np.where(constant, 1.0, np.sqrt(lengths**2 + ridge))
     C = scatter / np.outer(scale, scale)
@@ -113,13 +139,13 @@ def coordinates_of(
     C[constant], C[:, constant] = 0.0, 0.0
     basis, inverse, accurate = (
         _factor_truncated(scatter, ridge, moments.weight if fit_intercept else 0.0, rcond)
-        or _factor(C, scale)
+        or _factor_moments(C, scale, constant, _lost_digits(moments, center, scale))
         or _factor_rows(
             parts, center, np.where(constant, np.inf, scale), ridge, float((noise / scale).max())
         )
     )
     coordinates = Coordinates(moments.weight, center, basis, inverse, fit_intercept)
-    return coordinates if accurate else _corrected(coordinates, parts, ridge)
+    return coordinates if accurate else corrected(coordinates, parts, ridge)
 
 
 def _factor_truncated(
@@ -143,16 +169,47 @@ def _factor_truncated(
     return V / roots, (V * roots).T, False
 
 
-def _factor(C: Floats, scale: Floats) -> tuple[Floats, Floats, bool] | None:
+def _lost_digits(moments: Moments, center: Floats, scale: Floats) -> float | None:
+    """Return by what factor centring enlarged the rounding of sparse rows' moments; dense: None."""
+    if moments.rounding < SPARSE_ROUNDING:
+        return None
+    return max(1.0, float((moments.weight * (center / scale) ** 2).max()))
+
+
+def _factor_moments(
+    C: Floats, scale: Floats, constant: Mask, lost: float | None
+) -> tuple[Floats, Floats, bool] | None:
+    """Return what ``_factor`` does; sparse rows never need more than their moments."""
+    if lost is None:
+        return _factor(C, scale)
+    d, varying = len(C), np.flatnonzero(~constant)
+    C, scale = C[np.ix_(varying, varying)], scale[varying]
+    found = _factor(C, scale, lost) if len(varying) else None
+    part, part_inverse, accurate = found or _factor_spectrum(C, scale, lost)
+    basis, inverse = np.zeros((d, part.shape[1])), np.zeros((part.shape[1], d))
+    basis[varying], inverse[:, varying] = part, part_inverse
+    return basis, inverse, accurate
+
+
+def _factor(C: Floats, scale: Floats, lost: float = 1.0) -> tuple[Floats, Floats, bool] | None:
     """Return (basis, its inverse, whether they are accurate as they are), or None if singular."""
     R, info = lapack.dpotrf(C, lower=0, clean=1)
     if info != 0:
         return None
     reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())
-    if reciprocal_condition < SINGULAR_BELOW:
+    if reciprocal_condition < SINGULAR_BELOW * lost:
         return None
     R_inverse, _ = lapack.dtrtri(R, lower=0)
-    return R_inverse / scale[:, None], R * scale, reciprocal_condition > CORRECT_BELOW
+    return R_inverse / scale[:, None], R * scale, reciprocal_condition > CORRECT_BELOW * lost
+
+
+def _factor_spectrum(C: Floats, scale: Floats, lost: float) -> tuple[Floats, Floats, bool]:
+    """Return what ``_factor`` does without the directions in which C is nothing but rounding."""
+    values, V = np.linalg.eigh(C)
+    largest = values[-1] if len(values) else 0.0
+    kept = values > largest * lost * max(10 * len(C) * EPS, SPECTRUM_ROUNDING)
+    basis, inverse = shortest(V[:, kept], np.sqrt(values[kept]), scale)
+    return basis, inverse, False
 
 
 def _factor_rows(
@@ -166,11 +223,20 @@ def _factor_rows(
     _, values, Vt = np.linalg.svd(R)
     kept = values > values[0] * max(10 * max(R.shape) * EPS, 10 * noise)
     V, values = Vt[: len(values)][kept].T, values[kept]
-    scale = np.where(np.isinf(scale), 1.0, scale)
-    # Of all coefficients with the same scores take the shortest: project on the rows' span.
+    basis, inverse = shortest(V, values, np.where(np.isinf(scale), 1.0, scale))
+    return basis, inverse, False
+
+
+def shortest(V: Floats, values: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Return (basis, its inverse) from the singular vectors and values of scaled rows.
+
+    Of all coefficients with the same scores the shortest are taken: projected on the rows' span.
+    """
+    if V.shape[1] == len(V):
+        return V / scale[:, None] / values, (V * values).T * scale
     span, _ = qr(V * scale[:, None], mode="economic")
     basis = span @ (span.T @ (V / scale[:, None])) / values
-    return basis, (V * values).T * scale, False
+    return basis, (V * values).T * scale
 
 
 def _triangle(rows: Rows, center: Floats, scale: Floats) -> Floats:
@@ -187,7 +253,7 @@ def _stack(R: Floats, other: Floats) -> Floats:
     return np.asarray(np.linalg.qr(np.vstack([R, other]), mode="r"))
 
 
-def _corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> Coordinates:
+def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> Coordinates:
     """Return coordinates whose ``T'A T`` was recomputed from the rows and made the identity."""
     basis = coordinates.basis
     G = ridge * basis.T @ basis
@@ -203,8 +269,11 @@ def _gram(rows: Rows, coordinates: Coordinates) -> Floats:
     frame, basis = Frame(coordinates.center, False), coordinates.basis
 
     def gram(block: Block) -> Floats:
-        view = frame.view(block)
-        Z = view.dot(basis)
-        return to_numpy(view.heavy(Z).T @ Z)
+        total = np.zeros((basis.shape[1], basis.shape[1]))
+        for part in block.split(GRAM_ROWS) if sparse.issparse(block.X) else (block,):
+            view = frame.view(part)
+            Z = view.dot(basis)
+            total += to_numpy(view.heavy(Z).T @ Z)
+        return total
 
     return rows.map_reduce(gram, np.add)

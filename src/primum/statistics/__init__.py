@@ -1,5 +1,17 @@
 """Additive summaries of rows."""
 
-from primum.statistics.moments import Moments, gather_moments, refuse_non_finite
+from primum.statistics.moments import (
+    SPARSE_ROUNDING,
+    Moments,
+    gather_columns,
+    gather_moments,
+    refuse_non_finite,
+)
 
-__all__ = ["Moments", "gather_moments", "refuse_non_finite"]
+__all__ = [
+    "SPARSE_ROUNDING",
+    "Moments",
+    "gather_columns",
+    "gather_moments",
+    "refuse_non_finite",
+]

@@ -6,8 +6,11 @@ centred on its own mean and blocks are merged with the exact update (Chan, Golub
     n = n1 + n2,   mean = mean1 + (n2/n) delta,   scatter = S1 + S2 + (n1 n2 / n) delta delta',
 
 where delta = mean2 - mean1. Inside a block, means are taken relative to its first row: a column
-that is constant then has exactly that mean and no scatter, whatever its value. Sparse blocks
-cannot be centred without filling them; most of their values are 0, so that little cancels.
+that is constant then has exactly that mean and no scatter, whatever its value.
+
+Sparse blocks cannot be centred without filling them. Their sums and ``X'X`` are added up as they
+are, and the mean is removed once, at the end. Most values are 0, so little cancels; but a column
+whose values nearly agree loses the digits they share, twice: ``rounding`` says so.
 
 This is the first pass over any rows, so it is here that a value which is no number is found: it
 spoils the moments of its block, and the block is then searched for it.
@@ -25,14 +28,26 @@ from sklearn.utils._array_api import get_namespace_and_device
 from primum._typing import Floats
 from primum.rows import Block, Rows, to_numpy
 
+# A column is constant if its length, once centred, is below this share of its length: for dense
+# rows the rounding of its values; for sparse ones the root of the rounding of its square, summed.
+DENSE_ROUNDING = 8 * float(np.finfo(float).eps)
+SPARSE_ROUNDING = 1e-6
+# Beyond this share of values that are not 0, a matrix is kept as a dense array.
+FILLED = 0.1
+
 
 @dataclass(frozen=True)
 class Moments:
-    """Total weight, mean and scatter ``sum w (x - mean)(x - mean)'`` of some rows."""
+    """Total weight, mean and scatter ``sum w (x - mean)(x - mean)'`` of some rows.
+
+    ``rounding`` is the length of a centred column, relative to its length before, that is nothing
+    but rounding.
+    """
 
     weight: float
     mean: Floats
     scatter: Floats
+    rounding: float = DENSE_ROUNDING
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of both sets of rows together."""
@@ -41,7 +56,8 @@ class Moments:
         delta = other.mean - self.mean
         mean = self.mean + share * delta
         spread = (self.weight * share) * np.outer(delta, delta)
-        return Moments(weight, mean, self.scatter + other.scatter + spread)
+        rounding = max(self.rounding, other.rounding)
+        return Moments(weight, mean, self.scatter + other.scatter + spread, rounding)
 
     def scatter_about(self, center: Floats) -> Floats:
         """Return the scatter about another point than the mean."""
@@ -49,16 +65,51 @@ class Moments:
         return self.scatter + self.weight * np.outer(delta, delta)
 
 
+@dataclass(frozen=True)
+class RawMoments:
+    """Total weight, sum and ``X'X`` (dense or sparse) of rows that are not centred."""
+
+    weight: float
+    total: Floats
+    second: Any
+
+    def merge(self, other: "RawMoments") -> "RawMoments":
+        """Return the moments of both sets of rows together."""
+        second = self.second + other.second
+        if getattr(second, "nnz", 0) > FILLED * len(self.total) ** 2:
+            second = to_numpy(second)
+        return RawMoments(self.weight + other.weight, self.total + other.total, second)
+
+    def centred(self) -> Moments:
+        """Return the same with the mean removed."""
+        mean = self.total / self.weight if self.weight > 0 else np.zeros_like(self.total)
+        scatter = to_numpy(self.second) - np.outer(self.weight * mean, mean)
+        return Moments(self.weight, mean, scatter, SPARSE_ROUNDING)
+
+
 def gather_moments(parts: Sequence[Rows]) -> Moments:
     """Return the moments of several sets of rows together, in one pass over each."""
-    gathered = [rows.map_reduce(block_moments, Moments.merge) for rows in parts if rows.n_rows]
-    return reduce(Moments.merge, gathered)
+    gathered = [rows.map_reduce(block_moments, _merge) for rows in parts if rows.n_rows]
+    total = reduce(_merge, gathered)
+    return total.centred() if isinstance(total, RawMoments) else total
 
 
-def block_moments(block: Block) -> Moments:
+def _merge(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:
+    if isinstance(one, RawMoments) and isinstance(other, RawMoments):
+        return one.merge(other)
+    one = one.centred() if isinstance(one, RawMoments) else one
+    return one.merge(other.centred() if isinstance(other, RawMoments) else other)
+
+
+def block_moments(block: Block) -> Moments | RawMoments:
     """Return the moments of a block; refuse one with values that are not finite."""
+    if sparse.issparse(block.X):
+        raw = _sparse_moments(block)
+        if not np.isfinite(raw.second.data).all():
+            refuse_non_finite(block)
+        return raw
     with np.errstate(invalid="ignore", over="ignore"):
-        moments = _sparse_moments(block) if sparse.issparse(block.X) else _dense_moments(block)
+        moments = _dense_moments(block)
     if not np.isfinite(moments.scatter.diagonal()).all():
         refuse_non_finite(block)
     return moments
@@ -82,13 +133,34 @@ def _dense_moments(block: Block) -> Moments:
     return Moments(total, to_numpy(first + shift), to_numpy(centred.T @ centred))
 
 
-def _sparse_moments(block: Block) -> Moments:
-    X = block.X
+def _sparse_moments(block: Block) -> RawMoments:
+    X = sparse.csr_array(block.X)
     w = np.ones(X.shape[0]) if block.weight is None else block.weight
-    total = float(w.sum())
-    mean = X.T @ w / total if total > 0 else np.zeros(X.shape[1])
-    second = (X.T @ X.multiply(w[:, None]).tocsr()).toarray()
-    return Moments(total, mean, second - total * np.outer(mean, mean))
+    heavy = X if block.weight is None else sparse.diags_array(w, format="csr") @ X
+    return RawMoments(float(w.sum()), X.T @ w, X.T @ heavy)
+
+
+def gather_columns(parts: Sequence[Rows]) -> tuple[float, Floats, Floats]:
+    """Return total weight, mean and centred sum of squares of every column, column by column.
+
+    For rows with so many columns that their scatter is not to be formed.
+    """
+    sums = [rows.map_reduce(_column_sums, np.add) for rows in parts if rows.n_rows]
+    weight, total, squares = reduce(np.add, sums)
+    mean = total / weight[0] if weight[0] > 0 else total
+    return float(weight[0]), mean, np.maximum(squares - weight[0] * mean**2, 0.0)
+
+
+def _column_sums(block: Block) -> Floats:
+    """Return total weight (repeated), sum and sum of squares of every column of a block."""
+    filled = not sparse.issparse(block.X)
+    X: Any = to_numpy(block.X) if filled else block.X
+    w = np.ones(X.shape[0]) if block.weight is None else block.weight
+    with np.errstate(invalid="ignore", over="ignore"):
+        squares = (X * X if filled else X.multiply(X)).T @ w
+    if not np.isfinite(squares).all():
+        refuse_non_finite(block)
+    return np.stack([np.full(X.shape[1], w.sum()), X.T @ w, squares])
 
 
 def refuse_non_finite(block: Block) -> None:
