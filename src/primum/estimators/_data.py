@@ -51,7 +51,9 @@ def read_training_data(
     """Check everything given to ``fit`` and sort the rows."""
     estimator._validate_params()
     home = home_of(X)
-    X = validate_data(estimator, X, dtype=DTYPES if home is None else home.dtypes)
+    X = validate_data(
+        estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
+    )
     labels = read_labels(y if home is None else to_numpy(y), X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
@@ -125,6 +127,7 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
     rows = check_array(
         X_unlabeled,
         dtype=DTYPES if (home := home_of(X)) is None else home.dtypes,
+        accept_sparse="csr",
         input_name="X_unlabeled",
         estimator=estimator,
         ensure_min_samples=0,

@@ -41,13 +41,13 @@ class LeastSquaresBase(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse ones are never filled.
         y : array-like of shape (n_samples,)
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
-        X_unlabeled : array-like of shape (n_more, n_features), path or Dask collection, \
-                default=None
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
             Further unlabelled rows, of weight 1 each: an array, a Parquet file or folder, or a
             Dask array or DataFrame. Files and Dask collections are visited a few times, block by
             block, and never held in memory. A pipeline does not transform these rows: in a
@@ -162,7 +162,7 @@ class LeastSquaresBase(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = True
         tags.array_api_support = True
         return tags
 

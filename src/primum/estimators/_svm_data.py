@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
@@ -82,7 +82,7 @@ def read_machine_data(
     X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
     labels = read_labels(y, X.shape[0])
     weight = read_weight(sample_weight, X)
-    more = _read_further(estimator, X_unlabeled, X)
+    more = read_unlabeled(estimator, X_unlabeled, X)
     check_every_class_has_weight(labels, weight)
     if weight is None:
         weight = np.ones(X.shape[0])
@@ -99,25 +99,6 @@ def read_machine_data(
         present=np.concatenate([unknown, len(labels.unlabeled) + further]),
         n_given=len(labels.unlabeled) + len(further),
     )
-
-
-def _read_further(estimator: BaseEstimator, X_unlabeled: Any, X: Any) -> Any:
-    if X_unlabeled is None or not (sparse.issparse(X_unlabeled) or sparse.issparse(X)):
-        return read_unlabeled(estimator, X_unlabeled, X)
-    rows = check_array(
-        X_unlabeled,
-        dtype=DTYPES,
-        accept_sparse="csr",
-        input_name="X_unlabeled",
-        estimator=estimator,
-        ensure_min_samples=0,
-    )
-    if rows.shape[1] != X.shape[1]:
-        raise ValueError(
-            f"X_unlabeled has {rows.shape[1]} features but X has {X.shape[1]}: give both the "
-            "same columns in the same order."
-        )
-    return rows
 
 
 def with_constant(parts: list[Any], fit_intercept: bool) -> Any:

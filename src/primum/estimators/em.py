@@ -24,7 +24,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import lapack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -120,16 +119,16 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
             self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
         )
         twin._fit_labeled(data.classes, data.labeled)
-        start = family.coordinates.encode(*twin._score_parameters)
+        start = family.equations.encode(*twin._score_parameters)
         gamma, q, self.n_iter_ = self._alternate(family, start)
         self.soft_labels_ = data.spread(q)
-        self._remember(data.classes, *family.coordinates.decode(gamma))
+        self._remember(data.classes, *family.equations.decode(gamma))
 
     def _alternate(self, family: LeastSquaresFamily, gamma: Floats) -> tuple[Floats, Floats, int]:
         """Return (coordinates, labels, rounds) where refitting and relabelling come to rest."""
         q = self._relabel(family.scores(gamma))
         for n_iter in range(1, self.max_iter + 1):
-            refit = family.gamma(q)
+            refit = family.gamma(q, gamma)
             scores = family.scores(refit)
             moved = np.abs(self._relabel(scores) - q).max(initial=0.0)
             if moved <= self.tol:
@@ -158,11 +157,10 @@ def _newton_or(
     inside = ((q > 0) & (q < 1)).astype(np.float64)
     if family.unlabeled.rows.weight is not None:
         inside *= family.unlabeled.rows.weight
-    H = np.eye(len(gamma)) - family.unlabeled.gram(family.coordinates.full_basis, inside)
-    factor, info = lapack.dpotrf(H, lower=1)
-    if info != 0 or np.diag(factor).min() < 1e-6:
+    step = family.equations.solve_without(refit - gamma, family.unlabeled, inside)
+    if step is None:
         return refit, scores  # several minima: stay on the alternation's way
-    newton = gamma + lapack.dpotrs(factor, refit - gamma, lower=1)[0]
+    newton = gamma + step
     newton_scores = family.scores(newton)
     if _objective(newton, newton_scores, family) < _objective(refit, scores, family):
         return newton, newton_scores
@@ -175,4 +173,5 @@ def _objective(gamma: Floats, scores: Floats, family: LeastSquaresFamily) -> flo
     fit = scores * q - 0.5 * q**2
     weight = family.unlabeled.rows.weight
     total = fit.sum() if weight is None else weight @ fit
-    return float(0.5 * gamma @ gamma - gamma @ family.known - total)
+    beta, length = family.equations.expand(gamma), family.equations.length(gamma)
+    return float(0.5 * length**2 - beta @ family.known - total)

@@ -165,7 +165,7 @@ class ICLSClassifier(LeastSquaresBase):
         solution = solve(problem, solver=self.solver, tol=self.tol, max_iter=self.max_iter)
         moment = family.unlabeled.weighted_sum(solution.labels)
         gamma = family.gamma_of(moment)
-        self._remember(data.classes, *family.coordinates.decode(gamma))
+        self._remember(data.classes, *family.equations.decode(gamma))
         self._remember_labels(data, family, solution.labels)
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = certify(
@@ -183,7 +183,7 @@ class ICLSClassifier(LeastSquaresBase):
         """Keep the labelling, and write it down row by row if the rows are in memory."""
         written = isinstance(q, np.ndarray)
         self._labels = GivenLabels(q) if written else q
-        self._frame, self._n_labels = family.coordinates.frame, data.unlabeled.n_rows
+        self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
         if hasattr(self, "soft_labels_"):
             del self.soft_labels_  # of an earlier fit
         if written or data.unlabeled.in_memory:
@@ -223,16 +223,18 @@ class ICLSClassifier(LeastSquaresBase):
 
     def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:
         coef, intercept = self.supervised_._score_parameters
-        moved = gamma - family.coordinates.encode(coef, intercept)
-        summands = abs(intercept) + np.abs(family.coordinates.center) @ np.abs(coef)
+        equations = family.equations
+        moved = gamma - equations.encode(coef, intercept)
+        summands = abs(intercept) + np.abs(equations.center) @ np.abs(coef)
         loss = _mean_loss(family.labeled, coef, intercept)
         penalty = self._alpha_labeled * float(coef @ coef)
         return Facts(
             labeled_loss=_mean_loss(family.labeled, *self._score_parameters),
             supervised_loss=loss,
             supervised_objective=loss + penalty if self.metric == "labeled" else 0.0,
-            shift=float(np.linalg.norm(moved)) / family.coordinates.weight**0.5,
+            shift=equations.length(moved) / equations.weight**0.5,
             score_rounding=8 * np.finfo(float).eps * float(summands),
+            exact=equations.exact,
         )
 
     @property

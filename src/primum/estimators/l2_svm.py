@@ -183,12 +183,12 @@ class L2SVMClassifier(LinearMachineMixin):
         return self._remember(classes, machine.w)
 
     def _refitter(
-        self, X: Floats, weight: Floats | None = None
+        self, X: Any, weight: Floats | None = None
     ) -> "Callable[[AnyArray, Floats], L2SVMClassifier]":
         """Return a function that fits to other labels of the same rows, from the last solution."""
         rows = with_constant([X], self.fit_intercept)
         system = self._system(rows)
-        heavy = np.ones(len(rows)) if weight is None else weight
+        heavy = np.ones(rows.shape[0]) if weight is None else weight
         w = np.zeros(rows.shape[1])
 
         def refit(classes: AnyArray, y: Floats) -> L2SVMClassifier:

@@ -86,7 +86,7 @@ class LeastSquaresClassifier(LeastSquaresBase):
         return self
 
     def _refitter(
-        self, X: Floats, weight: Floats | None = None
+        self, X: Any, weight: Floats | None = None
     ) -> "Callable[[AnyArray, Floats], LeastSquaresClassifier]":
         """Return a function that fits to other labels of the same rows, at little cost."""
         nobody = LabeledRows(X[:0], np.zeros(0))
@@ -98,8 +98,11 @@ class LeastSquaresClassifier(LeastSquaresBase):
             rcond=self.rcond,
         )
 
+        last: list[Floats | None] = [None]  # other labels give a similar fit: start there
+
         def refit(classes: AnyArray, y: Floats) -> LeastSquaresClassifier:
-            return self._remember(classes, *family.coordinates.decode(family.gamma(y)))
+            last[0] = gamma = family.gamma(y, last[0])
+            return self._remember(classes, *family.equations.decode(gamma))
 
         self.n_features_in_ = X.shape[1]
         return refit

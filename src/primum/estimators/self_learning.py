@@ -124,7 +124,7 @@ class SelfLearningClassifier(
             unlabeled = np.concatenate([labels.unlabeled, further])
             labels = Labels(labels.classes, labels.labeled, unlabeled, labels.codes)
             weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
-        with one_blas_thread() if _refits_cheaply(self._base(), X) else nullcontext():
+        with one_blas_thread() if _refits_cheaply(self._base()) else nullcontext():
             return self._learn(X, labels, weight)
 
     def _learn(self, X: Any, labels: Labels, weight: Floats | None) -> Self:
@@ -171,8 +171,8 @@ class SelfLearningClassifier(
 
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Check X as far as the base estimator does not do it itself."""
-        if _refits_cheaply(self._base(), X):
-            return validate_data(self, X, dtype=DTYPES, reset=reset)
+        if _refits_cheaply(self._base()):
+            return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
         if not is_classifier(self._base()):
             raise ValueError(
                 f"The estimator of SelfLearningClassifier must be a classifier, got "
@@ -190,7 +190,7 @@ class SelfLearningClassifier(
                 "SelfLearningClassifier keeps a label per row, but X_unlabeled is not in memory: "
                 "load it, or take ICLSClassifier or USMClassifier."
             )
-        if _refits_cheaply(self._base(), X):
+        if _refits_cheaply(self._base()):
             return read_unlabeled(self, X_unlabeled, X)
         check_same_columns(self, X_unlabeled)
         return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)
@@ -232,8 +232,8 @@ class SelfLearningClassifier(
 
 def _stack(X: Any, more: Any) -> Any:
     """Return X with more rows below, in the form X has."""
-    if sparse.issparse(X):
-        rows: list[Any] = [X, more]
+    if sparse.issparse(X) or sparse.issparse(more):
+        rows = [sparse.csr_array(X), sparse.csr_array(more)]
         return sparse.vstack(rows, format="csr")
     if hasattr(X, "iloc"):
         import pandas as pd
@@ -242,9 +242,9 @@ def _stack(X: Any, more: Any) -> Any:
     return np.concatenate([np.asarray(X), np.asarray(more)])
 
 
-def _refits_cheaply(base: Any, X: Any) -> bool:
-    """Tell whether a classifier of ours can be refitted to other labels of these rows."""
-    return hasattr(base, "_refitter") and not sparse.issparse(X)
+def _refits_cheaply(base: Any) -> bool:
+    """Tell whether this is a classifier of ours that can be refitted to other labels."""
+    return hasattr(base, "_refitter")
 
 
 def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
@@ -253,8 +253,8 @@ def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
     A classifier that can do this cheaply, because only the labels change, says so by a
     ``_refitter`` method; any other is fitted anew.
     """
-    if _refits_cheaply(base, X):
-        refit = base._refitter(np.asarray(X, dtype=np.float64), weight)
+    if _refits_cheaply(base):
+        refit = base._refitter(X.astype(np.float64, copy=False), weight)
         return lambda classes, codes: refit(classes, codes.astype(np.float64))
     extra = {} if weight is None else {"sample_weight": weight}
     return lambda classes, codes: clone(base).fit(X, classes[codes], **extra)

@@ -6,7 +6,8 @@ can be estimated on all rows, the second on the labelled ones:
     w = ( (L/n) Xe'Xe )^+  X'y,        n = L + U,
 
 with the features centred on the mean of all rows and y on the mean of the labelled ones. In the
-coordinates of ``problems.coordinates`` the matrix is the identity and this is one weighted sum.
+coordinates of ``problems.coordinates`` the matrix is the identity and this is one weighted sum;
+beyond their reach it is one system of equations.
 """
 
 from numbers import Real
@@ -16,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 
 from primum.estimators._data import TrainingData
 from primum.estimators._linear import LeastSquaresBase
-from primum.problems import coordinates_of
+from primum.problems import equations_of
 
 
 class USMClassifier(LeastSquaresBase):
@@ -71,19 +72,19 @@ class USMClassifier(LeastSquaresBase):
 
     def _fit_data(self, data: TrainingData) -> None:
         labeled = data.labeled
-        coordinates = coordinates_of(
+        equations = equations_of(
             [labeled.rows, data.unlabeled],
             alpha=self.alpha,
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,
         )
-        design = coordinates.design(labeled.rows)
+        design = equations.design(labeled.rows)
         level = 0.0
         if self.fit_intercept:
             weight = labeled.weight
             level = float(labeled.y.mean() if weight is None else weight @ labeled.y / weight.sum())
-        share = coordinates.weight / labeled.total
-        gamma = share * (design.weighted_sum(labeled.y - level) @ coordinates.full_basis)
+        share = equations.weight / labeled.total
+        sums = share * design.weighted_sum(labeled.y - level)
         if self.fit_intercept:
-            gamma[0] = level * coordinates.weight**0.5
-        self._remember(data.classes, *coordinates.decode(gamma))
+            sums[0] = level * equations.weight
+        self._remember(data.classes, *equations.decode(equations.solve(sums)))

@@ -10,6 +10,7 @@ from primum.problems.columns import (
     duality_gap,
 )
 from primum.problems.coordinates import Coordinates, coordinates_of
+from primum.problems.equations import NormalEquations, equations_of
 from primum.problems.implicit import (
     METRICS,
     LabeledRows,
@@ -33,11 +34,13 @@ __all__ = [
     "LabeledRows",
     "LabelsByValue",
     "LeastSquaresFamily",
+    "NormalEquations",
     "StreamedColumns",
     "Sweep",
     "certify",
     "coordinates_of",
     "duality_gap",
+    "equations_of",
     "implicit_problem",
     "least_squares_family",
     "zonotope_vertices",

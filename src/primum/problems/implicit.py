@@ -16,27 +16,33 @@ where W states in which metric distance is measured:
 With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the box problem. For ``labeled``,
 W is the R of a QR factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
 supervised solution, unique or not, is never needed.
+
+If there are so many columns that A is not factorised, ``labeled`` without a ridge is still at hand:
+``B = X A^+`` has as many rows as there are labelled ones, and each is one solution of the normal
+equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.problems.box import BoxProblem
 from primum.problems.columns import columns_of
-from primum.problems.coordinates import Coordinates, coordinates_of
-from primum.rows import ArrayRows, Design, Labels, Rows
+from primum.problems.coordinates import Coordinates
+from primum.problems.equations import FORM_A_UP_TO, NormalEquations, equations_of
+from primum.rows import ArrayRows, Design, Labels, Rows, to_numpy
 
 METRICS = ("labeled", "all", "euclidean")
 
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows with a known label in {0, 1} and a weight (None: one each)."""
+    """Rows, dense or CSR, with a known label in {0, 1} and a weight (None: one each)."""
 
-    X: Floats
+    X: Any
     y: Floats
     weight: Floats | None = None
 
@@ -50,32 +56,39 @@ class LabeledRows:
         """Number of rows, counted with their weight."""
         return float(len(self.y) if self.weight is None else self.weight.sum())
 
+    @property
+    def root(self) -> Floats:
+        """The root of every row's weight."""
+        return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
+
 
 @dataclass(frozen=True)
 class LeastSquaresFamily:
     """All least-squares fits that share labelled rows and differ in the other rows' labels."""
 
-    coordinates: Coordinates
+    equations: NormalEquations
     labeled: LabeledRows
     unlabeled: Design
 
     @cached_property
     def known(self) -> Floats:
-        """The labelled rows' part of gamma, ``Z_l'y``."""
-        design = self.coordinates.design(self.labeled.rows)
-        return design.weighted_sum(self.labeled.y) @ self.coordinates.full_basis
+        """The labelled rows' part of the sums, ``X'y``."""
+        return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
 
-    def gamma(self, q: Floats | Labels) -> Floats:
-        """Return the coordinates of the least-squares fit to the labels y and q."""
-        return self.gamma_of(self.unlabeled.weighted_sum(q))
+    def gamma(self, q: Floats | Labels, start: Floats | None = None) -> Floats:
+        """Return the coordinates of the least-squares fit to the labels y and q.
 
-    def gamma_of(self, moment: Floats) -> Floats:
+        Those of a similar fit may help as a start.
+        """
+        return self.gamma_of(self.unlabeled.weighted_sum(q), start)
+
+    def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
         """Return the same from ``sum x q``, the only thing about q that matters."""
-        return self.known + moment @ self.coordinates.full_basis
+        return self.equations.solve(self.known + moment, start)
 
     def scores(self, gamma: Floats) -> Floats:
         """Return the scores that a fit gives to the unlabelled rows."""
-        return self.unlabeled.dot(self.coordinates.full_basis @ gamma)
+        return self.unlabeled.dot(self.equations.expand(gamma))
 
 
 def least_squares_family(
@@ -87,10 +100,10 @@ def least_squares_family(
     rcond: float | None = None,
 ) -> LeastSquaresFamily:
     """Return the least-squares fits on labelled and unlabelled rows together."""
-    coordinates = coordinates_of(
+    equations = equations_of(
         [labeled.rows, unlabeled], alpha=alpha, fit_intercept=fit_intercept, rcond=rcond
     )
-    return LeastSquaresFamily(coordinates, labeled, coordinates.design(unlabeled))
+    return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
 
 
 def implicit_problem(
@@ -101,11 +114,13 @@ def implicit_problem(
     supervised: tuple[Floats, float],
 ) -> BoxProblem:
     """Return the box problem of a metric; ``supervised`` is its (coefficients, intercept)."""
-    labeled, coordinates = family.labeled, family.coordinates
+    labeled, coordinates = family.labeled, family.equations
+    if not isinstance(coordinates, Coordinates):
+        return _unfactorised_problem(family, metric, alpha_labeled)
     T = coordinates.full_basis
     floor, scale = 0.0, 1.0
     if metric == "labeled":
-        W, goal, rest = _labeled_metric(family, T, alpha_labeled)
+        W, goal, rest = _labeled_metric(labeled, coordinates, alpha_labeled)
         floor = rest / labeled.total
     else:
         W = np.eye(T.shape[1]) if metric == "all" else np.linalg.qr(T)[1]
@@ -113,17 +128,35 @@ def implicit_problem(
     if metric == "euclidean":  # coefficients have units: measure in those of the answer
         scale = float(goal @ goal) / labeled.total or 1.0
     columns = columns_of(W @ T.T, family.unlabeled)
-    return BoxProblem(columns, goal - W @ family.known, 2.0 / labeled.total, floor, scale)
+    target = goal - W @ coordinates.solve(family.known)
+    return BoxProblem(columns, target, 2.0 / labeled.total, floor, scale)
+
+
+def _unfactorised_problem(
+    family: LeastSquaresFamily, metric: str, alpha_labeled: float
+) -> BoxProblem:
+    """Return the box problem of the labelled loss from as many solutions as it has rows."""
+    labeled, equations = family.labeled, family.equations
+    if metric != "labeled" or alpha_labeled > 0:
+        raise ValueError(
+            f"With {len(equations.center)} features, more than {FORM_A_UP_TO}, and so many rows, "
+            f"only metric='labeled' with alpha_labeled=0 can be solved, but metric={metric!r} and "
+            f"alpha_labeled={alpha_labeled:g} were asked for: pass alpha_labeled=0 (alpha may stay "
+            "as it is), or reduce the number of features."
+        )
+    X_t = equations.frame.expand(to_numpy(labeled.X)).T
+    B = equations.solve(X_t).T * labeled.root[:, None]
+    target = labeled.root * labeled.y - B @ family.known
+    return BoxProblem(columns_of(B, family.unlabeled), target, 2.0 / labeled.total)
 
 
 def _labeled_metric(
-    family: LeastSquaresFamily, T: Floats, alpha_labeled: float
+    labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
 ) -> tuple[Floats, Floats, float]:
     """Return (W, W gamma_sup, least labelled loss summed over rows) of the metric ``labeled``."""
-    labeled, first = family.labeled, int(family.coordinates.fit_intercept)
-    root = np.ones(len(labeled.y)) if labeled.weight is None else np.sqrt(labeled.weight)
-    Z = family.coordinates.design(labeled.rows).dot(T) * root[:, None]
-    y = labeled.y * root
+    T, first = coordinates.full_basis, int(coordinates.fit_intercept)
+    Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
+    y = labeled.y * labeled.root
     if alpha_labeled > 0:
         # The ridge is d more rows, with label 0.
         Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])

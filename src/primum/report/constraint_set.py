@@ -46,10 +46,10 @@ def constraint_set(
         fit_intercept=clf.fit_intercept,
         rcond=clf.rcond,
     )
-    T, center = family.coordinates.full_basis, family.coordinates.center
-    weight = data.unlabeled.weight
-    segments = family.unlabeled.dot(T @ T.T) * (1.0 if weight is None else weight[:, None])
-    origin = T @ family.known
+    equations, weight = family.equations, data.unlabeled.weight
+    A_inverse = equations.expand(equations.solve(np.eye(family.unlabeled.n_columns)))
+    segments = family.unlabeled.dot(A_inverse) * (1.0 if weight is None else weight[:, None])
+    origin, center = A_inverse @ family.known, equations.center
     if clf.fit_intercept:  # from centred features to the user's
         origin[0] -= origin[1:] @ center
         segments[:, 0] -= segments[:, 1:] @ center

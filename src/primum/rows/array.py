@@ -148,7 +148,7 @@ def _reader_of(array: Any) -> Any:
 
 def _slice(array: Any, start: int, stop: int) -> Any:
     """Return rows that stand together without copying them, which SciPy would do."""
-    return _csr_slice(array, start, stop) if sparse.issparse(array) else array[start:stop]
+    return _csr_slice(array, start, stop) if sparse.issparse(array) else array[start:stop, :]
 
 
 def _csr_slice(array: Any, start: int, stop: int) -> Any:

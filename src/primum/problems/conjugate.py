@@ -1,0 +1,99 @@
+"""Conjugate gradients for several right-hand sides at once.
+
+The matrix is symmetric, at least semi-definite, and known by its products only. All right-hand
+sides share each product, because what costs is to go through the rows. From zero and without a
+preconditioner, the answer to a singular system that has answers is the shortest one.
+
+Rounding makes the residual that is carried along drift away from the true one, so the true one is
+recomputed at the end, and what is missing is solved for again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from primum._typing import Floats
+
+RESIDUAL = 1e-12  # relative to the right-hand side
+STEPS = 2000
+RESTARTS = 4
+# A restart that does not lower the residual by this factor has met the limit of rounding.
+WORTH = 0.5
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Answers (d, k), the largest relative residual among them, and the steps taken."""
+
+    X: Floats
+    residual: float
+    steps: int
+
+
+def conjugate_gradients(
+    apply: Callable[[Floats], Floats],
+    B: Floats,
+    diagonal: Floats | None = None,
+    start: Floats | None = None,
+) -> Solved:
+    """Solve ``A X = B`` for (d, k) right-hand sides, ``apply(V)`` being ``A V``.
+
+    ``diagonal`` is that of A, for preconditioning; ``start`` a guess of X.
+    """
+    size = np.maximum(_lengths(B), np.finfo(float).tiny)
+    X = np.zeros_like(B) if start is None else start.copy()
+    R = B if start is None else B - apply(X)
+    residual, steps = _lengths(R) / size, 0
+    for _ in range(RESTARTS):
+        open_ = np.flatnonzero(residual > RESIDUAL)
+        if not len(open_) or steps >= STEPS:
+            break
+        goal = RESIDUAL * size[open_]
+        correction, taken = _descend(apply, R[:, open_], diagonal, goal, STEPS - steps)
+        X[:, open_] += correction
+        R[:, open_] = B[:, open_] - apply(np.ascontiguousarray(X[:, open_]))
+        before, residual, steps = residual, _lengths(R) / size, steps + taken
+        if residual.max() > WORTH * before.max():
+            break
+    return Solved(X, float(residual.max(initial=0.0)), steps)
+
+
+def _descend(
+    apply: Callable[[Floats], Floats],
+    R: Floats,
+    diagonal: Floats | None,
+    goal: Floats,
+    most: int,
+) -> tuple[Floats, int]:
+    """Return (answer to ``A X = R``, steps), until the residual that is carried along is small."""
+    X, R = np.zeros_like(R), R.copy()
+    Z = _preconditioned(R, diagonal)
+    P, rho = Z.copy(), _dots(R, Z)
+    for step in range(1, most + 1):
+        AP = apply(P)
+        curvature = _dots(P, AP)
+        # A column that is done, or whose direction A does not see, rests.
+        moving = (curvature > 0) & (_lengths(R) > goal)
+        if not moving.any():
+            return X, step
+        length = np.where(moving, rho / np.where(moving, curvature, 1.0), 0.0)
+        X += length * P
+        R -= length * AP
+        Z = _preconditioned(R, diagonal)
+        before, rho = rho, _dots(R, Z)
+        P *= np.where(moving, rho / np.where(before > 0, before, 1.0), 0.0)
+        P += Z
+    return X, most
+
+
+def _preconditioned(R: Floats, diagonal: Floats | None) -> Floats:
+    return R if diagonal is None else R / diagonal[:, None]
+
+
+def _dots(V: Floats, W: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->j", V, W))
+
+
+def _lengths(V: Floats) -> Floats:
+    return np.sqrt(_dots(V, V))

@@ -1,0 +1,167 @@
+"""Least squares on rows with so many columns that A is not to be formed.
+
+The features are centred, so the intercept stands apart: it is the mean label, and
+
+    A_c = Xc'Xc + n alpha I
+
+is left for the coefficients. A product with A_c is one pass over the rows, whatever their kind;
+sparse rows are centred by a correction of rank one. ``A_c w = s`` is solved by conjugate gradients,
+preconditioned by the diagonal if there is a ridge; without one they start from zero, so that the
+answer is the shortest if there are several. Here the coordinates gamma of a fit are its
+coefficients themselves, for design rows.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from primum._typing import Floats
+from primum.problems.conjugate import Solved, conjugate_gradients
+from primum.rows import Block, Design, Frame, Rows
+from primum.statistics import gather_columns
+
+# Right-hand sides are solved for together up to this many numbers (32 MB) each way.
+TOGETHER = 2**22
+# A larger relative residual than this is worth a warning.
+LARGE_RESIDUAL = 1e-9
+
+
+@dataclass(frozen=True)
+class IterativeEquations:
+    """Normal equations of the given rows, solved through passes over them.
+
+    Attributes
+    ----------
+    parts : tuple of Rows
+        The rows.
+    weight : float
+        Their number (sum of their weights).
+    center : array (d,)
+        Their mean, or zero without intercept.
+    ridge : float
+        What is added to the diagonal of A, n alpha.
+    diagonal : array (d,)
+        Diagonal of A.
+    fit_intercept : bool
+        Whether gamma has a leading entry for the intercept.
+    """
+
+    parts: tuple[Rows, ...]
+    weight: float
+    center: Floats
+    ridge: float
+    diagonal: Floats
+    fit_intercept: bool
+    exact: ClassVar[bool] = False
+
+    @property
+    def frame(self) -> Frame:  # noqa: D102
+        return Frame(self.center, self.fit_intercept)
+
+    def design(self, rows: Rows) -> Design:  # noqa: D102
+        return Design(rows, self.frame)
+
+    def apply(self, V: Floats) -> Floats:
+        """Return ``A_c V`` for coefficients V (d, k): one pass."""
+        frame = Frame(self.center, False)
+        return self.ridge * V + reduce(np.add, (_gram_times(r, frame, V) for r in self.parts))
+
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
+        first = int(self.fit_intercept)
+        gamma = np.empty_like(sums)
+        gamma[:first] = sums[:first] / self.weight
+        gamma[first:] = self._coefficients(
+            self.apply, sums[first:], None if start is None else start[first:]
+        )
+        return gamma
+
+    def _coefficients(
+        self, apply: Callable[[Floats], Floats], sums: Floats, start: Floats | None
+    ) -> Floats:
+        """Solve for one or several columns of coefficients, some columns at a time."""
+        B = sums.reshape(len(sums), -1)
+        guess = None if start is None else start.reshape(len(sums), -1)
+        answer, width = np.empty_like(B), max(1, TOGETHER // len(B))
+        for low in range(0, B.shape[1], width):
+            some = slice(low, low + width)
+            solved = conjugate_gradients(
+                apply,
+                np.ascontiguousarray(B[:, some]),
+                self.diagonal if self.ridge > 0 else None,
+                None if guess is None else guess[:, some],
+            )
+            self._warn_if_short(solved)
+            answer[:, some] = solved.X
+        return answer.reshape(sums.shape)
+
+    def _warn_if_short(self, solved: Solved) -> None:
+        if solved.residual <= LARGE_RESIDUAL:
+            return
+        warnings.warn(
+            f"Least squares on {len(self.center)} columns was solved to a relative residual of "
+            f"{solved.residual:.0e} only, after {solved.steps} steps of conjugate gradients; raise "
+            "alpha or standardise the features.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+    def solve_without(self, step: Floats, design: Design, chosen: Floats) -> Floats | None:  # noqa: D102
+        # The right-hand side is a combination of the rows that are left, so that even where these
+        # do not span the space there are answers, of which this is the shortest.
+        first = int(self.fit_intercept)
+
+        def apply(V: Floats) -> Floats:
+            return self._apply_design(V) - _gram_times(design.rows, design.frame, V, chosen)
+
+        diagonal = None
+        if self.ridge > 0:
+            diagonal = np.concatenate([[self.weight][:first], self.diagonal])
+        return conjugate_gradients(apply, self._apply_design(step[:, None]), diagonal).X[:, 0]
+
+    def expand(self, gamma: Floats) -> Floats:  # noqa: D102
+        return gamma
+
+    def length(self, gamma: Floats) -> float:  # noqa: D102
+        return float(gamma @ self._apply_design(gamma[:, None])[:, 0]) ** 0.5
+
+    def _apply_design(self, V: Floats) -> Floats:
+        """Return ``A V`` with the intercept's row and column."""
+        first = int(self.fit_intercept)
+        return np.concatenate([self.weight * V[:first], self.apply(V[first:])])
+
+    def decode(self, gamma: Floats) -> tuple[Floats, float]:  # noqa: D102
+        if not self.fit_intercept:
+            return gamma.copy(), 0.0
+        return gamma[1:].copy(), float(gamma[0] - self.center @ gamma[1:])
+
+    def encode(self, coef: Floats, intercept: float) -> Floats:  # noqa: D102
+        if not self.fit_intercept:
+            return coef.copy()
+        return np.concatenate([[intercept + self.center @ coef], coef])
+
+
+def iterative_equations(
+    parts: Sequence[Rows], *, alpha: float, fit_intercept: bool
+) -> IterativeEquations:
+    """Return the normal equations of least squares on all given rows."""
+    weight, mean, squares = gather_columns(parts)
+    center = mean if fit_intercept else np.zeros_like(mean)
+    ridge = weight * alpha
+    diagonal = ridge + (squares if fit_intercept else squares + weight * mean**2)
+    return IterativeEquations(tuple(parts), weight, center, ridge, diagonal, fit_intercept)
+
+
+def _gram_times(rows: Rows, frame: Frame, V: Floats, chosen: Floats | None = None) -> Floats:
+    """Return the sum of ``x x'V`` over design rows x, each times its weight, or entry of chosen."""
+
+    def block_product(block: Block) -> Floats:
+        weight = block.weight if chosen is None else chosen[block.where]
+        view = frame.view(replace(block, weight=weight))
+        return view.sum(view.dot(V))
+
+    return rows.map_reduce(block_product, np.add) if rows.n_rows else np.zeros_like(V)
