@@ -25,8 +25,10 @@ from primum.problems.conjugate import Solved, conjugate_gradients
 from primum.rows import Block, Design, Frame, Rows
 from primum.statistics import gather_columns
 
-# Right-hand sides are solved for together up to this many numbers (32 MB) each way.
-TOGETHER = 2**22
+# Right-hand sides are solved for together up to this many numbers: so few that they stay in cache
+# (4 MB), or, where every pass over the rows is dear, as many as memory allows (64 MB).
+TOGETHER = 2**19
+TOGETHER_OUTSIDE = 2**23
 # A larger relative residual than this is worth a warning.
 LARGE_RESIDUAL = 1e-9
 
@@ -86,14 +88,15 @@ class IterativeEquations:
         """Solve for one or several columns of coefficients, some columns at a time."""
         B = sums.reshape(len(sums), -1)
         guess = None if start is None else start.reshape(len(sums), -1)
-        answer, width = np.empty_like(B), max(1, TOGETHER // len(B))
+        diagonal = self.diagonal if self.ridge > 0 else None
+        in_memory = all(rows.in_memory for rows in self.parts)
+        width = max(1, (TOGETHER if in_memory else TOGETHER_OUTSIDE) // len(B))
+        answer = np.empty_like(B)
         for low in range(0, B.shape[1], width):
             some = slice(low, low + width)
+            some_guess = None if guess is None else guess[:, some]
             solved = conjugate_gradients(
-                apply,
-                np.ascontiguousarray(B[:, some]),
-                self.diagonal if self.ridge > 0 else None,
-                None if guess is None else guess[:, some],
+                apply, np.ascontiguousarray(B[:, some]), diagonal, some_guess
             )
             self._warn_if_short(solved)
             answer[:, some] = solved.X

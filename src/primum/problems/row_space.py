@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from primum._typing import Floats
-from primum.problems.coordinates import EPS, Coordinates, corrected, shortest
+from primum.problems.coordinates import CORRECT_BELOW, EPS, Coordinates, corrected, shortest
 from primum.rows import Rows, to_numpy
 from primum.statistics import gather_columns
 
@@ -27,18 +27,46 @@ def row_space_coordinates(
     lengths = np.linalg.norm(Z, axis=0)
     constant = lengths <= 8 * EPS * np.abs(center) * weight**0.5
     Z[:, constant] = 0.0
-    # Units decide what counts as zero, unless a ridge or rcond says it in the user's units.
-    unscaled = constant if ridge == 0 and rcond is None else True
-    scale = np.where(unscaled, 1.0, lengths)
+    basis, inverse = (
+        None if rcond is not None else _factor_gram(Z, ridge)
+    ) or _factor_singular_values(
+        # Units decide what counts as zero, unless a ridge or rcond says it in the user's units.
+        Z,
+        np.where(constant if ridge == 0 and rcond is None else True, 1.0, lengths),
+        ridge,
+        0.0 if rcond is None else rcond,
+        weight if fit_intercept else 0.0,
+    )
+    coordinates = Coordinates(weight, center, basis, inverse, fit_intercept)
+    return corrected(coordinates, parts, ridge)
+
+
+def _factor_gram(Z: Floats, ridge: float) -> tuple[Floats, Floats] | None:
+    """Return (basis, its inverse) from the n x n matrix ZZ', or None if that cannot tell the rank.
+
+    It can if its eigenvalues are either large or nothing but rounding.
+    """
+    squares, U = np.linalg.eigh(Z @ Z.T)
+    small = 10 * len(Z) * EPS * squares[-1]
+    if ((squares > small) & (squares < CORRECT_BELOW * squares[-1])).any() or squares[-1] <= 0:
+        return None
+    kept = squares > small
+    V, values = (Z.T @ U[:, kept]) / np.sqrt(squares[kept]), np.sqrt(squares[kept] + ridge)
+    return V / values, (V * values).T
+
+
+def _factor_singular_values(
+    Z: Floats, scale: Floats, ridge: float, rcond: float, intercept: float
+) -> tuple[Floats, Floats]:
+    """Return (basis, its inverse) from the singular values of the scaled rows.
+
+    ``intercept`` is the eigenvalue of A that belongs to the intercept.
+    """
     _, singular, Vt = np.linalg.svd(Z / scale, full_matrices=False)
     values = np.sqrt(singular**2 + ridge)
     kept = singular > 10 * max(Z.shape) * EPS * singular[0]
-    if rcond is not None:
-        largest = max(values[0] ** 2, weight if fit_intercept else 0.0)
-        kept &= values**2 > rcond * largest
-    basis, inverse = shortest(Vt[kept].T, values[kept], scale)
-    coordinates = Coordinates(weight, center, basis, inverse, fit_intercept)
-    return corrected(coordinates, parts, ridge)
+    kept &= values**2 > rcond * max(values[0] ** 2, intercept)
+    return shortest(Vt[kept].T, values[kept], scale)
 
 
 def _centred(rows: Rows, center: Floats) -> Floats:
