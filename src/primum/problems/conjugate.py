@@ -43,7 +43,7 @@ def conjugate_gradients(
     """
     size = np.maximum(_lengths(B), np.finfo(float).tiny)
     X = np.zeros_like(B) if start is None else start.copy()
-    R = B if start is None else B - apply(X)
+    R = B.copy() if start is None else B - apply(X)
     residual, steps = _lengths(R) / size, 0
     for _ in range(RESTARTS):
         open_ = np.flatnonzero(residual > RESIDUAL)

@@ -114,12 +114,18 @@ class IterativeEquations:
         )
 
     def solve_without(self, step: Floats, design: Design, chosen: Floats) -> Floats | None:  # noqa: D102
-        # The right-hand side is a combination of the rows that are left, so that even where these
-        # do not span the space there are answers, of which this is the shortest.
+        left = (1.0 if design.rows.weight is None else design.rows.weight) - chosen
+        others = [rows for rows in self.parts if rows is not design.rows]
+        n_left = np.count_nonzero(left) + sum(rows.n_rows for rows in others)
+        if self.ridge == 0 and n_left < design.n_columns:
+            return None
         first = int(self.fit_intercept)
 
         def apply(V: Floats) -> Floats:
-            return self._apply_design(V) - _gram_times(design.rows, design.frame, V, chosen)
+            # Subtracting the chosen rows from A would leave their rounding.
+            product = _gram_times(design.rows, design.frame, V, left)
+            product[first:] += self.ridge * V[first:]
+            return sum((_gram_times(rows, design.frame, V) for rows in others), product)
 
         diagonal = None
         if self.ridge > 0:
