@@ -93,7 +93,7 @@ class LeastSquaresBase(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), path or Dask collection
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Dask collection
             Rows to score: an array, a Parquet file or folder, or a Dask array or DataFrame.
 
         Returns
@@ -111,7 +111,7 @@ class LeastSquaresBase(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), path or Dask collection
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Dask collection
             Rows, as in ``decision_function``.
 
         Returns
@@ -133,7 +133,7 @@ class LeastSquaresBase(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), path or Dask collection
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Dask collection
             Rows, as in ``decision_function``.
 
         Returns

@@ -96,12 +96,12 @@ class SelfLearningClassifier(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is
             unknown.
-        X_unlabeled : array-like of shape (n_more, n_features), default=None
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
             Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
             pipeline, mark unlabelled rows in y instead.
         sample_weight : array-like of shape (n_samples,), default=None
