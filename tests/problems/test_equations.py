@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from primum.problems import Coordinates
 from primum.problems.conjugate import conjugate_gradients
-from primum.problems.iterative import iterative_equations
+from primum.problems.equations import equations_of
+from primum.problems.iterative import IterativeEquations, iterative_equations
 from primum.rows import ArrayRows
 from primum.statistics import gather_columns, gather_moments
 
@@ -59,3 +61,17 @@ def test_a_value_that_is_no_number_is_named(rng, gather):
         gather([ArrayRows(sparse.csr_array(X))])
     with pytest.raises(ValueError, match="squares overflow"):
         gather([ArrayRows(sparse.csr_array(np.full((3, 2), 1e200)))])
+
+
+def test_which_equations_are_taken(rng, monkeypatch):
+    """A is formed if it is small, or no larger than dense rows in memory."""
+    monkeypatch.setattr("primum.problems.equations.FORM_A_UP_TO", 3)
+    monkeypatch.setattr("primum.problems.equations.FACTORISE_ROWS_UP_TO", 0)
+    X = rng.normal(size=(8, 5))
+    for rows, taken in (
+        (ArrayRows(X[:, :3]), Coordinates),
+        (ArrayRows(X), Coordinates),
+        (ArrayRows(X[:4]), IterativeEquations),
+        (ArrayRows(sparse.csr_array(X)), IterativeEquations),
+    ):
+        assert isinstance(equations_of([rows], alpha=0.1, fit_intercept=True), taken)

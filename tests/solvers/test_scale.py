@@ -65,6 +65,17 @@ def test_few_passes():
     assert proof.passes <= 12
 
 
+@pytest.mark.parametrize("sample", [512, 4096])
+def test_many_dimensions_for_the_number_of_rows(sample, monkeypatch):
+    """About as many rows as dimensions stay undecided: more than a few percent of all."""
+    monkeypatch.setattr("primum.solvers.scale.SAMPLE", sample)
+    X, y, X_u = rows("plain", U=4_000, d=150, L=155)
+    proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+    assert proof.converged
+    assert proof.moved
+    assert proof.passes <= 40
+
+
 def test_two_features_and_a_narrow_band():
     X, y, X_u = rows("plain", d=2, L=6, seed=3)
     assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged

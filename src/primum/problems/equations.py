@@ -17,7 +17,7 @@ from primum.problems.row_space import row_space_coordinates
 from primum.rows import Design, Frame, Rows
 
 # A is formed up to this many columns: it then takes 128 MB and some seconds to factorise, and both
-# grow fast.
+# grow fast. It is formed beyond that where it is no larger than the rows, which are in memory.
 FORM_A_UP_TO = 2**12
 # Rows are factorised up to this many numbers (256 MB), as long as they are fewer than the columns.
 FACTORISE_ROWS_UP_TO = 2**25
@@ -94,7 +94,8 @@ def equations_of(
     With rcond, directions in which A is below rcond times its largest eigenvalue are left out.
     """
     n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
-    if n_columns <= FORM_A_UP_TO:
+    smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
+    if n_columns <= FORM_A_UP_TO or smaller:
         return coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
     if n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO:
         return row_space_coordinates(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)

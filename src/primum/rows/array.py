@@ -53,6 +53,7 @@ class ArrayRows(Rows):
         self.array, self.index, self._weight = array, index, weight
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)
+        self.dense = not sparse.issparse(array)
         self._reader = _reader_of(array)
 
     @property

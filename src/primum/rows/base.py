@@ -73,12 +73,15 @@ class Rows(ABC):
         How often all rows were visited.
     in_memory : bool
         Whether one more number per row is affordable.
+    dense : bool
+        Whether they are in memory with all their zeros.
     """
 
     n_rows: int
     n_columns: int
     passes: int = 0
     in_memory: bool = True
+    dense: bool = False
 
     @abstractmethod
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:
@@ -129,6 +132,7 @@ class ChainedRows(Rows):
         self.n_columns = parts[0].n_columns
         self.n_rows = sum(part.n_rows for part in parts)
         self.in_memory = all(part.in_memory for part in parts)
+        self.dense = all(part.dense for part in parts)
         self.starts = np.cumsum([0, *(part.n_rows for part in parts)])[:-1].tolist()
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102

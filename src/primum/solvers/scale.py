@@ -27,11 +27,16 @@ from primum.solvers.copies import few_distinct, solve_distinct
 from primum.solvers.newton import GROWTH, Stage, follow_path, solve_newton
 from primum.solvers.solution import Solution
 
-SAMPLE = 2**14
-UNDECIDED = 0.02  # share of the sample at which the path is left for all rows
+SAMPLE = 2**14  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
+SAMPLE_PER_COLUMN = 16
+# Leave the sample's path for all rows when this share of the sample, or so many rows for each
+# dimension, are undecided: in the end about r are, and near its end the path is hard to follow.
+UNDECIDED = 0.02
+UNDECIDED_PER_COLUMN = 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # share of the rows that may be gathered
-BAND_NUMBERS = 2**23  # and how many numbers (64 MB) they may have
+BAND_NUMBERS = 2**23  # and how many numbers (64 MB) they may have,
+BAND_PER_COLUMN = 8  # but at least so many rows for each dimension
 STEPS_PER_SIGMA = 12
 STAGES = 25
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
@@ -91,9 +96,9 @@ def _continued(
 
 def _sample(columns: StreamedColumns) -> FormedColumns:
     """Return some of the columns, each standing for many."""
-    n = columns.shape[1]
+    r, n = columns.shape
     rng = np.random.default_rng(0)  # any sample will do; the same one every time
-    size = min(SAMPLE, n)
+    size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
     index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
     M, weight = columns.sample(index)
     share = np.full(size, n / size)
@@ -102,8 +107,10 @@ def _sample(columns: StreamedColumns) -> FormedColumns:
 
 def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to go on with all rows."""
+    r, n = sample.columns.shape
+    few = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r)
     for stage in follow_path(sample, tol, max_iter):
-        if stage.sigma > 0 and stage.undecided <= UNDECIDED * sample.n_rows:
+        if stage.sigma > 0 and stage.undecided <= few:
             break
     return stage if stage.sigma > 0 else replace(stage, sigma=1.0)
 
@@ -179,7 +186,7 @@ def _in_band(
 ) -> Iterator[_Best]:
     """Solve for the rows close to the hyperplane with all others held, and judge that."""
     t, (r, n) = problem.target, columns.shape
-    limit = min(int(LARGEST_BAND * n), BAND_NUMBERS // r)
+    limit = min(int(LARGEST_BAND * n), max(BAND_NUMBERS // r, BAND_PER_COLUMN * r))
     if band * sweep.inside > limit:
         return
     gathered = columns.band(xi, 0.5 * band / sigma, limit)
