@@ -190,3 +190,16 @@ def test_a_failed_fit_leaves_the_arguments_alone():
         ICLSClassifier().fit(rows, y, X_unlabeled=np.zeros((2, 3)))
     np.testing.assert_array_equal(rows, X)
     np.testing.assert_array_equal(y, Y)
+
+
+def test_the_millionth_row_is_named_before_any_result_is_given():
+    rows = np.zeros((1_000_000, 2), dtype=np.float32)
+    rows[999_999, 1] = np.nan
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), [0, 1]
+    clf = ICLSClassifier()
+    with pytest.raises(ValueError, match="X_unlabeled contains NaN in row 999999, column 1"):
+        clf.fit(X, y, X_unlabeled=rows)
+    named = pd.DataFrame(rows, columns=["age", "height"])
+    with pytest.raises(ValueError, match="X_unlabeled contains NaN in row 999999, column 'height'"):
+        clf.fit(pd.DataFrame(X, columns=["age", "height"]), y, X_unlabeled=named)
+    assert not hasattr(clf, "coef_")

@@ -1,9 +1,12 @@
 """Checking what a user gives to ``fit`` and sorting it into labelled and unlabelled rows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils._array_api import get_namespace_and_device
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
@@ -12,6 +15,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import Labels, read_labels
 from primum.problems import LabeledRows
 from primum.rows import ArrayRows, Rows, chain, open_rows, to_numpy
+from primum.statistics import first_non_finite
 
 DTYPES = (np.float64, np.float32)
 
@@ -51,9 +55,10 @@ def read_training_data(
     """Check everything given to ``fit`` and sort the rows."""
     estimator._validate_params()
     home = home_of(X)
-    X = validate_data(
-        estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
-    )
+    with naming_the_place(X, "X"):
+        X = validate_data(
+            estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
+        )
     labels = read_labels(y if home is None else to_numpy(y), X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
@@ -124,16 +129,45 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
     if X_unlabeled is None:
         return X[:0, :]
     check_same_columns(estimator, X_unlabeled)
-    rows = check_array(
-        X_unlabeled,
-        dtype=DTYPES if (home := home_of(X)) is None else home.dtypes,
-        accept_sparse="csr",
-        input_name="X_unlabeled",
-        estimator=estimator,
-        ensure_min_samples=0,
-    )
+    with naming_the_place(X_unlabeled, "X_unlabeled"):
+        rows = check_array(
+            X_unlabeled,
+            dtype=DTYPES if (home := home_of(X)) is None else home.dtypes,
+            accept_sparse="csr",
+            input_name="X_unlabeled",
+            estimator=estimator,
+            ensure_min_samples=0,
+        )
     check_same_columns(estimator, rows)
     return rows
+
+
+@contextmanager
+def naming_the_place(X: Any, name: str) -> Iterator[None]:
+    """Say where a value is that was refused because it is not finite."""
+    try:
+        yield
+    except ValueError as problem:
+        place = _first_non_finite(X) if "contains" in str(problem) else None
+        if place is None:
+            raise
+        row, column, value = place
+        raise ValueError(
+            f"Input {name} contains {'NaN' if np.isnan(value) else 'infinity'} in row {row}, "
+            f"column {column}: drop such rows or fill in a number."
+        ) from None
+
+
+def _first_non_finite(X: Any) -> tuple[int, Any, float] | None:
+    columns = getattr(X, "columns", None)
+    as_csr: Any = sparse.csr_array
+    found = first_non_finite(
+        as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
+    )
+    if found is None or columns is None:
+        return found
+    row, column, value = found
+    return row, repr(columns[column]), value
 
 
 def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:

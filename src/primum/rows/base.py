@@ -210,6 +210,6 @@ def to_numpy(X: Any) -> Any:
         return X.toarray()
     if hasattr(X, "detach"):  # a PyTorch tensor, wherever it lives
         return X.detach().cpu().numpy()
-    if hasattr(X, "get"):  # a CuPy array
+    if type(X).__module__.partition(".")[0] == "cupy":
         return X.get()
     return np.asarray(X)

@@ -3,6 +3,7 @@
 from primum.statistics.moments import (
     SPARSE_ROUNDING,
     Moments,
+    first_non_finite,
     gather_columns,
     gather_moments,
     refuse_non_finite,
@@ -11,6 +12,7 @@ from primum.statistics.moments import (
 __all__ = [
     "SPARSE_ROUNDING",
     "Moments",
+    "first_non_finite",
     "gather_columns",
     "gather_moments",
     "refuse_non_finite",

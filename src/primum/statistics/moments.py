@@ -165,13 +165,14 @@ def _column_sums(block: Block) -> Floats:
 
 def refuse_non_finite(block: Block) -> None:
     """Raise an error that names the first value of a block that is not finite."""
-    row, column, value = _first_non_finite(block.X)
     place = f" ({block.source})" if block.source else ""
-    if row is None:
+    found = first_non_finite(block.X)
+    if found is None:
         raise ValueError(
             f"Rows {block.start} to {block.start + block.n_rows - 1}{place} have values so large "
             "that their squares overflow: scale the features."
         )
+    row, column, value = found
     name = column if block.names is None else repr(block.names[column])
     raise ValueError(
         f"Row {block.start + row}{place} has {value} in column {name}: drop such rows or fill "
@@ -179,14 +180,15 @@ def refuse_non_finite(block: Block) -> None:
     )
 
 
-def _first_non_finite(X: Any) -> tuple[int | None, int, float]:
-    """Return (row, column, value) of the first value that is not finite; no row: none is."""
+def first_non_finite(X: Any) -> tuple[int, int, float] | None:
+    """Return (row, column, value) of the first value that is not finite, or None."""
     is_sparse = bool(sparse.issparse(X))
     values = X.data if is_sparse else to_numpy(X).ravel()
     bad = np.flatnonzero(~np.isfinite(values))
     if not len(bad):
-        return None, 0, 0.0
+        return None
     at = int(bad[0])
     if is_sparse:
-        return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at]), values[at]
-    return at // X.shape[1], at % X.shape[1], values[at]
+        row = int(np.searchsorted(X.indptr, at, side="right")) - 1
+        return row, int(X.indices[at]), float(values[at])
+    return at // X.shape[1], at % X.shape[1], float(values[at])
