@@ -70,7 +70,7 @@ def test_a_large_row_group_is_several_blocks(tmp_path, rng):
 
 @pytest.mark.parametrize("cores", [1, 3])
 def test_threads_change_nothing(tmp_path, rng, monkeypatch, cores):
-    monkeypatch.setattr("primum.rows.parquet._cores", lambda: cores)
+    monkeypatch.setattr("primum.rows.parquet.cores", lambda: cores)
     monkeypatch.setattr("primum.rows.parquet.BLOCK_NUMBERS", 60)
     X = rng.normal(size=(5000, 3))
     rows = ParquetRows(write(tmp_path / "x.parquet", X, group=130), NAMES, 3)
@@ -81,7 +81,7 @@ def test_threads_change_nothing(tmp_path, rng, monkeypatch, cores):
 
 
 def test_an_error_in_a_thread_ends_the_pass(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr("primum.rows.parquet._cores", lambda: 3)
+    monkeypatch.setattr("primum.rows.parquet.cores", lambda: 3)
     monkeypatch.setattr("primum.rows.parquet.BLOCK_NUMBERS", 60)
     X = rng.normal(size=(5000, 3))
     X[4321, 2] = np.nan

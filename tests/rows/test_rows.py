@@ -29,7 +29,7 @@ def test_threads_change_nothing(rng, monkeypatch):
     rows = ArrayRows(X)
     alone, together = [], []
     for cores, sums in ((1, alone), (3, together)):
-        monkeypatch.setattr("primum.rows.array._cores", lambda cores=cores: cores)
+        monkeypatch.setattr("primum.rows.array.cores", lambda cores=cores: cores)
         sums.append(rows.map_reduce(lambda block: block.X.T @ block.X, np.add))
         sums.append(rows.fill(lambda block: block.X[:, 0]))
     np.testing.assert_array_equal(alone[0], together[0])

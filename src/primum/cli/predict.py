@@ -13,8 +13,7 @@ from primum._typing import AnyArray, Floats
 from primum.cli._models import load_model
 from primum.cli._progress import progress_bar
 from primum.cli._tables import csv_blocks, is_parquet, out_option, plain_errors, write_table
-from primum.rows import Block, ParquetRows
-from primum.statistics import refuse_non_finite
+from primum.rows import ParquetRows
 
 ROWS_PER_PART = 2**17  # of what is written: a row group, if that is Parquet
 
@@ -48,17 +47,10 @@ def _predictions(model: Any, data: Path) -> Iterator[dict[str, AnyArray]]:
 
 def _scores(path: Path, names: Sequence[str] | None, model: Any) -> Iterator[Floats]:
     """Yield the decision values of all rows of a table, a part at a time."""
-    coef, intercept = model.coef_[0], model.intercept_[0]
-
-    def score(block: Block) -> Floats:
-        scores: Floats = block.X @ coef + intercept
-        if not np.isfinite(scores).all():
-            refuse_non_finite(block)
-        return scores
-
+    score = model._scorer()
     if is_parquet(path):
-        return ParquetRows(path, names, len(coef)).map(score)
-    return map(score, csv_blocks(path, names, len(coef)))
+        return ParquetRows(path, names, model.n_features_in_).map(score)
+    return map(score, csv_blocks(path, names, model.n_features_in_))
 
 
 def _gather(parts: Iterable[AnyArray]) -> Iterator[AnyArray]:

@@ -1,15 +1,13 @@
 """Rows of an array in memory: dense, sparse (CSR), memory-mapped, or on a device."""
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils._array_api import get_namespace_and_device
 
+from primum._threads import cores, in_threads
 from primum._typing import Floats, Index
 from primum.rows.base import Block, Rows, to_numpy
 
@@ -64,7 +62,7 @@ class ArrayRows(Rows):
         self.passes += 1
         size = self._reader.rows_per_block
         starts = range(0, self.n_rows, size)
-        threads = min(_cores(), len(starts) // BLOCKS_PER_THREAD) if self._reader.threads else 1
+        threads = min(cores(), len(starts) // BLOCKS_PER_THREAD) if self._reader.threads else 1
 
         def work(start: int) -> T:
             return kernel(self._block(start, min(start + size, self.n_rows)))
@@ -72,8 +70,7 @@ class ArrayRows(Rows):
         if threads < 2:
             yield from map(work, starts)
             return
-        with ThreadPoolExecutor(threads) as pool:
-            yield from _in_order(pool, work, starts, 2 * threads)
+        yield from in_threads(work, starts, threads)
 
     def _block(self, start: int, stop: int) -> Block:
         chosen = slice(start, stop) if self.index is None else self.index[start:stop]
@@ -157,22 +154,3 @@ def _csr_slice(array: Any, start: int, stop: int) -> Any:
     held = slice(indptr[0], indptr[-1])
     parts = (array.data[held], array.indices[held], indptr - indptr[0])
     return type(array)(parts, shape=(stop - start, array.shape[1]), copy=False)
-
-
-def _in_order(
-    pool: ThreadPoolExecutor, work: Callable[[int], T], starts: range, ahead: int
-) -> Iterator[T]:
-    """Yield results in order; few wait to be taken, because each may be large."""
-    waiting = deque(pool.submit(work, start) for start in starts[:ahead])
-    for start in starts[ahead:]:
-        done = waiting.popleft().result()
-        waiting.append(pool.submit(work, start))
-        yield done
-    while waiting:
-        yield waiting.popleft().result()
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

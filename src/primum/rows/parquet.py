@@ -8,9 +8,7 @@ file that shrinks ends the process instead of raising an error.
 """
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,8 +19,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from primum._threads import cores, in_threads
 from primum._typing import AnyArray, Floats, Index
-from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD, _cores
+from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
 from primum.rows.base import Block, Rows, _pick, _stack
 from primum.rows.watching import watched
 
@@ -108,11 +107,11 @@ class ParquetRows(Rows):
         for file in self.files:
             file.check_unchanged()
         enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * BLOCKS_PER_THREAD)
-        threads = min(_cores(), MOST_THREADS, len(groups), enough)
+        threads = min(cores(), MOST_THREADS, len(groups), enough)
         sizes = [group.n_rows for group in groups]
         if threads < 2:
             return watched(sizes, (work(self._blocks(group)) for group in groups))
-        return watched(sizes, _in_threads(lambda g: list(work(self._blocks(g))), groups, threads))
+        return watched(sizes, in_threads(lambda g: list(work(self._blocks(g))), groups, threads))
 
     def _blocks(self, group: "_Group") -> Iterator[Block]:
         """Yield the rows of a row group."""
@@ -332,19 +331,3 @@ def write_parquet(path: Path, parts: Iterable[Mapping[str, AnyArray]]) -> None:
     finally:
         if writer is not None:
             writer.close()
-
-
-def _in_threads(work: Callable[[S], T], items: Sequence[S], threads: int) -> Iterator[T]:
-    """Yield ``work(item)`` in order; only a few results wait until they are taken."""
-    waiting: deque[Future[T]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
