@@ -44,20 +44,32 @@ def read_labels(
             f"X has {n_rows} rows but y has {len(values)} labels: give one label for every row "
             f"of X, marked as unknown where it is ({UNKNOWN})."
         )
-    labeled, unlabeled = np.flatnonzero(~unknown), np.flatnonzero(unknown)
+    labeled, unlabeled = (~unknown).nonzero()[0], unknown.nonzero()[0]
     if len(labeled) == 0:
         raise ValueError(
             f"No labelled row: all {n_rows} labels in y are marked as unknown ({UNKNOWN}); "
             "label at least one row of each class."
         )
-    known = values[labeled]
-    check_classification_targets(known)
-    classes, codes = np.unique(known, return_inverse=True)
+    classes, codes = _classes_and_codes(values if len(unlabeled) == 0 else values[labeled])
     if len(classes) == 1 and not one_class:
         _refuse_one_class(classes, len(labeled), len(unlabeled))
     if len(classes) > 2 and not multi_class:
         _refuse_many_classes(classes)
     return Labels(classes, labeled, unlabeled, codes)
+
+
+def _classes_and_codes(known: AnyArray) -> tuple[AnyArray, Index]:
+    """Return (classes, which of them each label is); refuse labels that are no classes."""
+    if known.dtype.kind in "bui":
+        # Most fits see two integers. scikit-learn's check finds nothing wrong with them, but it
+        # takes longer than fitting a small linear model, and so does sorting.
+        low, high = known.min(), known.max()
+        second = known == high
+        if low != high and (second | (known == low)).all():
+            return np.array([low, high], dtype=known.dtype), second.astype(np.intp)
+    check_classification_targets(known)
+    classes, codes = np.unique(known, return_inverse=True)
+    return classes, codes
 
 
 def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> None:
