@@ -10,45 +10,18 @@ over the terms of row i in I, the quadratic through them has its minimum at the 
     (R + X'HX) w = X'r,        H = diag(h).
 
 Move towards it by an exact line search. Where a whole step leaves I as it is, w is the minimum,
-so the method ends after finitely many steps. Three classes solve the system:
-
-    Primal      Cholesky of R + X'HX, which changes by the rows that enter or leave the margin
-    Dual        w = X'b / alpha and Cholesky of alpha / h_i + x_i'x_j over the rows inside
-    Conjugate   conjugate gradients, for sparse rows
+so the method ends after finitely many steps. ``_svm_systems`` solves the system.
 """
 
+import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import lapack
-from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats, Index, Mask
-
-# Sparse rows up to this many are solved by their products, which are dense.
-DUAL_ROWS = 2000
-# Sums updated this often are computed anew, so that rounding does not pile up.
-REFRESH = 200
-
-
-class NewtonSystem(Protocol):
-    """What finite Newton needs to know of the rows."""
-
-    X: Any
-    ridge: Floats
-    exact: bool
-
-    def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        """Return the solution of ``(R + X'HX) v = X'rho``, from a guess w.
-
-        Where it is not exact, ``accuracy`` says which error of the gradient is small enough
-        for good; a hundredth of the guess's, unless that is 0, is small enough for a step.
-        """
+from primum.estimators._svm_systems import NewtonSystem
 
 
 @dataclass(frozen=True)
@@ -70,12 +43,6 @@ class Costs:
     def slack(self, o: Floats) -> Floats:
         """Return ``1 - sign * o`` for every term."""
         return 1.0 - self.sign * (o if self.row is None else o[self.row])
-
-    def loss(self, slack: Floats) -> float:
-        """Return the sum of the terms."""
-        inside = np.maximum(slack, 0.0)
-        inside *= inside
-        return 0.5 * float(self.cost @ inside)
 
     def per_row(self, values: Floats, n_rows: int) -> Floats:
         """Return the sum of values over the terms of each row."""
@@ -119,9 +86,25 @@ def machine_at(system: NewtonSystem, w: Floats) -> Machine:
     return Machine(w, system.X @ w, np.inf)
 
 
-def objective(system: NewtonSystem, costs: Costs, w: Floats, o: Floats) -> float:
-    """Return the value to be minimised."""
-    return 0.5 * float(system.ridge @ (w * w)) + costs.loss(costs.slack(o))
+class _Point:
+    """A point with what the search wants to know of it again and again."""
+
+    __slots__ = ("force", "inside", "o", "slack", "w")
+
+    def __init__(self, costs: Costs, w: Floats, o: Floats) -> None:
+        self.w, self.o = w, o
+        self.slack = costs.slack(o)
+        self.inside: Mask = self.slack > 0
+
+    def value(self, ridge: Floats, costs: Costs) -> float:
+        """Return the objective, and keep each term's ``cost * slack`` inside its margin."""
+        self.force = costs.cost * self.inside * self.slack
+        return 0.5 * float(ridge @ (self.w * self.w) + self.force @ self.slack)
+
+    def towards(self, other: "_Point", step: float, costs: Costs) -> "_Point":
+        """Return the point a step away."""
+        w, o = self.w + step * (other.w - self.w), self.o + step * (other.o - self.o)
+        return _Point(costs, w, o)
 
 
 def minimise(
@@ -138,25 +121,24 @@ def minimise(
     It stops where a Newton step changes nothing that matters: no row enters or leaves its margin,
     or the decrease it promises is below ``tol`` times the objective.
     """
-    w, o, slack = start.w, start.o, costs.slack(start.o)
-    feasible, done, n_iter = balance is None, False, 0
+    ridge, feasible, done, n_iter = system.ridge, balance is None, False, 0
+    at = _Point(costs, start.w, start.o)
+    value = at.value(ridge, costs)
     while not done and n_iter < max_iter:
         n_iter += 1
-        value = 0.5 * float(system.ridge @ (w * w)) + costs.loss(slack)
-        inside = slack > 0
-        newton = _newton_point(system, costs, inside, w, np.sqrt(tol * value), balance)
-        o_newton = system.X @ newton
-        slack_newton = costs.slack(o_newton)
-        if not feasible or ((slack_newton > 0) == inside).all():
-            gain = 0.0 if system.exact else value - objective(system, costs, newton, o_newton)
-            feasible, done = True, feasible and gain <= tol * value
-            w, o, slack = newton, o_newton, slack_newton
+        before = value
+        newton = _newton_point(system, costs, at, math.sqrt(tol * value), balance)
+        crosses = (newton.inside != at.inside).nonzero()[0]
+        if not feasible or len(crosses) == 0:
+            at, value = newton, newton.value(ridge, costs)
+            done = feasible and (system.exact or before - value <= tol * before)
+            feasible = True
         else:
-            d, bend = newton - w, slack_newton - slack
-            step, promise = _exact_step(system.ridge, costs.cost, (w, d), (slack, bend))
-            done = promise <= tol * value
-            w, o, slack = w + step * d, o + step * (o_newton - o), slack + step * bend
-    return Machine(w, o, objective(system, costs, w, o), n_iter, converged=done)
+            step, promise = _exact_step(ridge, costs.cost, at, newton, crosses)
+            at = at.towards(newton, step, costs)
+            value = at.value(ridge, costs)
+            done = promise <= tol * before
+    return Machine(at.w, at.o, value, n_iter, converged=done)
 
 
 def warn_if_short(machine: Machine, name: str, max_iter: int, stacklevel: int = 4) -> None:
@@ -170,59 +152,39 @@ def warn_if_short(machine: Machine, name: str, max_iter: int, stacklevel: int = 
         )
 
 
-def newton_system(X: Any, ridge: Floats, groups: Sequence[slice] | None = None) -> NewtonSystem:
-    """Return the cheapest way to solve for these rows.
-
-    ``groups`` are rows whose costs are likely to be multiplied together.
-    """
-    n, d = X.shape
-    if sparse.issparse(X):
-        return Dual(X, ridge) if n <= min(DUAL_ROWS, d) else Conjugate(X, ridge)
-    if 2 * n <= 3 * d:
-        return Dual(X, ridge)
-    return Primal(X, ridge, [slice(0, n)] if groups is None else list(groups))
-
-
 def _newton_point(
-    system: NewtonSystem,
-    costs: Costs,
-    inside: Mask,
-    w: Floats,
-    accuracy: float,
-    balance: Balance | None,
-) -> Floats:
-    active = costs.cost * inside
-    n_rows = system.X.shape[0]
+    system: NewtonSystem, costs: Costs, at: _Point, accuracy: float, balance: Balance | None
+) -> _Point:
+    active = costs.cost * at.inside
+    n_rows = len(at.o)
     h = costs.per_row(active, n_rows)
-    newton = system.solve(h, costs.per_row(costs.sign * active, n_rows), w, accuracy)
-    if balance is None:
-        return newton
-    # The multiplier moves the minimum along (R + X'HX)^-1 X'a until the condition holds.
-    along = system.solve(h, balance.weight, np.zeros_like(w), accuracy)
-    rate = balance.weight @ (system.X @ along)
-    short = balance.target - balance.weight @ (system.X @ newton)
-    return newton + (short / rate) * along
+    w = system.solve(h, costs.per_row(costs.sign * active, n_rows), at.w, accuracy)
+    o = system.X @ w
+    if balance is not None:
+        # The multiplier moves the minimum along (R + X'HX)^-1 X'a until the condition holds.
+        along = system.solve(h, balance.weight, np.zeros_like(w), accuracy)
+        o_along = system.X @ along
+        far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
+        w, o = w + far * along, o + far * o_along
+    return _Point(costs, w, o)
 
 
 def _exact_step(
-    ridge: Floats, cost: Floats, point: tuple[Floats, Floats], terms: tuple[Floats, Floats]
+    ridge: Floats, cost: Floats, at: _Point, newton: _Point, crosses: Index
 ) -> tuple[float, float]:
-    """Return (best step from a point in a direction, decrease that the quadratic promises).
+    """Return (best step towards the Newton point, decrease that the quadratic promises).
 
     The slope along the line is continuous and piecewise linear: it bends where a term's slack
-    passes zero. At a Newton direction slope and curvature cancel at step 1.
+    passes zero. On the way to the Newton point, ``crosses`` do that; without them slope and
+    curvature would cancel there.
     """
-    (w, d), (slack, change) = point, terms
-    inside = slack > 0
-    slope = float(ridge @ (w * d) + (cost * inside) @ (slack * change))
-    # A term inside moves out, or a term outside moves in.
-    there = slack + change
-    crosses = np.flatnonzero((there > 0) != inside)
-    step = _first_flat(slope, -slope, *_bends(crosses, cost, slack, change))
-    if step > 1.0:  # further terms cross beyond the Newton point
-        crosses = np.flatnonzero(((change > 0) != inside) & (change != 0))
-        step = _first_flat(slope, -slope, *_bends(crosses, cost, slack, change))
-    return step, -0.5 * slope
+    change = newton.slack - at.slack
+    slope = float(ridge @ (at.w * (newton.w - at.w)) + at.force @ change)
+    bends, jumps = _bends(crosses, cost, at.slack, change)
+    if jumps @ (1.0 - bends) < 0.0:  # still falling there: further terms cross beyond
+        crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
+        bends, jumps = _bends(crosses, cost, at.slack, change)
+    return _first_flat(slope, -slope, bends, jumps), -0.5 * slope
 
 
 def _bends(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:
@@ -248,134 +210,3 @@ def _first_flat(slope: float, curvature: float, bends: Floats, jumps: Floats) ->
     last = int(slopes.searchsorted(0.0)) - 1
     bend = curvatures[last]
     return float(at[last] - slopes[last] / bend if bend > 0 else at[last])
-
-
-class Primal:
-    """Cholesky of ``R + X'HX``, for more rows than columns.
-
-    The sum over each group of rows is kept for its costs divided by their largest, so that
-    multiplying a group's costs costs nothing, and is updated by the rows that changed.
-    """
-
-    exact = True
-
-    def __init__(self, X: Floats, ridge: Floats, groups: list[slice]) -> None:
-        self.X, self.ridge, self.groups = X, ridge, groups
-        d = X.shape[1]
-        self._sums = [np.zeros((d, d)) for _ in groups]
-        self._shares = [np.zeros(group.stop - group.start) for group in groups]
-        self._updates = [0 for _ in groups]
-
-    def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        if not h.any():
-            return _without_rows(self.X.T @ rho, self.ridge, w)
-        H = np.diag(self.ridge)
-        for k, group in enumerate(self.groups):
-            largest = h[group].max(initial=0.0)
-            if largest > 0:
-                H += largest * self._sum(k, h[group] / largest)
-        return _cholesky_solve(H, self.X.T @ rho)
-
-    def _sum(self, k: int, share: Floats) -> Floats:
-        """Return ``sum_i share_i x_i x_i'`` over group k."""
-        X = self.X[self.groups[k]]
-        change = share - self._shares[k]
-        changed = np.flatnonzero(np.abs(change) > 1e-14)
-        rows = np.flatnonzero(share)
-        self._updates[k] += 1
-        if 2 * len(changed) > len(rows) or self._updates[k] > REFRESH:
-            A = X[rows] * np.sqrt(share[rows])[:, None]
-            self._sums[k], self._updates[k] = A.T @ A, 0
-            self._shares[k] = share
-        elif len(changed):
-            A = X[changed]
-            self._sums[k] += (A.T * change[changed]) @ A
-            self._shares[k][changed] = share[changed]
-        return self._sums[k]
-
-
-class Dual:
-    """Cholesky over the rows inside the margin, for fewer rows than columns.
-
-    With K = ZZ' over the penalised columns and b = rho - Ho, the system says alpha w = Z'b and,
-    over the rows inside, ``(K + alpha / h) b = alpha rho / h - alpha intercept`` with ``1'b = 0``
-    if the intercept is free.
-    """
-
-    exact = True
-
-    def __init__(self, X: Any, ridge: Floats) -> None:
-        self.X, self.ridge = X, ridge
-        self.alpha = float(ridge[0])
-        self.free = bool(ridge[-1] == 0)
-        Z = X[:, :-1] if self.free else X
-        self._K = (Z @ Z.T).toarray() if sparse.issparse(X) else Z @ Z.T
-
-    def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        rows = np.flatnonzero(h)
-        if len(rows) == 0:
-            return _without_rows(self.X.T @ rho, self.ridge, w)
-        b = rho.copy()
-        b[rows] = 0.0
-        whole = len(rows) == len(h)
-        M = self._K.copy() if whole else self._K[rows].take(rows, axis=1)
-        M.flat[:: len(rows) + 1] += self.alpha / h[rows]
-        q = self.alpha * rho[rows] / h[rows]
-        if b.any():
-            q -= self._K[rows] @ b
-        if not self.free:
-            b[rows] = _cholesky_solve(M, q)
-            return (self.X.T @ b) / self.alpha
-        known, ones = _cholesky_solve(M, np.column_stack([q, np.ones(len(rows))])).T
-        intercept = (known.sum() + b.sum()) / ones.sum()
-        b[rows] = known - intercept * ones
-        w = (self.X.T @ b) / self.alpha
-        w[-1] = intercept / self.alpha
-        return w
-
-
-class Conjugate:
-    """Conjugate gradients, preconditioned by the diagonal; no matrix but X is stored."""
-
-    exact = False
-
-    def __init__(self, X: Any, ridge: Floats) -> None:
-        if X.nnz < 2**31:  # half the memory to read
-            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        self.X, self.ridge = X, ridge
-        self._transposed = X.T.tocsr()
-        self._squares = self._transposed.multiply(self._transposed).tocsr()
-
-    def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        X, transposed = self.X, self._transposed
-        right = transposed @ rho
-        if not h.any():
-            return _without_rows(right, self.ridge, w)
-        d = len(right)
-        diagonal = self.ridge + self._squares @ h
-        diagonal[diagonal <= 0] = 1.0
-        system = LinearOperator(
-            (d, d), matvec=lambda v: self.ridge * v + transposed @ (h * (X @ v)), dtype=np.float64
-        )
-        inverse = LinearOperator((d, d), matvec=lambda v: v / diagonal, dtype=np.float64)
-        start = np.linalg.norm(right - system @ w) if w.any() else 0.0
-        enough = max(0.01 * start, 0.3 * accuracy * np.sqrt(2 * self.ridge[0]))
-        solution, _ = cg(system, right, x0=w, rtol=1e-12, atol=enough, maxiter=10 * d, M=inverse)
-        return np.asarray(solution)
-
-
-def _without_rows(right: Floats, ridge: Floats, w: Floats) -> Floats:
-    """Return the minimum of the penalty alone; a free intercept stays where it is."""
-    return np.where(ridge > 0, right / np.where(ridge > 0, ridge, 1.0), w)
-
-
-def _cholesky_solve(M: Floats, right: Floats) -> Floats:
-    """Return ``M^-1 right``; M is overwritten."""
-    # The transpose of a symmetric C array is the Fortran array that LAPACK works on in place.
-    diagonal = M.diagonal().copy()
-    factor, info = lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)
-    if info != 0:
-        np.fill_diagonal(M, diagonal)
-        symmetric = np.tril(M) + np.tril(M, -1).T
-        return np.asarray(np.linalg.lstsq(symmetric, right, rcond=None)[0])
-    return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])

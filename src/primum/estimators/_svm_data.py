@@ -1,5 +1,6 @@
 """Dense or sparse rows for the linear machines: checked, sorted, with a constant column."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
     DTYPES,
@@ -83,21 +85,22 @@ def read_machine_data(
     labels = read_labels(y, X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled(estimator, X_unlabeled, X)
-    check_every_class_has_weight(labels, weight)
     if weight is None:
         weight = np.ones(X.shape[0])
-    known = np.flatnonzero(weight[labels.labeled] > 0)
-    unknown = np.flatnonzero(weight[labels.unlabeled] > 0)
+        known, unknown = np.arange(len(labels.labeled)), np.arange(len(labels.unlabeled))
+    else:
+        check_every_class_has_weight(labels, weight)
+        known, unknown = (weight[rows].nonzero()[0] for rows in (labels.labeled, labels.unlabeled))
     own = labels.unlabeled[:0] if only_labeled else labels.unlabeled[unknown]
-    further = np.arange(more.shape[0])
     index = np.concatenate([labels.labeled[known], own])
+    n_more, n_own = more.shape[0], len(labels.unlabeled)
     return MachineData(
         classes=labels.classes,
         X=with_constant([X[index], more], fit_intercept),
         y=2.0 * labels.binary[known] - 1.0,
-        weight=np.concatenate([weight[index], np.ones(len(further))]),
-        present=np.concatenate([unknown, len(labels.unlabeled) + further]),
-        n_given=len(labels.unlabeled) + len(further),
+        weight=np.concatenate([weight[index], np.ones(n_more)]),
+        present=np.concatenate([unknown, np.arange(n_own, n_own + n_more)]),
+        n_given=n_own + n_more,
     )
 
 
@@ -109,7 +112,8 @@ def with_constant(parts: list[Any], fit_intercept: bool) -> Any:
         stacked = sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
         columns = [stacked, sparse.csr_array(np.ones((n, 1)))] if fit_intercept else [stacked]
         return sparse.hstack(columns, format="csr", dtype=np.float64)
-    X = np.ones((n, d + int(fit_intercept)))
+    X = np.empty((n, d + int(fit_intercept)))
+    X[:, d:] = 1.0
     np.concatenate(parts, out=X[:, :d])
     return X
 
@@ -122,9 +126,7 @@ def ridge_of(alpha: float, n_columns: int, fit_intercept: bool, penalize: bool) 
     return ridge
 
 
-class LinearMachineMixin(
-    KnownLabelsScoreMixin, LinearClassifierMixin, ClassifierMixin, BaseEstimator
-):
+class LinearMachine(KnownLabelsScoreMixin, LinearClassifierMixin, ClassifierMixin, BaseEstimator):
     """What all linear machines have in common once they are fitted."""
 
     classes_: AnyArray
@@ -147,3 +149,39 @@ class LinearMachineMixin(
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+class TransductiveMachine(LinearMachine):
+    """A linear machine that learns from unlabelled rows too."""
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
+            pipeline, mark unlabelled rows in y instead.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row of X counts in its mean loss. Class shares count rows.
+
+        Returns
+        -------
+        self
+            This estimator, fitted.
+        """
+        data = read_machine_data(
+            self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
+        )
+        with one_blas_thread():
+            self._fit_data(data)
+        return self
+
+    @abstractmethod
+    def _fit_data(self, data: MachineData) -> None:
+        """Fit to rows that were checked and sorted."""

@@ -21,25 +21,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.estimators._svm import (
-    Costs,
-    Machine,
-    NewtonSystem,
-    machine_at,
-    minimise,
-    newton_system,
-    warn_if_short,
-)
+from primum.estimators._svm import Costs, Machine, machine_at, minimise, warn_if_short
 from primum.estimators._svm_data import (
-    LinearMachineMixin,
+    LinearMachine,
     MachineData,
     read_machine_data,
     ridge_of,
     with_constant,
 )
+from primum.estimators._svm_systems import NewtonSystem, newton_system
 
 
-class L2SVMClassifier(LinearMachineMixin):
+class L2SVMClassifier(LinearMachine):
     """Linear support vector machine with a squared hinge; unlabelled rows are ignored.
 
     Parameters

@@ -18,7 +18,7 @@ ones are clustered, and the best of each cluster stays.
 """
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -26,14 +26,14 @@ from scipy.optimize import linprog
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
+from primum.estimators._search import Search, balanced_labels, start_search
 from primum.estimators._svm import warn_if_short
-from primum.estimators._svm_data import LinearMachineMixin, MachineData, read_machine_data
-from primum.estimators.tsvm import Search, balanced_labels, start_search, switch_all
+from primum.estimators._svm_data import MachineData, TransductiveMachine
+from primum.estimators._switching import switch_all
 
 
-class S4VMClassifier(LinearMachineMixin):
+class S4VMClassifier(TransductiveMachine):
     """Safe semi-supervised support vector machine: guards against the worst of its separators.
 
     Parameters
@@ -134,33 +134,7 @@ class S4VMClassifier(LinearMachineMixin):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each row of X counts in its mean loss. Class shares count rows.
-
-        Returns
-        -------
-        S4VMClassifier
-            This estimator, fitted.
-        """
-        data = read_machine_data(
-            self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
-        )
-        with one_blas_thread():
-            return self._fit_data(data)
-
-    def _fit_data(self, data: MachineData) -> Self:
+    def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
         supervised = np.where(search.outputs > 0, 1.0, -1.0)
         labels = supervised
@@ -175,7 +149,6 @@ class S4VMClassifier(LinearMachineMixin):
         self.n_iter_ = max(1, len(search.history))
         self._remember(data.classes, search.machine.w)
         self.transduction_ = data.spread(labels)
-        return self
 
     def _separators(self, search: Search) -> Floats:
         """Return the labels of several different local minima, the best of each kind."""

@@ -6,69 +6,30 @@
 
     o = w'x + b,  l(t) = max(0, 1 - t)^2,  with a given number of the v_j positive.
 
-It has many local minima, and the three methods are three ways to look for a good one:
+It has many local minima, and the three methods are three ways to look for a good one, all from the
+supervised machine and by the finite Newton of ``_svm``:
 
-    switching   Start from the supervised machine and give the highest outputs the positive
-                labels. Raise lambda_u from 1e-5 by factors of 1.5; at each value exchange the
-                labels of pairs, one positive and one negative, where that lowers the loss, the
-                worst pairs first, and refit, until no pair improves.
-    annealing   Labels are probabilities p_j, of mean R, with T/2U sum_j (p_j log p_j + ...) added.
-                Refit and relabel in turn while the temperature T falls; then switch.
-    cccp        Each unlabelled row is a positive and a negative one, and each of the two has a
-                ramp loss  min(l(t), l(s)):  beyond s a row is given up. Drop those given up, refit,
-                repeat. The labels are not counted; the mean output is held at 2R - 1.
-
-The kernel of all three is the finite Newton of ``_svm``.
+    switching   exchange labels while the unlabelled rows' weight rises (``_switching``)
+    annealing   labels are probabilities that become certain as it cools (``_annealing``)
+    cccp        rows count on both sides, with a ramp loss; the labels are not counted (``_cccp``)
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from primum._threads import one_blas_thread
-from primum._typing import Floats, Mask
-from primum.estimators._svm import (
-    Balance,
-    Costs,
-    Machine,
-    NewtonSystem,
-    machine_at,
-    minimise,
-    newton_system,
-    two_sided_costs,
-    warn_if_short,
-)
-from primum.estimators._svm_data import (
-    LinearMachineMixin,
-    MachineData,
-    read_machine_data,
-    ridge_of,
-)
-from primum.estimators.l2_svm import L2SVMClassifier
-
-# As in Sindhwani & Keerthi (2006).
-FIRST_LAMBDA, LAMBDA_RATE = 1e-5, 1.5
-FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
-ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 100
+from primum._typing import Floats
+from primum.estimators._annealing import search_by_annealing
+from primum.estimators._cccp import search_by_cccp
+from primum.estimators._search import Search, start_search
+from primum.estimators._svm import warn_if_short
+from primum.estimators._svm_data import MachineData, TransductiveMachine
+from primum.estimators._switching import search_by_switching
 
 
-class Step(NamedTuple):
-    """A moment of the search: where it was, the objective there, and the labels just exchanged.
-
-    ``at`` is lambda_u (switching), the temperature (annealing) or the round (cccp).
-    """
-
-    at: float
-    objective: float
-    n_switches: int
-
-
-class TSVMClassifier(LinearMachineMixin):
+class TSVMClassifier(TransductiveMachine):
     """Transductive support vector machine with a squared hinge. Not safe.
 
     Parameters
@@ -173,35 +134,9 @@ class TSVMClassifier(LinearMachineMixin):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each row of X counts in its mean loss. Class shares count rows.
-
-        Returns
-        -------
-        TSVMClassifier
-            This estimator, fitted.
-        """
-        data = read_machine_data(
-            self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
-        )
-        with one_blas_thread():
-            return self._fit_data(data)
-
-    def _fit_data(self, data: MachineData) -> Self:
+    def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
-        labels = SEARCHES[self.method](search, self) if data.n_unlabeled else np.zeros(0)
+        labels = self._labels(search) if data.n_unlabeled else np.zeros(0)
         warn_if_short(search.machine, type(self).__name__, self.max_iter, stacklevel=4)
         self.objective_ = search.machine.objective
         self.history_ = search.history
@@ -210,221 +145,11 @@ class TSVMClassifier(LinearMachineMixin):
         self.n_positive_ = int(np.count_nonzero(labels > 0))
         self._remember(data.classes, search.machine.w)
         self.transduction_ = data.spread(labels)
-        return self
 
-
-def start_search(clf: Any, data: MachineData) -> "tuple[Search, L2SVMClassifier]":
-    """Return a search where it starts, at the supervised machine, and that machine."""
-    twin = L2SVMClassifier(
-        clf.alpha,
-        fit_intercept=clf.fit_intercept,
-        penalize_intercept=clf.penalize_intercept,
-        tol=min(clf.tol, 1e-8),
-    )._fit_data(data)
-    if hasattr(clf, "feature_names_in_"):
-        twin.feature_names_in_ = clf.feature_names_in_
-    L, cost = data.n_labeled, data.weight.copy()
-    cost[:L] /= cost[:L].sum()
-    cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
-    if isinstance(clf.positive_fraction, str):
-        share = float(cost[:L] @ (data.y > 0))
-    else:
-        share = float(clf.positive_fraction)
-        check_share(share, data.n_unlabeled)
-    ridge = ridge_of(clf.alpha, data.X.shape[1], clf.fit_intercept, clf.penalize_intercept)
-    system = newton_system(data.X, ridge, data.groups())
-    start = replace(machine_at(system, twin._weights()), objective=twin.objective_)
-    return Search(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin
-
-
-def check_share(share: float, n: int) -> None:
-    """Refuse a share of positives that n rows cannot show."""
-    if n and not 1 <= round(share * n) <= n - 1:
-        raise ValueError(
-            f"positive_fraction={share} of {n} unlabelled rows is {share * n:.2g} rows, which "
-            "leaves one class empty: give more unlabelled rows or a share closer to 1/2."
-        )
-
-
-def balanced_labels(outputs: Floats, share: float) -> Floats:
-    """Return labels -1 and 1: the given share of rows, those with the highest outputs, is 1.
-
-    Where the share ends in half a row, the row in the middle goes by the sign of its output, so
-    that exchanging the classes exchanges the labels.
-    """
-    n = len(outputs)
-    exact = round(share * n, 9)
-    n_positive = int(np.floor(exact + 0.5))
-    order = np.argsort(-outputs, kind="stable")
-    if exact % 1 == 0.5 and outputs[order[n_positive - 1]] <= 0:
-        n_positive -= 1
-    labels = np.full(n, -1.0)
-    labels[order[:n_positive]] = 1.0
-    return labels
-
-
-@dataclass
-class Search:
-    """Where a search stands; ``cost`` is each row's share of its mean loss, labelled rows first."""
-
-    system: NewtonSystem
-    y: Floats
-    cost: Floats
-    machine: Machine
-    share: float
-    history: list[Step]
-    tol: float
-    max_iter: int
-
-    @property
-    def outputs(self) -> Floats:
-        """Outputs of the unlabelled rows."""
-        return self.machine.o[len(self.y) :]
-
-    @property
-    def cost_unlabeled(self) -> Floats:
-        """Each unlabelled row's share of their mean loss."""
-        return self.cost[len(self.y) :]
-
-    def refit(self, costs: Costs, balance: Balance | None = None) -> None:
-        """Move to the minimum for given costs."""
-        self.machine = minimise(
-            self.system,
-            costs,
-            self.machine,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            balance=balance,
-        )
-
-    def refit_labels(self, labels: Floats, lambda_u: float, n_switches: int = 0) -> None:
-        """Move to the minimum for given labels of the unlabelled rows, and note it."""
-        cost = self.cost.copy()
-        cost[len(self.y) :] *= lambda_u
-        self.refit(Costs(np.concatenate([self.y, labels]), cost))
-        self.history.append(Step(lambda_u, self.machine.objective, n_switches))
-
-    def two_sided(self, plus: Floats, minus: Floats) -> Costs:
-        """Return the costs if unlabelled rows count on both sides."""
-        return two_sided_costs(self.y, self.cost[: len(self.y)], plus, minus)
-
-
-def search_by_switching(search: Search, clf: TSVMClassifier) -> Floats:
-    """Raise lambda_u step by step, exchanging labels at each; return the labels."""
-    labels = balanced_labels(search.outputs, search.share)
-    lambda_u = min(FIRST_LAMBDA, clf.lambda_u)
-    while True:
-        search.refit_labels(labels, lambda_u)
-        switch_all(search, labels, lambda_u, clf.max_switches)
-        if lambda_u >= clf.lambda_u:
-            return labels
-        lambda_u = min(LAMBDA_RATE * lambda_u, clf.lambda_u)
-
-
-def switch_all(search: Search, labels: Floats, lambda_u: float, most: int) -> None:
-    """Exchange labels and refit until no pair improves."""
-    while n_switches := _switch(labels, search.outputs, search.cost_unlabeled, most):
-        search.refit_labels(labels, lambda_u, n_switches)
-
-
-def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:
-    """Exchange the labels of the worst pairs inside the margin; return how many."""
-    # What a row loses as a positive minus what it would as a negative.
-    excess = cost * (np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2)
-    positive = np.flatnonzero((labels > 0) & (o < 1.0))
-    negative = np.flatnonzero((labels < 0) & (o > -1.0))
-    if len(positive) == 0 or len(negative) == 0:
-        return 0
-    level = excess[negative].min()
-    positive = positive[excess[positive] > level]
-    negative = negative[excess[negative] < excess[positive].max(initial=level)]
-    n = min(len(positive), len(negative), most)
-    positive = positive[np.argsort(-excess[positive], kind="stable")[:n]]
-    negative = negative[np.argsort(excess[negative], kind="stable")[:n]]
-    better = excess[positive] > excess[negative] + 1e-12 * cost[positive]
-    labels[positive[better]], labels[negative[better]] = -1.0, 1.0
-    return int(np.count_nonzero(better))
-
-
-def search_by_annealing(search: Search, clf: TSVMClassifier) -> Floats:
-    """Lower the temperature until the labels are certain, then switch; return the labels."""
-    cost = clf.lambda_u * search.cost_unlabeled
-    p = np.full(len(cost), search.share)
-    temperature, nu = FIRST_TEMPERATURE, 0.0
-    while True:
-        for _ in range(MOST_ROUNDS):
-            search.refit(search.two_sided(p * cost, (1.0 - p) * cost))
-            search.history.append(Step(temperature, search.machine.objective, 0))
-            before = p
-            p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
-            if _divergence(p, before) < CHANGE_ENOUGH:
-                break
-        if _entropy(p) < ENTROPY_ENOUGH or temperature < 1e-8:
-            break
-        temperature /= COOLING_RATE
-    labels = balanced_labels(search.outputs, search.share)
-    search.refit_labels(labels, clf.lambda_u)
-    switch_all(search, labels, clf.lambda_u, clf.max_switches)
-    return labels
-
-
-def _soft_labels(
-    o: Floats, cost: Floats, share: float, temperature: float, nu: float
-) -> tuple[Floats, float]:
-    """Return (best probabilities of mean ``share``, their common shift) for given outputs."""
-    g = np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2
-    g *= len(o) * cost
-    low, high = g.min() - 50 * temperature, g.max() + 50 * temperature
-    nu = min(max(nu, low), high)
-    for _ in range(200):
-        p = expit((nu - g) / temperature)
-        excess = p.mean() - share
-        if abs(excess) < 1e-12:
-            break
-        low, high = (nu, high) if excess < 0 else (low, nu)
-        slope = np.mean(p * (1.0 - p)) / temperature
-        newton = nu - excess / slope if slope > 0 else low
-        nu = newton if low < newton < high else 0.5 * (low + high)
-    return p, nu
-
-
-def _divergence(p: Floats, q: Floats) -> float:
-    """Return the mean Kullback-Leibler divergence of p from q."""
-    q = np.clip(q, 1e-300, 1.0 - 1e-16)
-    return float(np.mean(xlogy(p, p / q) + xlogy(1.0 - p, (1.0 - p) / (1.0 - q))))
-
-
-def _entropy(p: Floats) -> float:
-    return float(-np.mean(xlogy(p, p) + xlogy(1.0 - p, 1.0 - p)))
-
-
-def search_by_cccp(search: Search, clf: TSVMClassifier) -> Floats:
-    """Drop what is beyond the ramp and refit until that rests; return the labels."""
-    n_labeled, n = len(search.y), len(search.outputs)
-    mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
-    balance = Balance(mean, 2.0 * search.share - 1.0)
-    cost, before = clf.lambda_u * search.cost_unlabeled, None
-    for round_ in range(1, 10 * MOST_ROUNDS):
-        kept = np.stack([search.outputs, -search.outputs]) >= clf.ramp
-        if before is not None and np.array_equal(before, kept):
-            break
-        before = kept
-        search.refit(search.two_sided(*(kept * cost)), balance)
-        value = search.machine.objective + _correction(search, cost, kept, clf.ramp)
-        search.machine = replace(search.machine, objective=value)
-        search.history.append(Step(round_, value, 0))
-    return np.where(search.outputs > 0, 1.0, -1.0)
-
-
-def _correction(search: Search, cost: Floats, kept: Mask, ramp: float) -> float:
-    """Return the ramp losses minus what a refit counted instead of them."""
-    loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
-    true = np.minimum(loss, (1.0 - ramp) ** 2)
-    return 0.5 * float(((true - kept * loss) @ cost).sum())
-
-
-SEARCHES: dict[str, Callable[[Search, TSVMClassifier], Floats]] = {
-    "switching": search_by_switching,
-    "annealing": search_by_annealing,
-    "cccp": search_by_cccp,
-}
+    def _labels(self, search: Search) -> Floats:
+        """Move to a minimum and return the labels -1 and 1 there."""
+        if self.method == "cccp":
+            return search_by_cccp(search, self.lambda_u, self.ramp)
+        if self.method == "annealing":
+            return search_by_annealing(search, self.lambda_u, self.max_switches)
+        return search_by_switching(search, self.lambda_u, self.max_switches)

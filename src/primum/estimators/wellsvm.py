@@ -21,31 +21,23 @@ The classifier is the sum of the w_t.
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from primum._threads import one_blas_thread
 from primum._typing import Floats
-from primum.estimators._svm import (
-    Conjugate,
-    Costs,
-    Machine,
-    NewtonSystem,
-    Primal,
-    machine_at,
-    minimise,
-)
-from primum.estimators._svm_data import LinearMachineMixin, MachineData, read_machine_data
-from primum.estimators.tsvm import balanced_labels, start_search
+from primum.estimators._search import balanced_labels, start_search
+from primum.estimators._svm import Costs, Machine, machine_at, minimise
+from primum.estimators._svm_data import MachineData, TransductiveMachine
+from primum.estimators._svm_systems import Conjugate, NewtonSystem, Primal
 
 LEAST_SHARE, MOST_ROUNDS = 1e-7, 300
 
 
-class WellSVMClassifier(LinearMachineMixin):
+class WellSVMClassifier(TransductiveMachine):
     """Weakly labelled support vector machine: a mixture of labellings. Not safe.
 
     Parameters
@@ -127,33 +119,7 @@ class WellSVMClassifier(LinearMachineMixin):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each row of X counts in its mean loss. Class shares count rows.
-
-        Returns
-        -------
-        WellSVMClassifier
-            This estimator, fitted.
-        """
-        data = read_machine_data(
-            self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
-        )
-        with one_blas_thread():
-            return self._fit_data(data)
-
-    def _fit_data(self, data: MachineData) -> Self:
+    def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
         cost = search.cost.copy()
         cost[data.n_labeled :] *= self.lambda_u
@@ -169,7 +135,6 @@ class WellSVMClassifier(LinearMachineMixin):
         w = mixture.parts().sum(axis=0)
         self._remember(data.classes, w)
         self.transduction_ = data.spread(np.sign(data.X[data.n_labeled :] @ w))
-        return self
 
     def _generate(self, mixture: "_Mixture", n_labeled: int, share: float) -> None:
         """Add labellings until one of them hardly lowers the objective."""

@@ -1,0 +1,41 @@
+"""The convex-concave procedure (Collobert et al. 2006).
+
+Each unlabelled row is a positive and a negative one, and each of the two has a ramp loss
+min(l(t), l(s)):  beyond s a row is given up. Drop those given up, refit, repeat. The labels are
+not counted; the mean output is held at 2R - 1.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from primum._typing import Floats, Mask
+from primum.estimators._search import Search, Step
+from primum.estimators._svm import Balance
+
+MOST_ROUNDS = 1000
+
+
+def search_by_cccp(search: Search, lambda_u: float, ramp: float) -> Floats:
+    """Drop what is beyond the ramp and refit until that rests; return the labels."""
+    n_labeled, n = len(search.y), len(search.outputs)
+    mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
+    balance = Balance(mean, 2.0 * search.share - 1.0)
+    cost, before = lambda_u * search.cost_unlabeled, None
+    for round_ in range(1, MOST_ROUNDS):
+        kept = np.stack([search.outputs, -search.outputs]) >= ramp
+        if before is not None and np.array_equal(before, kept):
+            break
+        before = kept
+        search.refit(search.two_sided(*(kept * cost)), balance)
+        value = search.machine.objective + _correction(search, cost, kept, ramp)
+        search.machine = replace(search.machine, objective=value)
+        search.history.append(Step(round_, value, 0))
+    return np.where(search.outputs > 0, 1.0, -1.0)
+
+
+def _correction(search: Search, cost: Floats, kept: Mask, ramp: float) -> float:
+    """Return the ramp losses minus what a refit counted instead of them."""
+    loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
+    true = np.minimum(loss, (1.0 - ramp) ** 2)
+    return 0.5 * float(((true - kept * loss) @ cost).sum())

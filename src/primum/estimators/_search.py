@@ -1,0 +1,119 @@
+"""Where every search for transductive labels starts, and what it may do: refit and take note."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.estimators._svm import Balance, Costs, Machine, machine_at, minimise, two_sided_costs
+from primum.estimators._svm_data import MachineData, ridge_of
+from primum.estimators._svm_systems import NewtonSystem, newton_system
+from primum.estimators.l2_svm import L2SVMClassifier
+
+
+class Step(NamedTuple):
+    """A moment of the search: where it was, the objective there, and the labels just exchanged.
+
+    ``at`` is lambda_u (switching), the temperature (annealing) or the round (cccp).
+    """
+
+    at: float
+    objective: float
+    n_switches: int
+
+
+@dataclass
+class Search:
+    """Where a search stands; ``cost`` is each row's share of its mean loss, labelled rows first."""
+
+    system: NewtonSystem
+    y: Floats
+    cost: Floats
+    machine: Machine
+    share: float
+    history: list[Step]
+    tol: float
+    max_iter: int
+
+    @property
+    def outputs(self) -> Floats:
+        """Outputs of the unlabelled rows."""
+        return self.machine.o[len(self.y) :]
+
+    @property
+    def cost_unlabeled(self) -> Floats:
+        """Each unlabelled row's share of their mean loss."""
+        return self.cost[len(self.y) :]
+
+    def refit(self, costs: Costs, balance: Balance | None = None) -> None:
+        """Move to the minimum for given costs."""
+        self.machine = minimise(
+            self.system,
+            costs,
+            self.machine,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            balance=balance,
+        )
+
+    def refit_labels(self, labels: Floats, lambda_u: float, n_switches: int = 0) -> None:
+        """Move to the minimum for given labels of the unlabelled rows, and note it."""
+        cost = self.cost.copy()
+        cost[len(self.y) :] *= lambda_u
+        self.refit(Costs(np.concatenate([self.y, labels]), cost))
+        self.history.append(Step(lambda_u, self.machine.objective, n_switches))
+
+    def two_sided(self, plus: Floats, minus: Floats) -> Costs:
+        """Return the costs if unlabelled rows count on both sides."""
+        return two_sided_costs(self.y, self.cost[: len(self.y)], plus, minus)
+
+
+def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
+    """Return a search where it starts, at the supervised machine, and that machine."""
+    twin = L2SVMClassifier(
+        clf.alpha,
+        fit_intercept=clf.fit_intercept,
+        penalize_intercept=clf.penalize_intercept,
+        tol=min(clf.tol, 1e-8),
+    )._fit_data(data)
+    if hasattr(clf, "feature_names_in_"):
+        twin.feature_names_in_ = clf.feature_names_in_
+    L, cost = data.n_labeled, data.weight.copy()
+    cost[:L] /= cost[:L].sum()
+    cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
+    if isinstance(clf.positive_fraction, str):
+        share = float(cost[:L] @ (data.y > 0))
+    else:
+        share = float(clf.positive_fraction)
+        check_share(share, data.n_unlabeled)
+    ridge = ridge_of(clf.alpha, data.X.shape[1], clf.fit_intercept, clf.penalize_intercept)
+    system = newton_system(data.X, ridge, data.groups())
+    start = replace(machine_at(system, twin._weights()), objective=twin.objective_)
+    return Search(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin
+
+
+def check_share(share: float, n: int) -> None:
+    """Refuse a share of positives that n rows cannot show."""
+    if n and not 1 <= round(share * n) <= n - 1:
+        raise ValueError(
+            f"positive_fraction={share} of {n} unlabelled rows is {share * n:.2g} rows, which "
+            "leaves one class empty: give more unlabelled rows or a share closer to 1/2."
+        )
+
+
+def balanced_labels(outputs: Floats, share: float) -> Floats:
+    """Return labels -1 and 1: the given share of rows, those with the highest outputs, is 1.
+
+    Where the share ends in half a row, the row in the middle goes by the sign of its output, so
+    that exchanging the classes exchanges the labels.
+    """
+    n = len(outputs)
+    exact = round(share * n, 9)
+    n_positive = int(np.floor(exact + 0.5))
+    order = np.argsort(-outputs, kind="stable")
+    if exact % 1 == 0.5 and outputs[order[n_positive - 1]] <= 0:
+        n_positive -= 1
+    labels = np.full(n, -1.0)
+    labels[order[:n_positive]] = 1.0
+    return labels
