@@ -23,6 +23,9 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._typing import Floats, Index, Mask
 from primum.estimators._svm_systems import NewtonSystem
 
+# A whole Newton step is taken if it falls this share of the slope; half is what a quadratic falls.
+ENOUGH = 0.01
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -87,24 +90,16 @@ def machine_at(system: NewtonSystem, w: Floats) -> Machine:
 
 
 class _Point:
-    """A point with what the search wants to know of it again and again."""
+    """A point, each term's slack and pull there, and the objective."""
 
-    __slots__ = ("force", "inside", "o", "slack", "w")
+    __slots__ = ("inside", "o", "pull", "slack", "value", "w")
 
-    def __init__(self, costs: Costs, w: Floats, o: Floats) -> None:
+    def __init__(self, ridge: Floats, costs: Costs, w: Floats, o: Floats) -> None:
         self.w, self.o = w, o
         self.slack = costs.slack(o)
         self.inside: Mask = self.slack > 0
-
-    def value(self, ridge: Floats, costs: Costs) -> float:
-        """Return the objective, and keep each term's ``cost * slack`` inside its margin."""
-        self.force = costs.cost * self.inside * self.slack
-        return 0.5 * float(ridge @ (self.w * self.w) + self.force @ self.slack)
-
-    def towards(self, other: "_Point", step: float, costs: Costs) -> "_Point":
-        """Return the point a step away."""
-        w, o = self.w + step * (other.w - self.w), self.o + step * (other.o - self.o)
-        return _Point(costs, w, o)
+        self.pull = costs.cost * self.inside * self.slack
+        self.value = 0.5 * float(ridge @ (w * w) + self.pull @ self.slack)
 
 
 def minimise(
@@ -122,23 +117,21 @@ def minimise(
     or the decrease it promises is below ``tol`` times the objective.
     """
     ridge, feasible, done, n_iter = system.ridge, balance is None, False, 0
-    at = _Point(costs, start.w, start.o)
-    value = at.value(ridge, costs)
+    at = _Point(ridge, costs, start.w, start.o)
     while not done and n_iter < max_iter:
         n_iter += 1
-        before = value
-        newton = _newton_point(system, costs, at, math.sqrt(tol * value), balance)
+        newton = _newton_point(system, costs, at, math.sqrt(tol * at.value), balance)
         crosses = (newton.inside != at.inside).nonzero()[0]
         if not feasible or len(crosses) == 0:
-            at, value = newton, newton.value(ridge, costs)
-            done = feasible and (system.exact or before - value <= tol * before)
-            feasible = True
+            done = feasible and (system.exact or at.value - newton.value <= tol * at.value)
+            at, feasible = newton, True
         else:
-            step, promise = _exact_step(ridge, costs.cost, at, newton, crosses)
-            at = at.towards(newton, step, costs)
-            value = at.value(ridge, costs)
-            done = promise <= tol * before
-    return Machine(at.w, at.o, value, n_iter, converged=done)
+            slope = float(ridge @ (at.w * (newton.w - at.w)) + at.pull @ (newton.slack - at.slack))
+            done = -0.5 * slope <= tol * at.value
+            if newton.value > at.value + ENOUGH * slope:
+                newton = _lowest_point(ridge, costs, at, newton, slope, crosses)
+            at = newton
+    return Machine(at.w, at.o, at.value, n_iter, converged=done)
 
 
 def warn_if_short(machine: Machine, name: str, max_iter: int, stacklevel: int = 4) -> None:
@@ -166,25 +159,26 @@ def _newton_point(
         o_along = system.X @ along
         far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
         w, o = w + far * along, o + far * o_along
-    return _Point(costs, w, o)
+    return _Point(system.ridge, costs, w, o)
 
 
-def _exact_step(
-    ridge: Floats, cost: Floats, at: _Point, newton: _Point, crosses: Index
-) -> tuple[float, float]:
-    """Return (best step towards the Newton point, decrease that the quadratic promises).
+def _lowest_point(
+    ridge: Floats, costs: Costs, at: _Point, newton: _Point, slope: float, crosses: Index
+) -> _Point:
+    """Return the lowest point on the line from a point through its Newton point.
 
     The slope along the line is continuous and piecewise linear: it bends where a term's slack
     passes zero. On the way to the Newton point, ``crosses`` do that; without them slope and
     curvature would cancel there.
     """
     change = newton.slack - at.slack
-    slope = float(ridge @ (at.w * (newton.w - at.w)) + at.force @ change)
-    bends, jumps = _bends(crosses, cost, at.slack, change)
+    bends, jumps = _bends(crosses, costs.cost, at.slack, change)
     if jumps @ (1.0 - bends) < 0.0:  # still falling there: further terms cross beyond
         crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
-        bends, jumps = _bends(crosses, cost, at.slack, change)
-    return _first_flat(slope, -slope, bends, jumps), -0.5 * slope
+        bends, jumps = _bends(crosses, costs.cost, at.slack, change)
+    step = _first_flat(slope, -slope, bends, jumps)
+    w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
+    return _Point(ridge, costs, w, o)
 
 
 def _bends(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:
