@@ -161,11 +161,20 @@ def test_positive_fraction_outside(kind, share):
 
 
 @pytest.mark.parametrize("kind", [TSVMClassifier, S4VMClassifier, WellSVMClassifier])
-@pytest.mark.parametrize("share", [0.01, 0.99])
+@pytest.mark.parametrize("share", [0.01, 0.25, 0.75, 0.99])
 def test_unlabelled_set_too_small_for_the_fraction(kind, share):
     sentence = f"positive_fraction={share} of 2 unlabelled rows is .* give more unlabelled rows"
     with pytest.raises(ValueError, match=sentence):
         kind(positive_fraction=share).fit(X, Y)
+    kind(positive_fraction=share).fit(X[:4], Y[:4])  # without unlabelled rows nothing is asked
+
+
+@pytest.mark.parametrize("kind", [TSVMClassifier, S4VMClassifier, WellSVMClassifier])
+def test_one_unlabelled_row_shows_no_fraction(kind):
+    sentence = "positive_fraction=0.5 of 1 unlabelled row is 0.5 rows, which leaves one class"
+    with pytest.raises(ValueError, match=sentence):
+        kind(positive_fraction=0.5).fit(X[:5], Y[:5])
+    assert len(kind().fit(X[:5], Y[:5]).transduction_) == 1
 
 
 @pytest.mark.parametrize("kind", EVERY)

@@ -49,8 +49,18 @@ def test_the_linear_program_is_close_to_the_best_of_all_labellings(T, n, seed):
 def test_the_supervised_machine_is_kept_where_nothing_is_gained():
     X, y, X_u, _ = two_classes(30, 40, 3)
     clf = S4VMClassifier(risk=1e6).fit(X, y, X_unlabeled=X_u)
-    if np.array_equal(clf.transduction_, clf.supervised_.predict(X_u)):
-        np.testing.assert_array_equal(clf.coef_, clf.supervised_.coef_)
+    assert len(clf.separators_) > 1
+    np.testing.assert_array_equal(clf.gains_, 0)
+    np.testing.assert_array_equal(clf.transduction_, clf.supervised_.predict(X_u))
+    np.testing.assert_array_equal(clf.coef_, clf.supervised_.coef_)
+
+
+def test_another_machine_is_fitted_where_something_is_gained():
+    X, y, X_u, _ = two_classes(30, 40, 3)
+    clf = S4VMClassifier(n_separators=1).fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_array_equal(2 * clf.transduction_ - 1, clf.separators_[0])
+    assert clf.gains_[0] > 0
+    assert not np.array_equal(clf.coef_, clf.supervised_.coef_)
 
 
 def test_best_of_each_cluster():

@@ -101,10 +101,7 @@ def test_no_pair_inside_the_margin_improves_at_the_end(problem):
 def test_class_balance_is_kept_exactly(problem, method, share):
     X, y, X_u, _ = problem
     U = len(X_u)
-    clf = TSVMClassifier(method, positive_fraction=share)
-    if not 1 <= round(share * U) <= U - 1:
-        return
-    clf.fit(X, y, X_unlabeled=X_u)
+    clf = TSVMClassifier(method, positive_fraction=share).fit(X, y, X_unlabeled=X_u)
     assert clf.n_positive_ == np.count_nonzero(clf.transduction_ == 1)
     assert abs(clf.n_positive_ - share * U) <= 0.5
 
@@ -143,13 +140,23 @@ def test_flipping_the_classes_only_flips_the_sign(problem, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("U", [0, 1])
-def test_few_unlabelled_rows(method, U):
-    X, y, X_u, _ = two_classes(20, U, 3)
+def test_no_unlabelled_rows(method):
+    X, y, X_u, _ = two_classes(20, 0, 3)
     clf = TSVMClassifier(method).fit(X, y, X_unlabeled=X_u)
-    assert len(clf.transduction_) == U
-    if U == 0:
-        np.testing.assert_array_equal(clf.coef_, L2SVMClassifier(tol=1e-8).fit(X, y).coef_)
+    assert len(clf.transduction_) == 0
+    np.testing.assert_array_equal(clf.coef_, L2SVMClassifier(tol=1e-8).fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("U", [1, 2])
+def test_too_few_unlabelled_rows_for_the_labelled_share_all_get_one_class(method, U):
+    X, _, X_u, _ = two_classes(20, U, 3)
+    for rare in (0, 1):
+        y = np.where(np.arange(20) < 2, rare, 1 - rare)
+        clf = TSVMClassifier(method).fit(X, y, X_unlabeled=X_u)
+        assert clf.n_positive_ == np.count_nonzero(clf.transduction_ == 1)
+        if method in COUNTED:
+            assert clf.n_positive_ == (U if rare == 0 else 0)
 
 
 @pytest.mark.parametrize("method", METHODS)

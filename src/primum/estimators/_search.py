@@ -94,11 +94,13 @@ def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
 
 
 def check_share(share: float, n: int) -> None:
-    """Refuse a share of positives that n rows cannot show."""
-    if n and not 1 <= round(share * n) <= n - 1:
+    """Refuse a share of positives that n rows cannot show: each class needs one of them."""
+    if n and not 0.5 < round(share * n, 9) < n - 0.5:
+        rows = f"{n} unlabelled row" + ("s" if n > 1 else "")
         raise ValueError(
-            f"positive_fraction={share} of {n} unlabelled rows is {share * n:.2g} rows, which "
-            "leaves one class empty: give more unlabelled rows or a share closer to 1/2."
+            f"positive_fraction={share} of {rows} is {share * n:.2g} rows, which leaves one class "
+            "empty: give more unlabelled rows or a share closer to 1/2, or leave it to "
+            'positive_fraction="labeled".'
         )
 
 

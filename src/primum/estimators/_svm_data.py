@@ -94,9 +94,10 @@ def read_machine_data(
     own = labels.unlabeled[:0] if only_labeled else labels.unlabeled[unknown]
     index = np.concatenate([labels.labeled[known], own])
     n_more, n_own = more.shape[0], len(labels.unlabeled)
+    everything = n_own == 0 and len(index) == X.shape[0]
     return MachineData(
         classes=labels.classes,
-        X=with_constant([X[index], more], fit_intercept),
+        X=with_constant([X if everything else X[index], more], fit_intercept),
         y=2.0 * labels.binary[known] - 1.0,
         weight=np.concatenate([weight[index], np.ones(n_more)]),
         present=np.concatenate([unknown, np.arange(n_own, n_own + n_more)]),

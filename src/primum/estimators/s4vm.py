@@ -49,7 +49,8 @@ class S4VMClassifier(TransductiveMachine):
     n_separators : int, default=10
         Most separators that are kept.
     positive_fraction : "labeled" or float, default="labeled"
-        Share of the unlabelled rows that a separator gives to the second class.
+        Share of the unlabelled rows that a separator gives to the second class, as in
+        TSVMClassifier.
     fit_intercept : bool, default=True
         Whether there is an intercept.
     penalize_intercept : bool, default=False

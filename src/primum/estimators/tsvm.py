@@ -41,7 +41,9 @@ class TSVMClassifier(TransductiveMachine):
     positive_fraction : "labeled" or float, default="labeled"
         Share of the unlabelled rows that are of the second class; "labeled" is the share among
         the labelled rows. The share times U is rounded; if it ends in 1/2, the row in the
-        middle goes by the sign of its output.
+        middle goes by the sign of its output. A float that leaves a class without unlabelled
+        rows is refused. "labeled" is an estimate, which may do so: the few unlabelled rows then
+        all get one class, and ``n_positive_`` says so.
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2`` beside the mean losses.
     fit_intercept : bool, default=True

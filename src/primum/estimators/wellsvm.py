@@ -47,7 +47,8 @@ class WellSVMClassifier(TransductiveMachine):
     lambda_u : float, default=1.0
         Weight of the unlabelled rows' mean loss.
     positive_fraction : "labeled" or float, default="labeled"
-        Share of the unlabelled rows that a labelling gives to the second class.
+        Share of the unlabelled rows that a labelling gives to the second class, as in
+        TSVMClassifier.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is penalised like a coefficient.
     tol : float, default=1e-2
