@@ -1,6 +1,12 @@
 """Comparing classifiers on data whose labels are partly hidden."""
 
-from primum.evaluation.judgement import Agreement, Claim, agreement, ordering_claims
+from primum.evaluation.judgement import (
+    Agreement,
+    Claim,
+    agreement,
+    ordering_claims,
+    stand_in_sentence,
+)
 from primum.evaluation.measures import MEASURES, Harm, error, harm, squared_hinge, squared_loss
 from primum.evaluation.methods import (
     BASELINES,
@@ -61,5 +67,6 @@ __all__ = [
     "score_signed",
     "squared_hinge",
     "squared_loss",
+    "stand_in_sentence",
     "summarise",
 ]

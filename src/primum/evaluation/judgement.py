@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from primum.evaluation.published import compare_with_published
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -50,6 +52,23 @@ def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
         float(np.mean(size < 2)),
         float(size.max()),
         f"{worst['classifier']} on {worst['dataset']}{at}",
+    )
+
+
+def stand_in_sentence(
+    summary: "pd.DataFrame", table: str, measure: str, name: str, stand_in: str
+) -> str:
+    """Judge a measure with a stand-in's results in the place of a classifier's, and without it.
+
+    For a classifier that was chosen to agree: what the others say of themselves is not its merit.
+    """
+    others = summary[summary["classifier"] != name].drop(columns=["published_mean", "z"])
+    renamed = others.assign(classifier=others["classifier"].replace(stand_in, name))
+    instead = compare_with_published(renamed, table)
+    without = agreement(instead[instead["classifier"] != name], measure)
+    return (
+        f"With {stand_in} judged in the place of {name}, "
+        f"{agreement(instead, measure).sentence()} Without either, {without.sentence()}"
     )
 
 

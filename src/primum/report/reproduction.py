@@ -14,11 +14,13 @@ from primum.evaluation import (
     compare_with_published,
     ordering_claims,
     rng_for,
+    stand_in_sentence,
     summarise,
 )
 from primum.evaluation.published import KEYS
 from primum.report.constraint_set import plot_constraint_set
 from primum.report.figures import curves_figure, save_figure, z_figure
+from primum.report.local_optima import local_optima_sentences, minima_table, paired_folds
 from primum.report.page import html_page, paragraph, picture
 from primum.report.tables import Table, datasets_table, error_table
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("mean", "sd_over_repeats", "repeats", "times_worse", "published_mean", "z")
+# Measures that were published.
+JUDGED = ("error", "loss_test")
 # Figures of the learning curves by target of the command line.
 CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "seconds"}
 
@@ -76,11 +80,7 @@ def write_table_report(
     error, loss = error_table(summary), error_table(summary, "loss_test")
     write_table(folder / "tables", error, f"{name}-error")
     write_table(folder / "tables", loss, f"{name}-loss")
-    words = [agreement(summary, m).sentence() for m in ("error", "loss_test")]
-    if {"ICLS", "Self-Learning"} <= set(summary["classifier"]):
-        words += [claim.sentence() for claim in ordering_claims(summary)]
-    words += [plan.remark] if plan.remark else []
-    words += _remarks(results, missing)
+    words = [*_judgement(plan, summary), *_remarks(results, missing)]
     scatter = z_figure(summary)
     save_figure(scatter, folder / "figures", "z")
     sections = [
@@ -89,8 +89,27 @@ def write_table_report(
         ("Loss on test rows", [loss.to_html()]),
         ("Agreement with the published figures", [picture(scatter, "z against a normal")]),
     ]
+    folds = paired_folds(results)
+    optima = list(local_optima_sentences(folds, summary)) if len(folds) else []
+    if optima:
+        minima = minima_table(folds)
+        write_table(folder / "tables", minima, f"{name}-minima")
+        sections.append(("Local optima of the TSVM", [*map(paragraph, optima), minima.to_html()]))
     _write_page(folder, plan.title, sections)
-    return [error.to_text(), *words]
+    return [error.to_text(), *words, *optima]
+
+
+def _judgement(plan: Plan, summary: "pd.DataFrame") -> Iterator[str]:
+    """Say how well a table agrees with the published one, and what to know about that."""
+    for measure in JUDGED:
+        yield agreement(summary, measure).sentence()
+    if plan.published and plan.reconstructed:
+        for measure in JUDGED:
+            yield stand_in_sentence(summary, plan.published, measure, *plan.reconstructed)
+    if {"ICLS", "Self-Learning"} <= set(summary["classifier"]):
+        yield from (claim.sentence() for claim in ordering_claims(summary))
+    if plan.remark:
+        yield plan.remark
 
 
 def write_curves_report(
@@ -102,7 +121,7 @@ def write_curves_report(
     """Write the learning curves and all their figures; return what to print."""
     summary = summary_of(plan, results)
     write_results(folder, results, summary)
-    words = [agreement(summary, m).sentence() for m in ("error", "loss_test")]
+    words = [agreement(summary, m).sentence() for m in JUDGED]
     words += _remarks(results, missing)
     sections: list[tuple[str, list[str]]] = [("In words", [paragraph(text) for text in words])]
     for target, measure in CURVES.items():
