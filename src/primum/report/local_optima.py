@@ -130,19 +130,27 @@ def local_optima_sentences(folds: "pd.DataFrame", summary: "pd.DataFrame") -> It
 
 
 def _explanation(cell: "pd.Series", found: Minima) -> str:
-    """Say whether other minima could have given a published figure.
-
-    They could if annealing moves the figure towards it, beyond two standard errors, and by at
-    least half of what is missing.
-    """
+    """Say whether other minima could have given a published figure."""
     missing = cell["published_mean"] - cell["mean"]
-    shift, spread = found.shift[cell["measure"]]
-    could = abs(shift) > 2 * spread and shift * missing > 0 and abs(shift) >= 0.5 * abs(missing)
+    measure, (shift, spread) = NAMES[cell["measure"]], found.shift[cell["measure"]]
     return (
-        f"TSVM on {cell['dataset']}, {NAMES[cell['measure']]}: z = {cell['z']:+.1f}, the published "
+        f"TSVM on {cell['dataset']}, {measure}: z = {cell['z']:+.1f}, the published "
         f"mean differs by {missing:+.4f}. Mean objective {found.objective:.5f} by switching and "
         f"{found.other_objective:.5f} by annealing on the same {found.folds} folds; they end in "
-        f"different minima in {1 - found.same:.0%}, and annealing changes the "
-        f"{NAMES[cell['measure']]} by {shift:+.4f} ± {spread:.4f}: local optima "
-        f"{'can' if could else 'do not'} account for the disagreement."
+        f"different minima in {1 - found.same:.0%}, and annealing changes the {measure} "
+        f"by {shift:+.4f} ± {spread:.4f}: {_verdict(missing, shift, spread)}."
     )
+
+
+def _verdict(missing: float, shift: float, spread: float) -> str:
+    """Judge a change of a figure, within two standard errors, by what is missing.
+
+    It counts as an explanation if it points to the published figure and is at least half of what
+    is missing, and as none if it is surely less.
+    """
+    towards, half = shift * np.sign(missing), 0.5 * abs(missing)
+    if towards + 2 * spread < half:
+        return "local optima do not account for the disagreement"
+    if towards - 2 * spread > 0 and towards >= half:
+        return "local optima can account for the disagreement"
+    return "that is too uncertain to say whether local optima account for the disagreement"
