@@ -13,6 +13,8 @@ from primum.estimators._switching import switch_all
 
 FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
 ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 100
+# Labels that change by CHANGE_ENOUGH again need no finer refit, where a finer one takes longer.
+ROUGH = 1e-6
 
 
 def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> Floats:
@@ -20,9 +22,10 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
     cost = lambda_u * search.cost_unlabeled
     p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
+    tol = search.tol if search.system.exact else max(search.tol, ROUGH)
     while True:
         for _ in range(MOST_ROUNDS):
-            search.refit(search.two_sided(p * cost, (1.0 - p) * cost))
+            search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
             search.history.append(Step(temperature, search.machine.objective, 0))
             before = p
             p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)

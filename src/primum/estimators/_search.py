@@ -46,13 +46,13 @@ class Search:
         """Each unlabelled row's share of their mean loss."""
         return self.cost[len(self.y) :]
 
-    def refit(self, costs: Costs, balance: Balance | None = None) -> None:
-        """Move to the minimum for given costs."""
+    def refit(self, costs: Costs, balance: Balance | None = None, tol: float | None = None) -> None:
+        """Move to the minimum for given costs, to the search's own accuracy unless told."""
         self.machine = minimise(
             self.system,
             costs,
             self.machine,
-            tol=self.tol,
+            tol=self.tol if tol is None else tol,
             max_iter=self.max_iter,
             balance=balance,
         )

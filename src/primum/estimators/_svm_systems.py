@@ -66,17 +66,20 @@ class Primal:
         self._sums = [np.zeros((d, d)) for _ in groups]
         self._shares = [np.zeros(group.stop - group.start) for group in groups]
         self._updates = [0 for _ in groups]
+        # Memory for a new matrix would take longer to come by than the matrix to compute.
+        self._H, self._scratch = np.empty((2, d, d))
 
     def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
         if not h.any():
             return _without_rows(self.X.T @ rho, self.ridge, w)
-        H = np.zeros((len(w), len(w)))
+        H = self._H
+        H.fill(0.0)
         H.ravel()[:: len(w) + 1] = self.ridge
         for k, group in enumerate(self.groups):
             part = h[group]
             largest = part.max(initial=0.0)
             if largest > 0:
-                H += largest * self._sum(k, part / largest)
+                H += np.multiply(self._sum(k, part / largest), largest, out=self._scratch)
         return _cholesky_solve(H, self.X.T @ rho)
 
     def _sum(self, k: int, share: Floats) -> Floats:
@@ -92,7 +95,7 @@ class Primal:
             self._shares[k] = share
         elif len(changed):
             A = X[changed]
-            self._sums[k] += (A.T * change[changed]) @ A
+            self._sums[k] += np.matmul(A.T * change[changed], A, out=self._scratch)
             self._shares[k][changed] = share[changed]
         return self._sums[k]
 
