@@ -9,8 +9,9 @@ over the terms of row i in I, the quadratic through them has its minimum at the 
 
     (R + X'HX) w = X'r,        H = diag(h).
 
-Move towards it by an exact line search. Where a whole step leaves I as it is, w is the minimum,
-so the method ends after finitely many steps. ``_svm_systems`` solves the system.
+Move there, or towards it by an exact line search if that does not fall enough over two steps
+(Grippo, Lampariello & Lucidi 1986). Where a whole step leaves I as it is, w is the minimum, so the
+method ends after finitely many steps. ``_svm_systems`` solves the system.
 """
 
 import math
@@ -23,7 +24,8 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._typing import Floats, Index, Mask
 from primum.estimators._svm_systems import NewtonSystem
 
-# A whole Newton step is taken if it falls this share of the slope; half is what a quadratic falls.
+# A whole Newton step is taken if it falls this share of the slope (half is what a quadratic falls)
+# from where it starts or from the point before: often one step up leads to two down.
 ENOUGH = 0.01
 
 
@@ -118,6 +120,7 @@ def minimise(
     """
     ridge, feasible, done, n_iter = system.ridge, balance is None, False, 0
     at = _Point(ridge, costs, start.w, start.o)
+    before = at.value
     while not done and n_iter < max_iter:
         n_iter += 1
         newton = _newton_point(system, costs, at, math.sqrt(tol * at.value), balance)
@@ -128,9 +131,9 @@ def minimise(
         else:
             slope = float(ridge @ (at.w * (newton.w - at.w)) + at.pull @ (newton.slack - at.slack))
             done = -0.5 * slope <= tol * at.value
-            if newton.value > at.value + ENOUGH * slope:
+            if newton.value > max(before, at.value) + ENOUGH * slope:
                 newton = _lowest_point(ridge, costs, at, newton, slope, crosses)
-            at = newton
+            before, at = at.value, newton
     return Machine(at.w, at.o, at.value, n_iter, converged=done)
 
 
