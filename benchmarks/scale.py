@@ -27,7 +27,7 @@ METHODS = (
     ("LinearRegression", LinearRegression(), "all", np.inf),
     ("Ridge(cholesky)", Ridge(solver="cholesky"), "all", np.inf),
     ("SelfTrainingClassifier", SelfTrainingClassifier(LogisticRegression()), "partly", 5e6),
-    ("LabelSpreading", LabelSpreading(), "partly", 5e5),
+    ("LabelSpreading", LabelSpreading(), "partly", 1e5),
 )
 FITS = 3
 

@@ -39,6 +39,8 @@ SPECTRUM_ROUNDING = 1e-11
 # A sparse block can have very many rows; their coordinates are dense, so take some at a time.
 GRAM_ROWS = 2**12
 EPS = float(np.finfo(float).eps)
+# Means up to this many standard deviations cost two digits if they are subtracted from products.
+NEAR = 100.0
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Coordinates:
         ``inverse @ basis`` is the identity.
     fit_intercept : bool
         Whether gamma has a leading entry for the intercept.
+    near : bool
+        Whether the means are small beside the spread of the features.
     """
 
     weight: float
@@ -64,6 +68,7 @@ class Coordinates:
     basis: Floats
     inverse: Floats
     fit_intercept: bool
+    near: bool = False
     exact: ClassVar[bool] = True
 
     @cached_property
@@ -80,7 +85,7 @@ class Coordinates:
     @property
     def frame(self) -> Frame:
         """How rows are seen."""
-        return Frame(self.center, self.fit_intercept)
+        return Frame(self.center, self.fit_intercept, self.near)
 
     def design(self, rows: Rows) -> Design:
         """Return rows as design rows, centred as here."""
@@ -144,7 +149,9 @@ def coordinates_of(
             parts, center, np.where(constant, np.inf, scale), ridge, float((noise / scale).max())
         )
     )
-    coordinates = Coordinates(moments.weight, center, basis, inverse, fit_intercept)
+    spread = np.where(constant, np.inf, lengths) / moments.weight**0.5
+    near = bool(np.all(np.abs(center) <= NEAR * spread))
+    coordinates = Coordinates(moments.weight, center, basis, inverse, fit_intercept, near)
     return coordinates if accurate else corrected(coordinates, parts, ridge)
 
 
@@ -266,7 +273,7 @@ def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> 
 
 
 def _gram(rows: Rows, coordinates: Coordinates) -> Floats:
-    frame, basis = Frame(coordinates.center, False), coordinates.basis
+    frame, basis = replace(coordinates.frame, fit_intercept=False), coordinates.basis
 
     def gram(block: Block) -> Floats:
         total = np.zeros((basis.shape[1], basis.shape[1]))

@@ -13,8 +13,9 @@ from primum.rows.base import Block, Rows, to_numpy
 
 T = TypeVar("T")
 
-# A block of this many numbers (1 MB in float64) stays in cache while several things are computed.
-BLOCK_NUMBERS = 2**17
+# A block of this many numbers (4 MB in float64) is small beside memory, and large enough that threads
+# seldom wait for each other between two NumPy calls.
+BLOCK_NUMBERS = 2**19
 # An accelerator wants few and large blocks: this many of them, unless they would be small. A device
 # that holds the rows has room for a few arrays of such a size.
 DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 32, 2**24
@@ -22,7 +23,7 @@ DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 32, 2**24
 # numbers as there are columns, however few values went into it.
 VALUES_PER_COLUMN = 8
 # Fewer blocks than this are not worth a second thread.
-BLOCKS_PER_THREAD = 16
+BLOCKS_PER_THREAD = 4
 
 
 class ArrayRows(Rows):

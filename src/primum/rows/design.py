@@ -1,6 +1,8 @@
 """The design matrix ``[1, X - center]`` of rows that stay where they are.
 
-A sparse block is never centred: the centre enters its products as a correction of rank one.
+It is never written down. Sparse rows cannot be centred without filling them, and for dense ones it
+costs as much as a product; so the centre enters the products as a correction of rank one, unless
+means are so large that this would cancel.
 """
 
 from collections.abc import Callable
@@ -12,16 +14,28 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._array_api import get_namespace, get_namespace_and_device
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import Floats
 from primum.rows.base import Block, Rows, to_numpy
 
 
 @dataclass(frozen=True)
 class Frame:
-    """How a model sees rows: centred, with a leading 1 if there is an intercept."""
+    """How a model sees rows: centred, with a leading 1 if there is an intercept.
+
+    Attributes
+    ----------
+    center : array (d,)
+        What is subtracted from the features.
+    fit_intercept : bool
+        Whether there is a leading 1.
+    near : bool
+        Whether the centre is so small beside the spread of the rows that it may be subtracted from
+        products instead of from the rows, without a loss that matters.
+    """
 
     center: Floats
     fit_intercept: bool
+    near: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -30,11 +44,12 @@ class Frame:
 
     def view(self, block: Block) -> "View":
         """Return a block of rows as rows of the design matrix."""
-        if sparse.issparse(block.X):
-            return SparseView(block, self)
-        if isinstance(block.X, np.ndarray):
-            return DenseView(block, self.expand(block.X))
-        return DeviceView(block, self)
+        view = View(block, self)
+        double = view.xp is np or block.X.dtype == view.xp.float64
+        if sparse.issparse(block.X) or (self.near and double):
+            return view
+        view.X, view.center = block.X - view.like(self.center), None
+        return view
 
     def expand(self, X: Floats) -> Floats:
         """Return ``[1, X - center]`` for rows X."""
@@ -47,27 +62,45 @@ class Frame:
 class View:
     """A block of rows as rows of the design matrix, and the products that are needed of it.
 
-    ``xp`` is the array library in which ``dot`` answers; everything else answers with NumPy.
+    The leading 1 is never written down, and what is still to be subtracted from the features
+    (``center``, None: nothing) is subtracted from the products. ``xp`` is the array library in
+    which ``dot`` answers; ``sum`` and ``total`` answer with NumPy.
     """
 
-    xp: Any = np
-    device: Any = None
-    block: Block
+    def __init__(self, block: Block, frame: Frame) -> None:
+        self.block, self.frame = block, frame
+        self.X: Any = block.X
+        self.center: Floats | None = frame.center
+        self.xp: Any = np
+        self.device: Any = None
+        if not (isinstance(block.X, np.ndarray) or sparse.issparse(block.X)):
+            self.xp, _, self.device = get_namespace_and_device(block.X)
 
     def dot(self, V: Floats) -> Any:
         """Return the design rows times V."""
-        raise NotImplementedError
+        first = int(self.frame.fit_intercept)
+        level = V[0] if first else np.zeros(V.shape[1:])
+        if self.center is not None:
+            level = level - self.center @ V[first:]
+        return self.X @ self.like(V[first:]) + self.like(level)
 
     def sum(self, q: Any) -> Floats:
         """Return the sum of the design rows, each times its entry of q and its weight.
 
         With several entries per row, there are as many sums, side by side.
         """
-        raise NotImplementedError
+        heavy = self.heavy(q)
+        features, total = to_numpy(self.X.T @ heavy), to_numpy(self.xp.sum(heavy, axis=0))
+        if self.center is not None:
+            features = features - np.multiply.outer(self.center, total)
+        return np.concatenate([total[None], features]) if self.frame.fit_intercept else features
 
     def pick(self, chosen: Any) -> "View":
         """Return some of the rows."""
-        raise NotImplementedError
+        X = self.X[chosen] if self.xp is np else self.xp.take(self.X, chosen, axis=0)
+        picked = View(_part(self.block, chosen, X), self.frame)
+        picked.center = self.center
+        return picked
 
     def total(self, values: Any) -> float:
         """Return the sum of values, each times the weight of its row."""
@@ -81,75 +114,11 @@ class View:
         weight = self.like(weight)
         return values * (weight if values.ndim == 1 else weight[:, None])
 
-    def like(self, values: AnyArray) -> Any:
+    def like(self, values: Any) -> Any:
         """Return a small NumPy array as an array of this block's library."""
-        return values
-
-
-class DenseView(View):
-    """Rows in a NumPy array."""
-
-    def __init__(self, block: Block, Z: Floats) -> None:
-        self.block, self.Z = block, Z
-
-    def dot(self, V: Floats) -> Floats:  # noqa: D102
-        return self.Z @ V
-
-    def sum(self, q: Floats) -> Floats:  # noqa: D102
-        return self.Z.T @ self.heavy(q)
-
-    def pick(self, chosen: Index) -> "DenseView":  # noqa: D102
-        Z = self.Z[chosen]
-        return DenseView(_part(self.block, chosen, Z), Z)
-
-
-class DeviceView(View):
-    """Rows in an array of another library."""
-
-    def __init__(self, block: Block, frame: Frame, Z: Any = None) -> None:
-        self.block, self.frame = block, frame
-        self.xp, _, self.device = get_namespace_and_device(block.X)
-        self.Z = block.X - self.like(frame.center) if Z is None else Z
-
-    def like(self, values: AnyArray) -> Any:  # noqa: D102
+        if self.xp is np:
+            return values
         return self.xp.asarray(np.ascontiguousarray(values), device=self.device)
-
-    def dot(self, V: Floats) -> Any:  # noqa: D102
-        first = int(self.frame.fit_intercept)
-        product = self.Z @ self.like(V[first:])
-        return product + self.like(V[0]) if first else product
-
-    def sum(self, q: Any) -> Floats:  # noqa: D102
-        heavy = self.heavy(q)
-        features = to_numpy(self.Z.T @ heavy)
-        if not self.frame.fit_intercept:
-            return features
-        return np.concatenate([to_numpy(self.xp.sum(heavy, axis=0))[None], features])
-
-    def pick(self, chosen: Any) -> "DeviceView":  # noqa: D102
-        Z = self.xp.take(self.Z, chosen, axis=0)
-        return DeviceView(_part(self.block, chosen, Z), self.frame, Z)
-
-
-class SparseView(View):
-    """Rows in a CSR array."""
-
-    def __init__(self, block: Block, frame: Frame) -> None:
-        self.block, self.frame = block, frame
-
-    def dot(self, V: Floats) -> Floats:  # noqa: D102
-        first = int(self.frame.fit_intercept)
-        level = -self.frame.center @ V[first:]
-        return np.asarray(self.block.X @ V[first:]) + (level + V[0] if first else level)
-
-    def sum(self, q: Floats) -> Floats:  # noqa: D102
-        heavy = self.heavy(q)
-        total = heavy.sum(axis=0)
-        features = self.block.X.T @ heavy - np.multiply.outer(self.frame.center, total)
-        return np.concatenate([total[None], features]) if self.frame.fit_intercept else features
-
-    def pick(self, chosen: Index) -> "SparseView":  # noqa: D102
-        return SparseView(_part(self.block, chosen, self.block.X[chosen]), self.frame)
 
 
 def _part(block: Block, chosen: Any, X: Any) -> Block:
