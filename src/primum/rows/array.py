@@ -105,7 +105,8 @@ class _SparseReader:
     def __init__(self, array: Any) -> None:
         stored = array.nnz / max(1, array.shape[0])
         numbers = max(BLOCK_NUMBERS, VALUES_PER_COLUMN * array.shape[1])
-        self.rows_per_block = max(1, int(numbers / (stored + 1.0)))
+        # What is computed of a row often has more numbers than the row.
+        self.rows_per_block = max(1, int(numbers / (stored + 32.0)))
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
         if isinstance(chosen, slice):
