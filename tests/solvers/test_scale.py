@@ -107,9 +107,22 @@ def test_rows_scattered_in_one_array():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(5))
-def test_hard_cases_with_more_rows(kind, seed, monkeypatch):
-    monkeypatch.setattr("primum.solvers.scale.SAMPLE", 2**14)
-    X, y, X_u = rows(kind, U=300_000, d=20, L=25, seed=seed)
+@pytest.mark.parametrize("kind", [*KINDS, "correlated, any labels", "two features"])
+@pytest.mark.parametrize("seed", range(3))
+def test_hard_cases_with_a_million_rows(kind, seed, monkeypatch):
+    monkeypatch.undo()
+    X, y, X_u = rows(
+        kind.partition(",")[0], U=1_000_000, d=2 if kind == "two features" else 20, L=25, seed=seed
+    )
+    if "any labels" in kind:
+        y = np.random.default_rng(seed).permutation(y)
+    assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_labeled", [30, 40, 50, 60, 80, 100, 1000])
+def test_nearly_feasible_supervised_solutions_with_a_million_rows(n_labeled, monkeypatch):
+    monkeypatch.undo()
+    X, y, X_u = rows("plain", U=1_000_000, d=20, L=n_labeled)
+    y = np.random.default_rng(1).permutation(y)
     assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged

@@ -13,7 +13,7 @@ from primum.rows.base import Block, Rows, to_numpy
 
 T = TypeVar("T")
 
-# A block of this many numbers (4 MB in float64) is small beside memory, and large enough that threads
+# A block of this many numbers (4 MB in float64) is small beside memory, and so large that threads
 # seldom wait for each other between two NumPy calls.
 BLOCK_NUMBERS = 2**19
 # An accelerator wants few and large blocks: this many of them, unless they would be small. A device

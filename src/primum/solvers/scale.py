@@ -27,7 +27,7 @@ from primum.solvers.copies import few_distinct, solve_distinct
 from primum.solvers.newton import GROWTH, Stage, follow_path, solve_newton
 from primum.solvers.solution import Solution
 
-SAMPLE = 2**14  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
+SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
 SAMPLE_PER_COLUMN = 16
 # Leave the sample's path for all rows when this share of the sample, or so many rows for each
 # dimension, are undecided: in the end about r are, and near its end the path is hard to follow.
