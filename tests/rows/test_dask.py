@@ -130,6 +130,7 @@ def test_large_partitions_are_cut_into_blocks_and_partitions_combined_in_order(
     places = rows.map_reduce(lambda block: [(block.start, block.source)], lambda a, b: a + b)
     assert [start for start, _ in places] == list(range(0, 200_000, 20_000))
     assert places[3] == (60_000, "partition 3")
+    monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**17)
     one = DaskRows(da.from_array(X, chunks=(-1, -1)), None, 2)
     assert len(list(one.map(lambda block: block.start))) > 1
 
@@ -297,7 +298,8 @@ def test_a_worker_killed_in_the_middle_changes_nothing(client, always_stream, tm
     deadly = dying(rows, tmp_path, 22, 1)
     shaken = within(120, lambda: ICLSClassifier().fit(X, y, X_unlabeled=deadly))
     assert (tmp_path / "0").exists()
-    np.testing.assert_array_equal(shaken.coef_, quiet.coef_)
+    # Not to the last bit: how BLAS sums depends on where in memory a partition arrives.
+    np.testing.assert_allclose(shaken.coef_, quiet.coef_, rtol=1e-12)
     assert shaken.certificate_.passes == quiet.certificate_.passes
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from primum._typing import Floats, Index
 from primum.rows import Block, Design, GivenLabels, Labels, to_numpy
 
-# Form M up to this many numbers (16 MB), ...
-FORM_UP_TO = 2**21
-# ... and up to this many times as many if there are at most so many rows for each of the r
+# Form M up to this many numbers (16 MB) and rows: with more rows a few passes over all of them are
+# faster than many over M. ...
+FORM_UP_TO, FORM_ROWS_UP_TO = 2**21, 2**14
+# ... And up to this many times as many numbers if there are at most so many rows for each of the r
 # dimensions: many of them are undecided then, and solving for few rows at a time gains nothing.
 FORM_FEW_ROWS, FEW_ROWS = 16, 64
 
@@ -72,7 +73,8 @@ def columns_of(B: Floats, design: Design) -> Columns:
     """Return M in the form that suits its size."""
     r, n = len(B), design.n_rows
     few_rows = n <= FEW_ROWS * r and design.rows.in_memory
-    if r * n <= FORM_UP_TO * (FORM_FEW_ROWS if few_rows else 1):
+    limit = FORM_UP_TO * (FORM_FEW_ROWS if few_rows else 1)
+    if r * n <= limit and (n <= FORM_ROWS_UP_TO or few_rows):
         # One row of M' is read at a time, so they are kept together in memory.
         return FormedColumns(design.dot(B.T).T, design.rows.weight)
     return StreamedColumns(B, design)
