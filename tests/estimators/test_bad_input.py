@@ -212,3 +212,22 @@ def test_the_millionth_row_is_named_before_any_result_is_given():
     with pytest.raises(ValueError, match="X_unlabeled contains NaN in row 999999, column 'height'"):
         clf.fit(pd.DataFrame(X, columns=["age", "height"]), y, X_unlabeled=named)
     assert not hasattr(clf, "coef_")
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [
+        EMLeastSquaresClassifier(),
+        SelfLearningClassifier(),
+        TSVMClassifier(),
+        S4VMClassifier(),
+        WellSVMClassifier(),
+    ],
+    ids=lambda clf: type(clf).__name__,
+)
+def test_methods_that_keep_a_label_per_row_refuse_rows_outside_memory(clf, tmp_path):
+    rows = pd.DataFrame(np.eye(2), columns=["a", "b"])
+    rows.to_parquet(tmp_path / "rows.parquet")
+    message = f"{type(clf).__name__} keeps a label per row, but X_unlabeled is not in memory"
+    with pytest.raises(ValueError, match=message):
+        clf.fit(rows, [0, 1], X_unlabeled=tmp_path / "rows.parquet")

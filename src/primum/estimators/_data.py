@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import Labels, read_labels
 from primum.problems import LabeledRows
-from primum.rows import ArrayRows, Rows, chain, open_rows, to_numpy
+from primum.rows import ArrayRows, Rows, chain, is_outside, open_rows, to_numpy
 from primum.statistics import first_non_finite
 
 DTYPES = (np.float64, np.float32)
@@ -124,10 +124,20 @@ def open_outside(estimator: BaseEstimator, X: Any) -> Rows | None:
     return open_rows(X, None if names is None else list(names), estimator.n_features_in_)
 
 
+def not_in_memory(estimator: BaseEstimator) -> ValueError:
+    """Return the error of an estimator that cannot do with rows in files or on a cluster."""
+    return ValueError(
+        f"{type(estimator).__name__} keeps a label per row, but X_unlabeled is not in memory: load "
+        "it, or take ICLSClassifier or USMClassifier."
+    )
+
+
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
     """Check further unlabelled rows against the columns of X; None is no rows."""
     if X_unlabeled is None:
         return X[:0, :]
+    if is_outside(X_unlabeled):
+        raise not_in_memory(estimator)
     check_same_columns(estimator, X_unlabeled)
     with naming_the_place(X_unlabeled, "X_unlabeled"):
         rows = check_array(

@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from primum._typing import Floats
-from primum.estimators._data import TrainingData
+from primum.estimators._data import TrainingData, not_in_memory
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import LeastSquaresFamily, least_squares_family
@@ -104,10 +104,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     def _fit_data(self, data: TrainingData) -> None:
         if not data.unlabeled.in_memory:
-            raise ValueError(
-                "EMLeastSquaresClassifier keeps a label per row, but X_unlabeled is not in memory: "
-                "load it, or take ICLSClassifier or USMClassifier."
-            )
+            raise not_in_memory(self)
         family = least_squares_family(
             data.labeled,
             data.unlabeled,

@@ -31,13 +31,14 @@ from primum.estimators._data import (
     DTYPES,
     check_every_class_has_weight,
     check_same_columns,
-    open_outside,
+    not_in_memory,
     read_unlabeled,
     read_weight,
 )
 from primum.estimators._labels import Labels, read_labels
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.least_squares import LeastSquaresClassifier
+from primum.rows import is_outside
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -185,11 +186,8 @@ class SelfLearningClassifier(
         )
 
     def _read_more(self, X_unlabeled: Any, X: Any) -> Any:
-        if open_outside(self, X_unlabeled) is not None:
-            raise ValueError(
-                "SelfLearningClassifier keeps a label per row, but X_unlabeled is not in memory: "
-                "load it, or take ICLSClassifier or USMClassifier."
-            )
+        if is_outside(X_unlabeled):
+            raise not_in_memory(self)
         if _refits_cheaply(self._base()):
             return read_unlabeled(self, X_unlabeled, X)
         check_same_columns(self, X_unlabeled)

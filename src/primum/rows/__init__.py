@@ -3,7 +3,7 @@
 from primum.rows.array import ArrayRows
 from primum.rows.base import Block, ChainedRows, Rows, chain, to_numpy
 from primum.rows.design import Design, Frame, GivenLabels, Labels, View
-from primum.rows.opening import open_rows
+from primum.rows.opening import is_outside, open_rows
 from primum.rows.parquet import ParquetRows, RowsChangedError
 from primum.rows.watching import watch_passes
 
@@ -20,6 +20,7 @@ __all__ = [
     "RowsChangedError",
     "View",
     "chain",
+    "is_outside",
     "open_rows",
     "to_numpy",
     "watch_passes",

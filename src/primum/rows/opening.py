@@ -20,13 +20,19 @@ def open_rows(source: Any, names: Sequence[str] | None, n_columns: int) -> Rows 
     n_columns : int
         How many columns there must be.
     """
+    if not is_outside(source):
+        return None
     # What reads them is imported only when it is needed: pyarrow and dask are optional.
     if isinstance(source, str | PathLike):
         from primum.rows.parquet import ParquetRows
 
         return ParquetRows(source, names, n_columns)
-    if type(source).__module__.partition(".")[0] in ("dask", "dask_expr"):
-        from primum.rows.dask_rows import DaskRows
+    from primum.rows.dask_rows import DaskRows
 
-        return DaskRows(source, names, n_columns)
-    return None
+    return DaskRows(source, names, n_columns)
+
+
+def is_outside(source: Any) -> bool:
+    """Tell whether rows are in files or on a cluster."""
+    of_dask = type(source).__module__.partition(".")[0] in ("dask", "dask_expr")
+    return of_dask or isinstance(source, str | PathLike)
