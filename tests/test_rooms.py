@@ -97,4 +97,4 @@ except SystemExit as stop:
     print(stop.code)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "needs click: pip install 'primum[experiments]'" in done.stdout, done.stderr
+    assert "needs click: pip install 'primum[cli]'" in done.stdout, done.stderr

@@ -231,3 +231,23 @@ def test_methods_that_keep_a_label_per_row_refuse_rows_outside_memory(clf, tmp_p
     message = f"{type(clf).__name__} keeps a label per row, but X_unlabeled is not in memory"
     with pytest.raises(ValueError, match=message):
         clf.fit(rows, [0, 1], X_unlabeled=tmp_path / "rows.parquet")
+
+
+@pytest.mark.parametrize("clf", [ICLSClassifier(), TSVMClassifier(), SelfLearningClassifier()])
+def test_a_missing_value_of_pandas_is_named(clf):
+    frame = pd.DataFrame(X, columns=["a", "b"]).astype("Float64")
+    frame.loc[4, "b"] = pd.NA
+    with pytest.raises(ValueError, match="Input X contains NaN in row 4, column 'b'"):
+        clf.fit(frame, Y)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_cccp_needs_an_intercept_to_hold_the_mean_of_centred_rows(kind):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    rows[4:] -= rows[4:].mean(axis=0)
+    y = np.r_[0, 1, 0, 0, np.full(36, -1)]
+    with pytest.raises(ValueError, match=r"mean output .* at -0.5, .* pass fit_intercept=True"):
+        TSVMClassifier("cccp", fit_intercept=False).fit(kind(rows), y)
+    clf = TSVMClassifier("cccp", fit_intercept=False).fit(kind(rows), np.r_[0, 1, 0, 1, y[4:]])
+    assert np.abs(clf.coef_).max() < 10

@@ -195,3 +195,38 @@ def test_helps_on_average_where_labels_are_few():
 
         gains.append(loss(clf.supervised_) - loss(clf))
     assert np.mean(gains) > 2 * np.std(gains) / np.sqrt(len(gains))
+
+
+def test_a_gap_says_how_far_the_coefficients_are_from_their_labelling(rng):
+    """Nearly collinear features with large means: rounding moves the loss of the coefficients."""
+    z = rng.normal(size=(3000, 4))
+    z[:, 3] = z[:, 0] + 1e-8 * z[:, 3]
+    y = np.full(3000, -1)
+    y[:30] = np.tile([0, 1], 15)
+    with pytest.warns(ConvergenceWarning, match="rounding stops it there"):
+        proof = ICLSClassifier().fit(z + 1e4, y).certificate_
+    assert abs(proof.labeled_loss - proof.objective) <= proof.gap
+    assert not proof.converged
+
+
+@pytest.mark.parametrize("constant", [1.7e12, -3e15])
+def test_a_large_constant_column_changes_nothing(rng, constant):
+    z = rng.normal(size=300)
+    X = np.column_stack([z, z + 0.05 * rng.normal(size=300)])
+    y = np.where(np.arange(300) < 40, (X[:, 0] > X[:, 1]).astype(int), -1)
+    alone = ICLSClassifier().fit(X, y)
+    beside = ICLSClassifier().fit(np.column_stack([X, np.full(300, constant)]), y)
+    np.testing.assert_allclose(beside.coef_[:, :2], alone.coef_, rtol=1e-6)
+    assert beside.certificate_.objective == pytest.approx(alone.certificate_.objective, rel=1e-6)
+
+
+def test_soft_labels_are_given_for_the_rows_of_the_fit_only(rng):
+    X, y, X_u = (
+        rng.normal(size=(8, 2)),
+        np.array([0, 1, 0, 1, 0, 1, -1, -1]),
+        rng.normal(size=(9, 2)),
+    )
+    clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_array_equal(clf.soft_labels(X_u), clf.soft_labels_[2:])
+    with pytest.raises(ValueError, match="X_unlabeled has 8 rows, but fit was given 9"):
+        clf.soft_labels(X_u[:8])

@@ -102,3 +102,12 @@ def test_soft_em_is_stationary():
     D = np.column_stack([np.ones(120), np.vstack([X, X_u])])
     beta = np.linalg.lstsq(D, np.r_[y, clf.soft_labels_])[0]
     np.testing.assert_allclose(clf.coef_[0], beta[1:], atol=1e-9)
+
+
+def test_further_rows_of_a_frame_may_be_an_array(rng):
+    X, X_u = rng.normal(size=(10, 2)), rng.normal(size=(20, 2))
+    frame, y = pd.DataFrame(X, columns=["a", "b"]), np.tile([0, 1], 5)
+    clf = SelfLearningClassifier(LogisticRegression())
+    labels = clf.fit(frame, y, X_unlabeled=X_u).transduction_
+    more = pd.DataFrame(X_u, columns=["a", "b"])
+    np.testing.assert_array_equal(labels, clf.fit(frame, y, X_unlabeled=more).transduction_)

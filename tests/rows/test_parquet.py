@@ -326,3 +326,26 @@ class TestFits:
             ValueError, match=r"Row 2345 \(row group 2 of x.parquet\) has inf .*'b'"
         ):
             ICLSClassifier().fit(*labeled, X_unlabeled=path)
+
+
+def test_a_missing_value_is_named_by_its_place_in_its_file(tmp_path, X):
+    """Whatever stands before that file: other files, or unlabelled rows in memory."""
+    (tmp_path / "rows").mkdir()
+    write(tmp_path / "rows" / "0.parquet", X)
+    X[1234, 2] = np.nan
+    write(tmp_path / "rows" / "1.parquet", X)
+    labeled = pd.DataFrame(X[:40], columns=NAMES)
+    y = np.r_[np.tile([0, 1], 10), np.full(20, -1)]
+    message = r"Row 1234 \(row group 1 of 1.parquet\) has nan in column 'c'"
+    with pytest.raises(ValueError, match=message):
+        ICLSClassifier().fit(labeled, y, X_unlabeled=tmp_path / "rows")
+
+
+def test_scores_and_chances_of_files(tmp_path, X):
+    y = np.tile([0, 1], 1250)
+    clf = ICLSClassifier().fit(pd.DataFrame(X[:40], columns=NAMES), y[:40])
+    path = write(tmp_path / "x.parquet", X)
+    assert clf.score(path, y) == clf.score(pd.DataFrame(X, columns=NAMES), y)
+    empty = write(tmp_path / "empty.parquet", X[:0])
+    assert clf.predict_proba(empty).shape == (0, 2)
+    assert clf.predict(empty).shape == (0,)

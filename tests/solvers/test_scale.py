@@ -76,6 +76,21 @@ def test_many_dimensions_for_the_number_of_rows(sample, monkeypatch):
     assert proof.passes <= 40
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.4])
+@pytest.mark.parametrize("seed", [1, 4, 5])
+def test_a_point_with_many_copies_that_stays_undecided(share, seed, in_memory, monkeypatch):
+    """Too few copies to merge all rows, too many for a band of few rows."""
+    monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", in_memory)
+    rng = np.random.default_rng(seed)
+    y, X = np.tile([0, 1], 20), rng.normal(size=(40, 3))
+    X[:, 0] += 3 * y
+    X_u = rng.normal(size=(30_000, 3))
+    X_u[:, 0] += 3 * rng.integers(0, 2, len(X_u))
+    X_u[rng.random(len(X_u)) < share] = [1.5, 0, 0]
+    assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
+
+
 def test_two_features_and_a_narrow_band():
     X, y, X_u = rows("plain", d=2, L=6, seed=3)
     assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged

@@ -10,5 +10,6 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("primum"):
             raise
-        sys.exit(f"The command primum needs {missing.name}: pip install 'primum[experiments]'.")
+        extra = "experiments" if missing.name in ("joblib", "matplotlib") else "cli"
+        sys.exit(f"The command primum needs {missing.name}: pip install 'primum[{extra}]'.")
     primum()

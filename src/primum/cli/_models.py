@@ -46,5 +46,7 @@ def load_model(path: Path) -> Any:
             "primum fit does not."
         )
     if not isinstance(model, tuple(METHODS.values())) or not hasattr(model, "coef_"):
-        raise click.ClickException(f"{path} holds a {type(model).__name__}, not a fitted model.")
+        raise click.ClickException(
+            f"{path} holds a {type(model).__name__}, not a fitted model of primum."
+        )
     return model

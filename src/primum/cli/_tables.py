@@ -106,7 +106,6 @@ def csv_blocks(path: Path, names: Sequence[str] | None, n_columns: int) -> Itera
             chunksize=CHUNK,
             compression=compression,
             low_memory=False,
-            usecols=None if names is None else lambda name: name in names,
         ):
             chosen = _by_place(frame, n_columns, path) if names is None else names
             yield Block(start, to_matrix(frame, chosen, path, start), source=path.name)

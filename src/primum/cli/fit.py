@@ -21,6 +21,7 @@ from primum.cli._tables import (
 from primum.estimators._labels import read_labels
 from primum.problems import METRICS, Certificate
 
+SHOWN = 12  # features
 existing = click.Path(exists=True, path_type=Path)
 
 
@@ -31,7 +32,11 @@ def _names(_context: click.Context, _parameter: click.Parameter, text: str | Non
 
 @click.command()
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--target", required=True, help="Column with the labels; empty where unknown.")
+@click.option(
+    "--target",
+    required=True,
+    help="Column with the labels; empty, or -1 among whole numbers, where unknown.",
+)
 @click.option("--unlabeled", multiple=True, type=existing, help="Further rows without labels.")
 @click.option("--features", callback=_names, help="Comma-separated columns; default: all others.")
 @click.option("--drop", callback=_names, help="Comma-separated columns that are no features.")
@@ -120,10 +125,15 @@ def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
     return [
         f"Fitted {type(model).__name__} to {len(labels.labeled)} labelled rows, "
         f"{len(labels.unlabeled)} unlabelled ones{'' if stored is None else f' and {stored}'}.",
-        f"It has {model.n_features_in_} features; a score above 0 means {second!r}, "
-        f"otherwise {first!r}.",
+        f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}; a score "
+        f"above 0 means {second!r}, otherwise {first!r}.",
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
+
+
+def _listed(names: Any) -> str:
+    """Name the first of them: a column that is none, such as a row number, is best seen here."""
+    return ", ".join(map(str, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
 
 
 def _proof_in_words(proof: Certificate) -> list[str]:

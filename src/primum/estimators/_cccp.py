@@ -14,13 +14,15 @@ from primum.estimators._search import Search, Step
 from primum.estimators._svm import Balance
 
 MOST_ROUNDS = 1000
+# A mean row this much shorter than the rows is zero.
+ROUNDING = 1e-9
 
 
 def search_by_cccp(search: Search, lambda_u: float, ramp: float) -> Floats:
     """Drop what is beyond the ramp and refit until that rests; return the labels."""
     n_labeled, n = len(search.y), len(search.outputs)
     mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
-    balance = Balance(mean, 2.0 * search.share - 1.0)
+    balance = _balance(search, mean)
     cost, before = lambda_u * search.cost_unlabeled, None
     for round_ in range(1, MOST_ROUNDS):
         kept = np.stack([search.outputs, -search.outputs]) >= ramp
@@ -32,6 +34,20 @@ def search_by_cccp(search: Search, lambda_u: float, ramp: float) -> Floats:
         search.machine = replace(search.machine, objective=value)
         search.history.append(Step(round_, value, 0))
     return np.where(search.outputs > 0, 1.0, -1.0)
+
+
+def _balance(search: Search, mean: Floats) -> Balance | None:
+    """Return the condition on the mean output, if coefficients can have an influence on it."""
+    target = 2.0 * search.share - 1.0
+    X = search.system.X
+    if np.linalg.norm(X.T @ mean) > ROUNDING * np.linalg.norm(abs(X).T @ mean):
+        return Balance(mean, target)
+    if abs(target) <= ROUNDING:
+        return None
+    raise ValueError(
+        f"method='cccp' holds the mean output of the unlabelled rows at {target:g}, but their mean "
+        "is zero and there is no intercept: pass fit_intercept=True."
+    )
 
 
 def _correction(search: Search, cost: Floats, kept: Mask, ramp: float) -> float:

@@ -24,9 +24,9 @@ DTYPES = (np.float64, np.float32)
 class TrainingData:
     """Rows sorted by what is known of them; rows of weight zero are left out.
 
-    ``present`` says which of the ``n_unlabeled`` unlabelled rows, in the user's order, have
-    weight (None: all): those of X come first, then those of X_unlabeled. ``home`` is where the
-    arrays live if they are not NumPy's.
+    There are ``n_unlabeled`` unlabelled rows in the user's order, first those of X, then the
+    ``n_more`` of X_unlabeled; ``present`` says which of those of X have weight (None: all).
+    ``home`` is where the arrays live if they are not NumPy's.
     """
 
     classes: AnyArray
@@ -34,6 +34,7 @@ class TrainingData:
     unlabeled: Rows
     present: Index | None
     n_unlabeled: int
+    n_more: int
     home: "Home | None" = None
 
     def spread(self, q: Floats) -> Floats:
@@ -41,7 +42,8 @@ class TrainingData:
         if self.present is None:
             return q
         labels = np.full(self.n_unlabeled, 0.5)
-        labels[self.present] = to_numpy(q)
+        labels[self.n_unlabeled - self.n_more :] = to_numpy(q)[len(self.present) :]
+        labels[self.present] = to_numpy(q)[: len(self.present)]
         return labels
 
 
@@ -66,9 +68,6 @@ def read_training_data(
     known = labels.labeled[_with_weight(labels.labeled, weight)]
     with_weight = _with_weight(labels.unlabeled, weight)
     unknown = labels.unlabeled[with_weight]
-    present = None
-    if len(unknown) < len(labels.unlabeled):
-        present = np.concatenate([with_weight, len(labels.unlabeled) + np.arange(more.n_rows)])
     return TrainingData(
         classes=labels.classes,
         labeled=LabeledRows(
@@ -77,8 +76,9 @@ def read_training_data(
             None if weight is None else weight[known],
         ),
         unlabeled=chain([ArrayRows(X, unknown, None if weight is None else weight[unknown]), more]),
-        present=present,
+        present=with_weight if len(unknown) < len(labels.unlabeled) else None,
         n_unlabeled=len(labels.unlabeled) + more.n_rows,
+        n_more=more.n_rows,
         home=home,
     )
 
@@ -171,9 +171,14 @@ def naming_the_place(X: Any, name: str) -> Iterator[None]:
 def _first_non_finite(X: Any) -> tuple[int, Any, float] | None:
     columns = getattr(X, "columns", None)
     as_csr: Any = sparse.csr_array
-    found = first_non_finite(
-        as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
-    )
+    try:
+        if columns is not None:
+            values = X.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            values = as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
+    except (TypeError, ValueError):  # not numbers at all: what was said before stands
+        return None
+    found = first_non_finite(values)
     if found is None or columns is None:
         return found
     row, column, value = found

@@ -87,7 +87,7 @@ def _refuse_many_classes(classes: AnyArray) -> None:
         "Only binary classification is supported. The type of the target is multiclass: "
         f"found {len(classes)} classes in y, {_some(classes)}"
         f"{hint if classes.dtype.kind == 'f' and -1.0 in classes else ''}; "
-        "keep two of them or merge them into two."
+        "keep two of them or merge them into two, and mark unknown labels as -1 (integers) or None."
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import _check_sample_weight, _num_samples
+from sklearn.utils.validation import _check_sample_weight
 
 from primum.estimators._labels import read_labels
 
@@ -33,10 +33,10 @@ class KnownLabelsScoreMixin:
             The share of correct predictions.
         """
         predicted = np.asarray(self.predict(X))  # type: ignore[attr-defined]
-        labels = read_labels(y, _num_samples(X), multi_class=True, one_class=True)
+        labels = read_labels(y, len(predicted), multi_class=True, one_class=True)
         known, truth = labels.labeled, labels.classes[labels.codes]
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X)[known]
+            sample_weight = _check_sample_weight(sample_weight, predicted)[known]
         return float(
             accuracy_score(truth, np.asarray(predicted)[known], sample_weight=sample_weight)
         )

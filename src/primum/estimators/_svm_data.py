@@ -16,6 +16,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
     DTYPES,
     check_every_class_has_weight,
+    naming_the_place,
     read_unlabeled,
     read_weight,
 )
@@ -81,7 +82,8 @@ def read_machine_data(
 ) -> MachineData:
     """Check everything given to ``fit`` and sort the rows."""
     estimator._validate_params()
-    X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
+    with naming_the_place(X, "X"):
+        X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
     labels = read_labels(y, X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled(estimator, X_unlabeled, X)

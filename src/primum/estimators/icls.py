@@ -184,6 +184,7 @@ class ICLSClassifier(LeastSquaresBase):
         written = isinstance(q, np.ndarray)
         self._labels = GivenLabels(q) if written else q
         self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
+        self._n_more = data.n_more
         if hasattr(self, "soft_labels_"):
             del self.soft_labels_  # of an earlier fit
         if written or data.unlabeled.in_memory:
@@ -207,11 +208,11 @@ class ICLSClassifier(LeastSquaresBase):
         """
         check_is_fitted(self)
         rows = read_unlabeled_rows(self, X_unlabeled, np.zeros((0, self.n_features_in_)))
-        before = self._n_labels - rows.n_rows  # unlabelled rows of X stand before these
-        if before < 0:
+        before = self._n_labels - self._n_more  # unlabelled rows of X stand before these
+        if rows.n_rows != self._n_more:
             raise ValueError(
-                f"X_unlabeled has {rows.n_rows} rows, but fit was given {self._n_labels} "
-                "unlabelled rows: give the same rows again."
+                f"X_unlabeled has {rows.n_rows} rows, but fit was given {self._n_more}: give the "
+                "same rows again."
             )
         labels, frame = self._labels, self._frame
 
@@ -226,15 +227,18 @@ class ICLSClassifier(LeastSquaresBase):
         equations = family.equations
         moved = gamma - equations.encode(coef, intercept)
         summands = abs(intercept) + np.abs(equations.center) @ np.abs(coef)
-        loss = _mean_loss(family.labeled, coef, intercept)
-        penalty = self._alpha_labeled * float(coef @ coef)
+        twin, fit = (
+            (_mean_loss(family.labeled, w, b), self._alpha_labeled * float(w @ w))
+            for w, b in ((coef, intercept), self._score_parameters)
+        )
+        of_labels = self.metric == "labeled"
         return Facts(
-            labeled_loss=_mean_loss(family.labeled, *self._score_parameters),
-            supervised_loss=loss,
-            supervised_objective=loss + penalty if self.metric == "labeled" else 0.0,
+            labeled_loss=fit[0],
+            supervised_loss=twin[0],
+            supervised_objective=sum(twin) if of_labels else 0.0,
             shift=equations.length(moved) / equations.weight**0.5,
             score_rounding=8 * np.finfo(float).eps * float(summands),
-            exact=equations.exact,
+            objective=sum(fit) if of_labels else None,
         )
 
     @property

@@ -31,6 +31,7 @@ from primum.estimators._data import (
     DTYPES,
     check_every_class_has_weight,
     check_same_columns,
+    naming_the_place,
     not_in_memory,
     read_unlabeled,
     read_weight,
@@ -173,7 +174,8 @@ class SelfLearningClassifier(
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Check X as far as the base estimator does not do it itself."""
         if _refits_cheaply(self._base()):
-            return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
+            with naming_the_place(X, "X"):
+                return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
         if not is_classifier(self._base()):
             raise ValueError(
                 f"The estimator of SelfLearningClassifier must be a classifier, got "
@@ -236,6 +238,8 @@ def _stack(X: Any, more: Any) -> Any:
     if hasattr(X, "iloc"):
         import pandas as pd
 
+        if not hasattr(more, "iloc"):
+            more = pd.DataFrame(np.asarray(more), columns=X.columns)
         return pd.concat([X, more], ignore_index=True)
     return np.concatenate([np.asarray(X), np.asarray(more)])
 

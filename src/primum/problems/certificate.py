@@ -76,8 +76,9 @@ class Facts:
     """What is known about a fit and its twin beside the box problem.
 
     ``score_rounding`` is how exactly a score can be known, given the size of its summands.
-    ``exact`` is False if the normal equations were solved iteratively: the labelled loss of the
-    coefficients then differs a little from that of the labelling, and the gap must say so.
+    ``objective`` is that of the fitted coefficients, where it can be measured on the labelled
+    rows. It differs from that of the labelling as far as the normal equations were not solved
+    exactly, by rounding or iteratively, and the gap must say so.
     """
 
     labeled_loss: float
@@ -85,7 +86,7 @@ class Facts:
     supervised_objective: float
     shift: float
     score_rounding: float
-    exact: bool = True
+    objective: float | None = None
 
 
 def certify(
@@ -103,10 +104,11 @@ def certify(
     ``moment`` is the sum of the design rows times q, if it is known already.
     """
     judged = problem.judge(q, dual, tol, moment)
-    if not facts.exact:
-        off = abs(facts.labeled_loss - judged.objective)
-        judged = replace(judged, gap=judged.gap + off)
-    rounding = ROUNDING * (problem.scale + judged.objective) + facts.score_rounding
+    rounding = ROUNDING * (problem.scale + judged.objective)
+    if facts.objective is not None:
+        off = abs(facts.objective - judged.objective)
+        judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
+    rounding += facts.score_rounding
     risen = judged.objective - facts.supervised_objective
     feasible = bool(risen <= max(judged.gap, rounding))
     # A gap leaves the labelled loss, a square, uncertain; scores are uncertain by its root.

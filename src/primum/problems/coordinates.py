@@ -146,7 +146,11 @@ def coordinates_of(
         _factor_truncated(scatter, ridge, moments.weight if fit_intercept else 0.0, rcond)
         or _factor_moments(C, scale, constant, _lost_digits(moments, center, scale))
         or _factor_rows(
-            parts, center, np.where(constant, np.inf, scale), ridge, float((noise / scale).max())
+            parts,
+            center,
+            np.where(constant, np.inf, scale),
+            ridge,
+            float(np.where(constant, 0.0, noise / scale).max()),
         )
     )
     spread = np.where(constant, np.inf, lengths) / moments.weight**0.5

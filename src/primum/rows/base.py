@@ -32,6 +32,8 @@ class Block:
         How often each of them counts; None: once.
     source : str
         Where they come from, for error messages: a file, a partition.
+    first : int or None
+        Where the first of them stands there; None: at ``start``.
     names : sequence of str or None
         What their columns are called, for error messages.
     """
@@ -40,6 +42,7 @@ class Block:
     X: Any
     weight: Floats | None = None
     source: str = ""
+    first: int | None = None
     names: Sequence[str] | None = None
 
     @property
@@ -111,6 +114,8 @@ class Rows(ABC):
 
         ``n_values`` is how many values a row has if the kernel gives lines of them.
         """
+        if self.n_rows == 0:
+            return np.empty((0,) if n_values is None else (0, n_values), dtype)
         return self.fill(kernel).astype(dtype, copy=False)
 
     def take(self, index: Index) -> Block:
@@ -180,7 +185,11 @@ def chain(parts: Sequence[Rows]) -> Rows:
 
 
 def _shifted(kernel: Callable[[Block], T], start: int) -> Callable[[Block], T]:
-    return lambda block: kernel(replace(block, start=block.start + start))
+    def move(block: Block) -> Block:
+        first = block.start if block.first is None else block.first
+        return replace(block, start=block.start + start, first=first)
+
+    return lambda block: kernel(move(block))
 
 
 def _pick(block: Block, index: Index) -> Block:

@@ -121,7 +121,8 @@ class ParquetRows(Rows):
                 size, row_groups=[group.position], columns=list(self.names), use_threads=False
             ):
                 X = _matrix(batch, self.names)
-                yield Block(start, X, source=group.source, names=self.names)
+                first = group.first + start - group.start
+                yield Block(start, X, source=group.source, first=first, names=self.names)
                 start += len(X)
         group.file.check_unchanged()
         if start != group.start + group.n_rows:
@@ -159,11 +160,12 @@ class _File:
 
 @dataclass(frozen=True)
 class _Group:
-    """A row group: where it is, and where its rows stand among all."""
+    """A row group: where it is, and where its rows stand among all and in their file."""
 
     file: _File
     position: int
     start: int
+    first: int
     n_rows: int
 
     @property
@@ -178,10 +180,11 @@ class _Group:
 def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
     start = 0
     for file in files:
+        file_start = start
         for position in range(file.metadata.num_row_groups):
             n_rows = file.metadata.row_group(position).num_rows
             if n_rows:
-                yield _Group(file, position, start, n_rows)
+                yield _Group(file, position, start, start - file_start, n_rows)
             start += n_rows
 
 

@@ -2,7 +2,8 @@
 
 A solver takes a ``BoxProblem``, a tolerance and a limit on its iterations, and returns a
 labelling. It never says whether that labelling is good: the certificate does. All of them answer
-with the optimal labelling closest to 1/2; one that finds just any optimum is listed in ``SOME``.
+with the optimal labelling closest to 1/2, as far as rounding lets them tell it; one that finds just
+any optimum is listed in ``SOME``.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ SOME = ("lbfgsb",)
 def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
     """Solve the problem with the named solver.
 
-    ``auto`` is ``newton`` as long as M fits in memory beside the rows, and ``scale`` beyond.
+    ``auto`` is ``newton`` where M was formed, because rows are few, and ``scale`` elsewhere.
     """
     if problem.n_rows == 0:
         return Solution(np.zeros(0), iterations=0)

@@ -19,11 +19,13 @@ LARGEST = 2**22  # numbers that the distinct rows may have
 DIGITS = 12  # to which projections of equal rows agree
 
 
-def few_distinct(sample: FormedColumns) -> bool:
-    """Tell whether many columns of a sample are equal."""
+def merged(sample: FormedColumns) -> FormedColumns:
+    """Return the distinct columns of a sample, with the weights of equal ones added up."""
     direction, scale = _direction(sample)
     prints = np.round(direction @ sample.matrix / scale, DIGITS)
-    return len(np.unique(prints)) < FEW_DISTINCT * len(prints)
+    _, first, which = np.unique(prints, return_index=True, return_inverse=True)
+    weight = np.ones(len(prints)) if sample.weight is None else sample.weight
+    return FormedColumns(sample.matrix[:, first], _totals(which, weight))
 
 
 def _direction(sample: FormedColumns) -> tuple[Floats, float]:

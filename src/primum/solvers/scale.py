@@ -12,7 +12,8 @@ gone on few rows.
    solve for their labels exactly, in memory.
 4. Judge the result on all rows. If a row was held on the wrong side, the gap says so: go on along
    the path on all rows, which leaves fewer undecided, and try again with a wider band. The better
-   of all points seen is kept, so a failed try costs passes and nothing else.
+   of all points seen is kept, so a failed try costs passes and nothing else. If all fails and the
+   rows are in memory, ``newton.py`` is left to do it in many passes.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from primum._typing import Floats
 from primum.problems import BoxProblem, FormedColumns, HyperplaneLabels, StreamedColumns, Sweep
-from primum.solvers.copies import few_distinct, solve_distinct
+from primum.solvers.copies import FEW_DISTINCT, merged, solve_distinct
 from primum.solvers.newton import GROWTH, Stage, follow_path, solve_newton
 from primum.solvers.solution import Solution
 
@@ -33,6 +34,7 @@ SAMPLE_PER_COLUMN = 16
 # dimension, are undecided: in the end about r are, and near its end the path is hard to follow.
 UNDECIDED = 0.02
 UNDECIDED_PER_COLUMN = 3
+STOPPED = 0.9  # what is left of the undecided rows at the next sigma if they stop getting fewer
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # share of the rows that may be gathered
 BAND_NUMBERS = 2**23  # and how many numbers (64 MB) they may have,
@@ -57,12 +59,33 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     if not isinstance(columns, StreamedColumns):
         return solve_newton(problem, tol, max_iter)
     sample = _sample(columns)
-    if few_distinct(sample):
+    # One point with many copies may stay undecided; it counts as one row.
+    distinct = merged(sample)
+    if distinct.shape[1] < FEW_DISTINCT * sample.shape[1]:
         solution = solve_distinct(problem, columns, sample, tol, max_iter)
         if solution is not None:
             return solution
+    start = _sample_stage(replace(problem, columns=distinct), tol, max_iter)
+    best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
+    missed = best.gap > problem.gap_within(tol) and iterations < max_iter
+    if missed and columns.design.rows.in_memory:
+        return _rather(problem, best, iterations, solve_newton(problem, tol, max_iter - iterations))
+    return Solution(best.labels, iterations, dual=best.xi)
+
+
+def _rather(problem: BoxProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
+    """Return the better of the best labelling so far and another solver's."""
+    steps = iterations + other.iterations
+    if problem.judge(other.labels).gap < problem.loss_unit * best.gap:
+        return Solution(other.labels, steps)
+    return Solution(best.labels, steps, dual=best.xi)
+
+
+def _follow_all_rows(
+    problem: BoxProblem, columns: StreamedColumns, start: Stage, tol: float, max_iter: int
+) -> tuple[_Best, int]:
+    """Return (the best labelling found along the path of all rows, iterations)."""
     goal = problem.gap_within(tol)
-    start = _sample_stage(replace(problem, columns=sample), tol, max_iter)
     xi, sigma, iterations, band = start.xi, start.sigma, start.iterations, BAND
     best = _Best(np.inf, xi)
     before: tuple[float, Floats] | None = None
@@ -74,13 +97,13 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
             *_in_band(problem, columns, sweep, arrived, sigma, band, tol),
         )
         best = min((best, *found), key=lambda answer: answer.gap)
-        if best.gap <= goal or iterations >= max_iter:
+        if best.gap <= goal or iterations >= max_iter or sweep.inside == 0:
             break
         # Where the path is nearly straight, longer strides cost no more steps.
         stride = GROWTH**2 if steps <= 2 else GROWTH
         xi = _continued(arrived, sigma, before, sigma * stride)
         before, sigma, band = (sigma, arrived), sigma * stride, band * 2.0
-    return Solution(best.labels, iterations, dual=best.xi)
+    return best, iterations
 
 
 def _continued(
@@ -108,10 +131,14 @@ def _sample(columns: StreamedColumns) -> FormedColumns:
 def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to go on with all rows."""
     r, n = sample.columns.shape
-    few = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r)
+    few, before = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n
     for stage in follow_path(sample, tol, max_iter):
-        if stage.sigma > 0 and stage.undecided <= few:
+        # If they stop getting fewer, the supervised solution is feasible for the sample. It need not
+        # be for all rows, and far along the path there is no way back.
+        resting = STOPPED * before < stage.undecided <= 0.5 * n
+        if stage.sigma > 0 and (stage.undecided <= few or resting):
             break
+        before = stage.undecided
     return stage if stage.sigma > 0 else replace(stage, sigma=1.0)
 
 

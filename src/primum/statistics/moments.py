@@ -166,16 +166,17 @@ def _column_sums(block: Block) -> Floats:
 def refuse_non_finite(block: Block) -> None:
     """Raise an error that names the first value of a block that is not finite."""
     place = f" ({block.source})" if block.source else ""
+    first = block.start if block.first is None else block.first
     found = first_non_finite(block.X)
     if found is None:
         raise ValueError(
-            f"Rows {block.start} to {block.start + block.n_rows - 1}{place} have values so large "
+            f"Rows {first} to {first + block.n_rows - 1}{place} have values so large "
             "that their squares overflow: scale the features."
         )
     row, column, value = found
     name = column if block.names is None else repr(block.names[column])
     raise ValueError(
-        f"Row {block.start + row}{place} has {value} in column {name}: drop such rows or fill "
+        f"Row {first + row}{place} has {value} in column {name}: drop such rows or fill "
         "in a number."
     )
 
