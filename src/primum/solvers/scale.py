@@ -133,8 +133,8 @@ def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
     r, n = sample.columns.shape
     few, before = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n
     for stage in follow_path(sample, tol, max_iter):
-        # If they stop getting fewer, the supervised solution is feasible for the sample. It need not
-        # be for all rows, and far along the path there is no way back.
+        # If they stop getting fewer, the supervised solution is feasible for the sample. It need
+        # not be for all rows, and far along the path there is no way back.
         resting = STOPPED * before < stage.undecided <= 0.5 * n
         if stage.sigma > 0 and (stage.undecided <= few or resting):
             break
