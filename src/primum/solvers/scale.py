@@ -34,7 +34,8 @@ SAMPLE_PER_COLUMN = 16
 # dimension, are undecided: in the end about r are, and near its end the path is hard to follow.
 UNDECIDED = 0.02
 UNDECIDED_PER_COLUMN = 3
-STOPPED = 0.9  # what is left of the undecided rows at the next sigma if they stop getting fewer
+# They have stopped getting fewer if so large a share was left after so many steps of sigma.
+STOPPED, REST = 0.9, 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # share of the rows that may be gathered
 BAND_NUMBERS = 2**23  # and how many numbers (64 MB) they may have,
@@ -131,12 +132,12 @@ def _sample(columns: StreamedColumns) -> FormedColumns:
 def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to go on with all rows."""
     r, n = sample.columns.shape
-    few, before = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n
+    few, before, resting = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n, 0
     for stage in follow_path(sample, tol, max_iter):
         # If they stop getting fewer, the supervised solution is feasible for the sample. It need
         # not be for all rows, and far along the path there is no way back.
-        resting = STOPPED * before < stage.undecided <= 0.5 * n
-        if stage.sigma > 0 and (stage.undecided <= few or resting):
+        resting += STOPPED * before < stage.undecided <= 0.5 * n
+        if stage.sigma > 0 and (stage.undecided <= few or resting == REST):
             break
         before = stage.undecided
     return stage if stage.sigma > 0 else replace(stage, sigma=1.0)
