@@ -27,7 +27,12 @@ def search_by_switching(search: Search, lambda_u: float, max_switches: int) -> F
 
 def switch_all(search: Search, labels: Floats, lambda_u: float, most: int) -> None:
     """Exchange labels and refit until no pair improves."""
-    while n_switches := _switch(labels, search.outputs, search.cost_unlabeled, most):
+    before = np.inf
+    while search.machine.objective < before:  # each exchange lowers it, but for rounding
+        n_switches = _switch(labels, search.outputs, search.cost_unlabeled, most)
+        if n_switches == 0:
+            return
+        before = search.machine.objective
         search.refit_labels(labels, lambda_u, n_switches)
 
 

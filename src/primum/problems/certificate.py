@@ -28,7 +28,7 @@ class Certificate:
         The same of the supervised twin.
     objective : float
         What was minimised: for ``metric="labeled"`` the labelled loss plus the labelled ridge,
-        otherwise the squared distance to the supervised solution, divided by L.
+        otherwise the squared distance to the supervised solution as it was computed, divided by L.
     supervised_objective : float
         The same of the supervised twin. No labelling can go below it.
     gap : float
@@ -49,7 +49,8 @@ class Certificate:
     iterations : int
         Steps of the solver.
     passes : int
-        How often the solver and this proof went over the unlabelled rows.
+        How often all unlabelled rows were visited, or, where they are few, the small matrix that
+        was made of them.
     """
 
     labeled_loss: float

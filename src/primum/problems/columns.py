@@ -165,22 +165,21 @@ class Band:
 
     held: Floats
     pieces: list[tuple[Index, Floats, Floats | None]] | None
+    count: int
     limit: int
 
     def __add__(self, other: "Band") -> "Band":
+        count = self.count + other.count
         pieces = None
-        if self.pieces is not None and other.pieces is not None:
+        if self.pieces is not None and other.pieces is not None and count <= self.limit:
             pieces = [*self.pieces, *other.pieces]
-            if sum(len(piece[0]) for piece in pieces) > self.limit:
-                pieces = None
-        return Band(self.held + other.held, pieces, self.limit)
+        return Band(self.held + other.held, pieces, count, self.limit)
 
     def stacked(self) -> tuple[Index, "FormedColumns"] | None:
         """Return (positions, columns of M) of the close rows, or None if too many or none."""
-        pieces = [piece for piece in self.pieces or [] if len(piece[0])]
-        if not pieces:
+        if not self.pieces:
             return None
-        positions, columns, weights = zip(*pieces, strict=True)
+        positions, columns, weights = zip(*self.pieces, strict=True)
         weight = None
         if any(w is not None for w in weights):
             weight = np.concatenate(
@@ -242,7 +241,7 @@ class StreamedColumns:
             close = view.pick(chosen)
             positions = block.start + to_numpy(chosen)
             piece = (positions, to_numpy(close.dot(B_t)), close.block.weight)
-            return Band(view.sum(side), [piece], limit)
+            return Band(view.sum(side), [piece] if len(positions) else [], len(positions), limit)
 
         total = self.design.rows.map_reduce(block_band, add)
         return replace(total, held=self.B @ total.held)

@@ -157,13 +157,13 @@ def _newton_direction(columns: Columns, undecided: Index, sigma: float, g: Float
     if len(undecided) > columns.shape[0]:
         H = sigma * columns.gram(undecided)
         H.flat[:: len(H) + 1] += 1.0
-        return _solve_positive(H, -g)
+        return solve_positive(H, -g)
     if len(undecided) == 0:
         return -g
     M = _root_weighted(columns, undecided)
     S = M.T @ M
     S.flat[:: len(S) + 1] += 1.0 / sigma
-    return M @ _solve_positive(S, g @ M) - g
+    return M @ solve_positive(S, g @ M) - g
 
 
 def _root_weighted(columns: Columns, index: Index) -> Floats:
@@ -171,7 +171,8 @@ def _root_weighted(columns: Columns, index: Index) -> Floats:
     return M if columns.weight is None else M * np.sqrt(columns.weight[index])
 
 
-def _solve_positive(S: Floats, b: Floats) -> Floats:
+def solve_positive(S: Floats, b: Floats) -> Floats:
+    """Solve with a positive definite matrix."""
     factor, info = _cholesky(S)
     if info != 0:  # singular to working precision: the least-norm solution will do
         return np.asarray(np.linalg.lstsq(S, b, rcond=None)[0])

@@ -20,12 +20,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from primum._typing import Floats
 from primum.problems import BoxProblem, FormedColumns, HyperplaneLabels, StreamedColumns, Sweep
 from primum.solvers.copies import FEW_DISTINCT, merged, solve_distinct
-from primum.solvers.newton import GROWTH, Stage, follow_path, solve_newton
+from primum.solvers.newton import GROWTH, Stage, follow_path, solve_newton, solve_positive
 from primum.solvers.solution import Solution
 
 SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
@@ -157,7 +156,7 @@ def _minimise_psi(
             return xi, here, step
         H = sigma * here.gram
         H.flat[:: len(H) + 1] += 1.0
-        direction = -cho_solve(cho_factor(H), g)
+        direction = solve_positive(H, -g)
         there = columns.sweep(xi + direction, sigma)
         slope = float(g @ direction)
         if _psi(there, xi + direction, t) > _psi(here, xi, t) + 1e-4 * slope:
