@@ -19,7 +19,6 @@ that: the rank is then read off the eigenvalues of A, as far as its rounding all
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -69,7 +68,6 @@ class Coordinates:
     inverse: Floats
     fit_intercept: bool
     near: bool = False
-    exact: ClassVar[bool] = True
 
     @cached_property
     def full_basis(self) -> Floats:

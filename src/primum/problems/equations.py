@@ -30,11 +30,6 @@ class NormalEquations(Protocol):
     """
 
     @property
-    def exact(self) -> bool:
-        """Whether they are solved to rounding."""
-        ...
-
-    @property
     def weight(self) -> float:
         """Number of rows (sum of their weights)."""
         ...

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -59,7 +58,6 @@ class IterativeEquations:
     ridge: float
     diagonal: Floats
     fit_intercept: bool
-    exact: ClassVar[bool] = False
 
     @property
     def frame(self) -> Frame:  # noqa: D102
