@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.rows import Block, Design, GivenLabels, Labels, to_numpy
+from primum.rows import Block, Design, GivenLabels, Labels, joined_weights, to_numpy
 
 # Form M up to this many numbers (16 MB) and rows: with more rows a few passes over all of them are
 # faster than many over M. ...
@@ -180,14 +180,7 @@ class Band:
         if not self.pieces:
             return None
         positions, columns, weights = zip(*self.pieces, strict=True)
-        weight = None
-        if any(w is not None for w in weights):
-            weight = np.concatenate(
-                [
-                    np.ones(len(at)) if w is None else w
-                    for at, w in zip(positions, weights, strict=True)
-                ]
-            )
+        weight = joined_weights([(len(at), w) for at, w in zip(positions, weights, strict=True)])
         return np.concatenate(positions), FormedColumns(np.concatenate(columns).T, weight)
 
 

@@ -1,7 +1,7 @@
 """Rows, wherever they are: visited block by block, never all at once."""
 
 from primum.rows.array import ArrayRows
-from primum.rows.base import Block, ChainedRows, Rows, chain, to_numpy
+from primum.rows.base import Block, ChainedRows, Rows, chain, joined_weights, to_numpy
 from primum.rows.design import Design, Frame, GivenLabels, Labels, View
 from primum.rows.opening import is_outside, open_rows
 from primum.rows.parquet import ParquetRows, RowsChangedError
@@ -21,6 +21,7 @@ __all__ = [
     "View",
     "chain",
     "is_outside",
+    "joined_weights",
     "open_rows",
     "to_numpy",
     "watch_passes",

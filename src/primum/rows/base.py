@@ -167,15 +167,7 @@ class ChainedRows(Rows):
 
     @property
     def weight(self) -> Floats | None:  # noqa: D102
-        weights = [part.weight for part in self.parts]
-        if all(weight is None for weight in weights):
-            return None
-        return np.concatenate(
-            [
-                np.ones(part.n_rows) if weight is None else weight
-                for part, weight in zip(self.parts, weights, strict=True)
-            ]
-        )
+        return joined_weights([(part.n_rows, part.weight) for part in self.parts])
 
 
 def chain(parts: Sequence[Rows]) -> Rows:
@@ -202,15 +194,18 @@ def _stack(blocks: Sequence[Block]) -> Block:
     """Return blocks as one, in memory."""
     if len(blocks) == 1:
         return blocks[0]
-    weight = None
-    if any(block.weight is not None for block in blocks):
-        weight = np.concatenate(
-            [np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks]
-        )
+    weight = joined_weights([(block.n_rows, block.weight) for block in blocks])
     if any(sparse.issparse(block.X) for block in blocks):
         parts = [sparse.csr_array(block.X) for block in blocks]
         return Block(0, sparse.vstack(parts, format="csr"), weight)
     return Block(0, np.concatenate([to_numpy(block.X) for block in blocks]), weight)
+
+
+def joined_weights(parts: Sequence[tuple[int, Floats | None]]) -> Floats | None:
+    """Return the weights of several (numbers of rows, weights) together; None: all count once."""
+    if all(weight is None for _, weight in parts):
+        return None
+    return np.concatenate([np.ones(n) if weight is None else weight for n, weight in parts])
 
 
 def to_numpy(X: Any) -> Any:
