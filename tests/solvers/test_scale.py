@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from primum import ICLSClassifier
 from primum.problems import columns
@@ -89,6 +90,17 @@ def test_a_point_with_many_copies_that_stays_undecided(share, seed, in_memory, m
     X_u[:, 0] += 3 * rng.integers(0, 2, len(X_u))
     X_u[rng.random(len(X_u)) < share] = [1.5, 0, 0]
     assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
+
+
+def test_newton_goes_on_where_the_path_of_all_rows_ends_too_early(monkeypatch):
+    monkeypatch.setattr("primum.solvers.scale.STAGES", 1)
+    monkeypatch.setattr("primum.solvers.scale.LARGEST_BAND", 0.0)
+    X, y, X_u = rows("plain")
+    assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
+    monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", False)
+    with pytest.warns(ConvergenceWarning, match="the rows are not in memory, where another solver"):
+        proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+    assert not proof.converged
 
 
 def test_two_features_and_a_narrow_band():

@@ -251,6 +251,11 @@ class ICLSClassifier(LeastSquaresBase):
             return
         if proof.iterations >= self.max_iter:
             advice = f"raise max_iter (now {self.max_iter}), raise tol, or take solver='newton'"
+        elif not hasattr(self, "soft_labels_"):
+            advice = (
+                "the rows are not in memory, where another solver could go on, so load them, raise "
+                "tol, standardise the features or add alpha"
+            )
         else:
             advice = "rounding stops it there, so raise tol, standardise the features or add alpha"
         warnings.warn(

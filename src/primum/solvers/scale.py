@@ -4,7 +4,7 @@ What costs is a pass over the rows, so every pass does as much as it can, and mo
 gone on few rows.
 
 1. Follow Newton's path (``newton.py``) on a random sample of the rows, each standing for many, as
-   far as a few percent of them are undecided. This costs no pass.
+   far as a few percent of them are undecided. In memory this costs no pass, elsewhere one.
 2. Minimise the same dual function psi on all rows, from there. One fused pass per Newton step gives
    psi, its gradient and Hessian, and both bounds on the optimum (``StreamedColumns.sweep``); a
    further pass only where a full step is too long.
@@ -14,6 +14,9 @@ gone on few rows.
    the path on all rows, which leaves fewer undecided, and try again with a wider band. The better
    of all points seen is kept, so a failed try costs passes and nothing else. If all fails and the
    rows are in memory, ``newton.py`` is left to do it in many passes.
+
+Nothing is stored per row, so the rows may be more than fit in memory: the answer is a hyperplane
+and the labels of a band of rows (``HyperplaneLabels``).
 """
 
 from collections.abc import Iterator
