@@ -52,12 +52,15 @@ class ArrayRows(Rows):
         self.array, self.index, self._weight = array, index, weight
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)
-        self.dense = not sparse.issparse(array)
         self._reader = _reader_of(array)
 
     @property
     def weight(self) -> Floats | None:  # noqa: D102
         return self._weight
+
+    @property
+    def dense(self) -> bool:  # noqa: D102
+        return not sparse.issparse(self.array)
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
         self.passes += 1

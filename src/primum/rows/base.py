@@ -76,15 +76,12 @@ class Rows(ABC):
         How often all rows were visited.
     in_memory : bool
         Whether one more number per row is affordable.
-    dense : bool
-        Whether they are in memory with all their zeros.
     """
 
     n_rows: int
     n_columns: int
     passes: int = 0
     in_memory: bool = True
-    dense: bool = False
 
     @abstractmethod
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:
@@ -128,6 +125,11 @@ class Rows(ABC):
         """How often each row counts; None: once."""
         return None
 
+    @property
+    def dense(self) -> bool:
+        """Whether they are in memory with all their zeros."""
+        return False
+
 
 class ChainedRows(Rows):
     """Several kinds of rows, one after the other."""
@@ -137,7 +139,6 @@ class ChainedRows(Rows):
         self.n_columns = parts[0].n_columns
         self.n_rows = sum(part.n_rows for part in parts)
         self.in_memory = all(part.in_memory for part in parts)
-        self.dense = all(part.dense for part in parts)
         self.starts = np.cumsum([0, *(part.n_rows for part in parts)])[:-1].tolist()
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
@@ -168,6 +169,10 @@ class ChainedRows(Rows):
     @property
     def weight(self) -> Floats | None:  # noqa: D102
         return joined_weights([(part.n_rows, part.weight) for part in self.parts])
+
+    @property
+    def dense(self) -> bool:  # noqa: D102
+        return all(part.dense for part in self.parts)
 
 
 def chain(parts: Sequence[Rows]) -> Rows:
