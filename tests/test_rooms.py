@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sklearn.base import BaseEstimator, ClassifierMixin
+
 import primum
+from primum._sklearn import LinearClassifierMixin
 
 ROOMS = [
     "datasets",
@@ -73,6 +76,44 @@ def test_one_file_knows_dask():
         if name.split(".")[0] in ("dask", "distributed")
     }
     assert knowing == {"rows/dask_rows.py"}
+
+
+def private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+# Methods that an estimator inherits from scikit-learn but that are none of its public interface.
+INHERITED = {
+    name
+    for base in (BaseEstimator, ClassifierMixin, LinearClassifierMixin)
+    for name in dir(base)
+    if private(name)
+}
+
+
+def private_sklearn_names(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sklearn":
+            for alias in node.names:
+                if any(map(private, [*node.module.split("."), alias.name])):
+                    yield f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                if parts[0] == "sklearn" and any(map(private, parts)):
+                    yield alias.name
+        elif isinstance(node, ast.Attribute) and node.attr in INHERITED:
+            yield node.attr
+
+
+def test_one_file_knows_what_scikit_learn_keeps_private():
+    found = {
+        path.relative_to(PACKAGE).as_posix(): names
+        for path in PACKAGE.rglob("*.py")
+        if (names := sorted(set(private_sklearn_names(path))))
+    }
+    assert "_validate_params" in found.pop("_sklearn.py")
+    assert found == {}
 
 
 def test_everything_but_the_command_line_imports_with_the_core_dependencies_alone():

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils._array_api import get_namespace_and_device
-from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
+from primum._sklearn import check_parameters, check_sample_weight, get_namespace_and_device
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import Labels, read_labels
 from primum.problems import LabeledRows
@@ -55,7 +55,7 @@ def read_training_data(
     sample_weight: Any = None,
 ) -> TrainingData:
     """Check everything given to ``fit`` and sort the rows."""
-    estimator._validate_params()
+    check_parameters(estimator)
     home = home_of(X)
     with naming_the_place(X, "X"):
         X = validate_data(
@@ -213,7 +213,7 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
         return None
     if home_of(X) is not None:  # weights are used beside the rows, wherever those are
         sample_weight, X = to_numpy(sample_weight), np.zeros((X.shape[0], 1))
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return np.asarray(weight)
 
 

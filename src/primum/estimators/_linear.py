@@ -6,11 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted
 
+from primum._sklearn import LinearClassifierMixin, get_namespace
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import Home, TrainingData, open_outside, read_training_data

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import _check_sample_weight
 
+from primum._sklearn import check_sample_weight
 from primum.estimators._labels import read_labels
 
 
@@ -36,7 +36,7 @@ class KnownLabelsScoreMixin:
         labels = read_labels(y, len(predicted), multi_class=True, one_class=True)
         known, truth = labels.labeled, labels.classes[labels.codes]
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, predicted)[known]
+            sample_weight = check_sample_weight(sample_weight, predicted)[known]
         return float(
             accuracy_score(truth, np.asarray(predicted)[known], sample_weight=sample_weight)
         )

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from primum._sklearn import LinearClassifierMixin, check_parameters
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
@@ -81,7 +81,7 @@ def read_machine_data(
     only_labeled: bool = False,
 ) -> MachineData:
     """Check everything given to ``fit`` and sort the rows."""
-    estimator._validate_params()
+    check_parameters(estimator)
     with naming_the_place(X, "X"):
         X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
     labels = read_labels(y, X.shape[0])

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval
 
+from primum._sklearn import Interval
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import TrainingData
 from primum.estimators._linear import LeastSquaresBase

@@ -24,8 +24,8 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import linprog
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats, Index
 from primum.estimators._search import Search, balanced_labels, start_search
 from primum.estimators._svm import warn_if_short

@@ -15,16 +15,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, _safe_indexing, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
-    _num_samples,
     check_is_fitted,
     has_fit_parameter,
     validate_data,
 )
 
+from primum._sklearn import HasMethods, Interval, check_parameters, count_rows, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
@@ -114,15 +113,15 @@ class SelfLearningClassifier(
         SelfLearningClassifier
             This estimator, fitted.
         """
-        self._validate_params()
+        check_parameters(self)
         X = self._read_rows(X, reset=True)
-        n = _num_samples(X)
+        n = count_rows(X)
         labels = read_labels(y, n, multi_class=get_tags(self).classifier_tags.multi_class)
         weight = self._read_weight(sample_weight, X)
         check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
             more = self._read_more(X_unlabeled, X)
-            X, further = _stack(X, more), np.arange(n, n + _num_samples(more))
+            X, further = _stack(X, more), np.arange(n, n + count_rows(more))
             unlabeled = np.concatenate([labels.unlabeled, further])
             labels = Labels(labels.classes, labels.labeled, unlabeled, labels.codes)
             weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
@@ -132,7 +131,7 @@ class SelfLearningClassifier(
     def _learn(self, X: Any, labels: Labels, weight: Floats | None) -> Self:
         self.classes_ = labels.classes
         known, unknown = labels.labeled, labels.unlabeled
-        X_known = _safe_indexing(X, known)
+        X_known = take_rows(X, known)
         refit = _refitter(self._base(), X_known, None if weight is None else weight[known])
         self.supervised_ = self.estimator_ = refit(labels.classes, labels.codes)
         codes = np.empty(len(known) + len(unknown), dtype=np.intp)
@@ -140,7 +139,7 @@ class SelfLearningClassifier(
         self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
         if len(unknown):
             refit = _refitter(self._base(), X, weight)
-            self._repeat(_safe_indexing(X, unknown), codes, unknown, refit)
+            self._repeat(take_rows(X, unknown), codes, unknown, refit)
             if hasattr(self, "feature_names_in_") and not hasattr(X, "columns"):
                 self.supervised_.feature_names_in_ = self.feature_names_in_
         self.transduction_ = labels.classes[codes]

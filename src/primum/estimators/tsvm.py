@@ -18,8 +18,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.estimators._annealing import search_by_annealing
 from primum.estimators._cccp import search_by_cccp

@@ -13,8 +13,7 @@ beyond their reach it is one system of equations.
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
+from primum._sklearn import Interval
 from primum.estimators._data import TrainingData
 from primum.estimators._linear import LeastSquaresBase
 from primum.problems import equations_of

@@ -26,8 +26,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.estimators._search import balanced_labels, start_search
 from primum.estimators._svm import Costs, Machine, machine_at, minimise

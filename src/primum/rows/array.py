@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._array_api import get_namespace_and_device
 
+from primum._sklearn import get_namespace_and_device
 from primum._threads import cores, in_threads
 from primum._typing import Floats, Index
 from primum.rows.base import Block, Rows, to_numpy

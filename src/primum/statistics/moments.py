@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._array_api import get_namespace_and_device
 
+from primum._sklearn import get_namespace_and_device
 from primum._typing import Floats
 from primum.rows import Block, Rows, to_numpy
 

@@ -1,0 +1,31 @@
+"""What is used of scikit-learn beyond its public interface, all in one place.
+
+scikit-learn changes these names without notice. Everything else imports them from here, so that
+another version of it is a matter of this file alone.
+"""
+
+from sklearn.base import BaseEstimator
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils._array_api import get_namespace, get_namespace_and_device
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _num_samples as count_rows
+
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "LinearClassifierMixin",
+    "StrOptions",
+    "check_parameters",
+    "check_sample_weight",
+    "count_rows",
+    "get_namespace",
+    "get_namespace_and_device",
+    "take_rows",
+]
+
+
+def check_parameters(estimator: BaseEstimator) -> None:
+    """Compare the parameters of an estimator with its ``_parameter_constraints``."""
+    estimator._validate_params()
