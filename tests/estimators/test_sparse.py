@@ -30,6 +30,7 @@ FAMILY = [
     SelfLearningClassifier(),
     ICLSClassifier(),
     ICLSClassifier(alpha=0.01, alpha_labeled=0.0),
+    ICLSClassifier(alpha=0.01, alpha_labeled=0.0, tie_break="half"),
     ICLSClassifier(alpha=0.01, fit_intercept=False),
     ICLSClassifier(metric="all"),
     ICLSClassifier(metric="euclidean"),
@@ -181,7 +182,10 @@ def test_few_rows_are_factorised(never_form_a, clf):
     assert_same(clone(clf).fit(X, y), formed(clf, X, y), 1e-7)
 
 
-@pytest.mark.parametrize("clf", [c for c in FAMILY if getattr(c, "alpha_labeled", 0) == 0], ids=str)
+UNFACTORISED = [c for c in FAMILY if getattr(c, "tie_break", "half") == "half"]
+
+
+@pytest.mark.parametrize("clf", UNFACTORISED, ids=str)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize(("n", "d"), [(60, 100), (200, 40)])
 def test_conjugate_gradients(never_factorise, clf, kind, n, d):
@@ -197,17 +201,27 @@ def test_conjugate_gradients_with_weights_and_further_rows(never_factorise):
     weight = np.random.default_rng(1).uniform(0.5, 2, 100)
     rows = {"X_unlabeled": X[100:], "sample_weight": weight}
     few = {"X_unlabeled": sparse.csr_array(X[100:]), "sample_weight": weight}
-    for clf in (ICLSClassifier(0.01, alpha_labeled=0), EMLeastSquaresClassifier(alpha=0.01)):
+    icls = ICLSClassifier(0.01, alpha_labeled=0, tie_break="half")
+    for clf in (icls, EMLeastSquaresClassifier(alpha=0.01)):
         fitted = clone(clf).fit(sparse.csr_array(X[:100]), y[:100], **few)
         assert_same(fitted, formed(clf, X[:100], y[:100], **rows), 1e-6)
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"alpha": 0.1}, {"metric": "all"}, {"metric": "euclidean"}], ids=str
+    "parameters",
+    [
+        {},
+        {"alpha": 0.1, "tie_break": "half"},
+        {"metric": 0.1},
+        {"metric": "all"},
+        {"metric": "euclidean"},
+    ],
+    ids=str,
 )
 def test_what_needs_all_columns_is_refused(never_factorise, parameters):
     X, y = problem()
-    with pytest.raises(ValueError, match="pass alpha_labeled=0"):
+    message = "only metric='labeled' with alpha_labeled=0 and tie_break='half' .* TruncatedSVD"
+    with pytest.raises(ValueError, match=message):
         ICLSClassifier(**parameters).fit(sparse.csr_array(X), y)
     with pytest.raises(ValueError, match="leave rcond out"):
         ICLSClassifier(rcond=1e-8).fit(sparse.csr_array(X), y)
@@ -217,7 +231,7 @@ def test_an_unfinished_solution_is_admitted(never_factorise, monkeypatch):
     monkeypatch.setattr("primum.problems.conjugate.STEPS", 3)
     X, y = problem()
     with pytest.warns(ConvergenceWarning) as caught:
-        clf = ICLSClassifier().fit(sparse.csr_array(X), y)
+        clf = ICLSClassifier(tie_break="half").fit(sparse.csr_array(X), y)
     assert any("raise alpha or standardise" in str(warning.message) for warning in caught)
     proof = clf.certificate_
     assert proof.gap >= abs(proof.labeled_loss - proof.objective)
@@ -233,9 +247,10 @@ def test_an_unfinished_solution_is_admitted(never_factorise, monkeypatch):
 )
 def test_text(n, d, density, L):
     X, y, truth = text_problem(n, d, density, L)
-    clf, peak = traced(ICLSClassifier(1e-3, alpha_labeled=0.0), X, y)
+    clf, peak = traced(ICLSClassifier(1e-3, alpha_labeled=0.0, tie_break="half"), X, y)
     proof = clf.certificate_
     assert proof.converged
+    assert (proof.determined, proof.tie_break, proof.distance_gap) == (False, "half", None)
     assert proof.labeled_loss == pytest.approx(proof.objective, abs=1e-12)
     assert peak < 0.3 * 8 * n * d
     assert clf.score(X, truth) > 0.5

@@ -51,6 +51,11 @@ def test_streamed_and_formed_columns_agree(rng):
         expected = getattr(formed, method)(argument)
         np.testing.assert_allclose(getattr(streamed, method)(argument), expected, atol=1e-12)
     np.testing.assert_allclose(streamed.lengths(), formed.lengths())
-    assert streamed.gap(xi, q) == pytest.approx(formed.gap(xi, q))
+    duals = np.stack([xi, -2 * xi])
+    np.testing.assert_allclose(streamed.gaps(duals, q), formed.gaps(duals, q))
+    factor = np.array([2.0, -1.0, 0.5])
+    np.testing.assert_allclose(
+        streamed.scaled(factor).project(xi), formed.scaled(factor).project(xi), atol=1e-12
+    )
     assert formed.passes == 7
     assert streamed.passes > 0

@@ -25,15 +25,18 @@ from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import (
     METRICS,
+    TIE_BREAKS,
     Facts,
     LabeledRows,
     LeastSquaresFamily,
+    Witness,
     certify,
     implicit_problem,
     least_squares_family,
+    share_of_all,
 )
 from primum.rows import Block, GivenLabels, to_numpy
-from primum.solvers import SOLVERS, solve
+from primum.solvers import SOLVERS, chosen_solver, solve_implicit
 
 
 class ICLSClassifier(LeastSquaresBase):
@@ -47,10 +50,23 @@ class ICLSClassifier(LeastSquaresBase):
     alpha_labeled : float, default=None
         The same for the labelled loss and the supervised twin; None is ``alpha``. Because both
         are per row, one value means equally strong shrinkage on 20 rows and on 20 million.
-    metric : {"labeled", "all", "euclidean"}, default="labeled"
-        How closeness to the supervised solution is measured: by the labelled loss (ICLS, the
-        paper), by the second moment of all rows (the projected estimator, which is never worse
-        than supervised in squared loss on those rows), or by the coefficients.
+    metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
+        How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss
+        (ICLS, the paper). ``"all"`` or 1: by the second moment of all rows (the projected
+        estimator). A number s between them is the mixture ``(1 - s) labeled + s all``: 0.1 to 0.2
+        keeps most of the gain of ICLS and avoids most of the harm that remains where labels are
+        few. ``"euclidean"``: by the coefficients. For every s, and whatever the true labels are,
+        the fit is at least as close to the model of the true labels, in this metric, as the
+        supervised twin is. For ``"all"`` and ``alpha=0`` this means: its squared loss on all
+        training rows is never higher. With a ridge the same holds for the penalised loss, not for
+        the squared loss alone.
+    tie_break : {"twin", "half"}, default="twin"
+        Which model ``metric="labeled"`` means if the labelled rows do not determine it, as with
+        fewer labelled rows than features and no ridge. ``"twin"``: of all models with the least
+        labelled loss, the one nearest to the supervised twin in the metric of all rows, which is
+        the limit s -> 0 of the metrics above. ``"half"``: the one whose soft labels are closest to
+        1/2. It approximates what the authors' code returns and is there to reproduce it; it is
+        often much worse than the twin.
     fit_intercept : bool, default=True
         Whether the score has an intercept.
     rcond : float, default=None
@@ -76,13 +92,15 @@ class ICLSClassifier(LeastSquaresBase):
         Intercept of the decision function: that of the score, minus 1/2.
     soft_labels_ : array of shape (n_unlabeled,)
         The labelling in [0, 1] that gives this model: the unlabelled rows of X, then those of
-        X_unlabeled. If several are optimal, the one closest to 1/2. Not there if X_unlabeled is
+        X_unlabeled. If several give this model, the one closest to 1/2. Not there if X_unlabeled is
         in files or on a cluster; the method ``soft_labels`` gives them then.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
         What is proven about this fit: its loss, the gap to the best possible, whether the
-        unlabelled rows moved it.
+        unlabelled rows moved it. Print it for a summary in words.
+    solver_ : str
+        The solver that was used.
     n_iter_ : int
         Iterations of the solver, at least 1.
     n_features_in_ : int
@@ -116,7 +134,8 @@ class ICLSClassifier(LeastSquaresBase):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
-        "metric": [StrOptions(set(METRICS))],
+        "metric": [StrOptions(set(METRICS)), Interval(Real, 0, 1, closed="both")],
+        "tie_break": [StrOptions(set(TIE_BREAKS))],
         "fit_intercept": ["boolean"],
         "rcond": [Interval(Real, 0, 1, closed="left"), None],
         "solver": [StrOptions({"auto", *SOLVERS})],
@@ -129,7 +148,8 @@ class ICLSClassifier(LeastSquaresBase):
         alpha: float = 0.0,
         *,
         alpha_labeled: float | None = None,
-        metric: str = "labeled",
+        metric: str | float = "labeled",
+        tie_break: str = "twin",
         fit_intercept: bool = True,
         rcond: float | None = None,
         solver: str = "auto",
@@ -139,6 +159,7 @@ class ICLSClassifier(LeastSquaresBase):
         self.alpha = alpha
         self.alpha_labeled = alpha_labeled
         self.metric = metric
+        self.tie_break = tie_break
         self.fit_intercept = fit_intercept
         self.rcond = rcond
         self.solver = solver
@@ -161,8 +182,12 @@ class ICLSClassifier(LeastSquaresBase):
             metric=self.metric,
             alpha_labeled=self._alpha_labeled,
             supervised=self.supervised_._score_parameters,
+            tie_break=self.tie_break,
         )
-        solution = solve(problem, solver=self.solver, tol=self.tol, max_iter=self.max_iter)
+        self.solver_ = chosen_solver(problem.box, self.solver)
+        solution = solve_implicit(
+            problem, solver=self.solver_, tol=self.tol, max_iter=self.max_iter
+        )
         moment = family.unlabeled.weighted_sum(solution.labels)
         gamma = family.gamma_of(moment)
         self._remember(data.classes, *family.equations.decode(gamma))
@@ -172,10 +197,10 @@ class ICLSClassifier(LeastSquaresBase):
             problem,
             solution.labels,
             self._facts(family, gamma),
+            metric=self.metric,
             tol=self.tol,
             iterations=solution.iterations,
-            dual=solution.dual,
-            moment=moment,
+            witness=Witness(solution.dual, solution.pull, moment),
         )
         self._warn_if_short()
 
@@ -225,19 +250,25 @@ class ICLSClassifier(LeastSquaresBase):
     def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:
         coef, intercept = self.supervised_._score_parameters
         equations = family.equations
-        moved = gamma - equations.encode(coef, intercept)
         summands = abs(intercept) + np.abs(equations.center) @ np.abs(coef)
+        rounding = float(8 * np.finfo(float).eps * summands)
+        squares, changed = family.compare_scores(
+            self._score_parameters, (coef, intercept), rounding
+        )
         twin, fit = (
             (_mean_loss(family.labeled, w, b), self._alpha_labeled * float(w @ w))
             for w, b in ((coef, intercept), self._score_parameters)
         )
-        of_labels = self.metric == "labeled"
+        of_labels = share_of_all(self.metric) == 0
+        step = self._score_parameters[0] - coef
         return Facts(
             labeled_loss=fit[0],
             supervised_loss=twin[0],
             supervised_objective=sum(twin) if of_labels else 0.0,
-            shift=equations.length(moved) / equations.weight**0.5,
-            score_rounding=8 * np.finfo(float).eps * float(summands),
+            shift=squares**0.5,
+            changed=changed,
+            distance=squares + self.alpha * float(step @ step),
+            score_rounding=rounding,
             objective=sum(fit) if of_labels else None,
         )
 

@@ -71,7 +71,7 @@ class BoxProblem:
         """
         xi = self.columns.accumulate(q, moment) - self.target
         primal = 0.5 * float(xi @ xi)
-        judged = self._judgement(primal, self.columns.gap(xi, q))
+        judged = self._judgement(primal, float(self.columns.gaps(xi[None], q)[0]))
         if dual is None or judged.within(tol):
             return judged
         gap = max(primal - self.dual_value(dual), 0.0)

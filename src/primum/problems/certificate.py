@@ -7,7 +7,8 @@ so a solver that goes wrong cannot look right.
 from dataclasses import dataclass, replace
 
 from primum._typing import Floats
-from primum.problems.box import BoxProblem
+from primum.problems.box import BoxProblem, Judgement
+from primum.problems.implicit import ImplicitProblem, share_of_all
 from primum.rows import Labels
 
 # Differences in mean loss below this are rounding, for features of moderate means.
@@ -18,7 +19,7 @@ SAME_SCORES = 1e-6
 
 @dataclass(frozen=True)
 class Certificate:
-    """Proof of how good a constrained fit is.
+    """Proof of how good a constrained fit is. ``print`` it for a summary in words.
 
     Attributes
     ----------
@@ -28,7 +29,8 @@ class Certificate:
         The same of the supervised twin.
     objective : float
         What was minimised: for ``metric="labeled"`` the labelled loss plus the labelled ridge,
-        otherwise the squared distance to the supervised solution as it was computed, divided by L.
+        otherwise the squared distance to the supervised twin in the metric asked for (for
+        ``"euclidean"`` divided by the number of labelled rows).
     supervised_objective : float
         The same of the supervised twin. No labelling can go below it.
     gap : float
@@ -37,15 +39,34 @@ class Certificate:
     tol : float
         The gap that was asked for, absolute plus relative.
     converged : bool
-        Whether the gap is within tol.
+        Whether the gap is within tol, and ``distance_gap`` within the root of tol: the distance
+        changes as the root of a change in the labelled loss does.
     supervised_feasible : bool
         False if it is proven that no labelling of the unlabelled rows gives a model as good on
         the labelled rows as the supervised one.
     shift : float
         Root mean square difference between the scores of the fit and of its supervised twin, over
         all rows given to ``fit``.
-    moved : bool
-        Whether the unlabelled rows moved the answer away from the supervised twin.
+    moved : bool or None
+        Whether the unlabelled rows moved the answer away from the supervised twin; None if the fit
+        did not converge, because then its answer is not known.
+    changed : int
+        Number of unlabelled rows that the fit and its supervised twin assign to different classes.
+    n_unlabeled : int
+        Number of unlabelled rows.
+    metric : str or float
+        The metric that was asked for.
+    determined : bool
+        Whether the labelled rows (with their ridge) determine the model. If not, many models have
+        the least labelled loss. Always true for other metrics than ``"labeled"``.
+    tie_break : {"twin", "half"} or None
+        How one of these models was chosen; None if the labelled rows determine it.
+    distance : float
+        Squared distance to the supervised twin in the metric of all rows: the mean squared
+        difference of the scores, plus ``alpha`` times that of the coefficients.
+    distance_gap : float or None
+        Proven bound for ``tie_break="twin"``: no labelling with as small a labelled loss gives a
+        model whose squared distance to the twin is below ``distance - distance_gap``.
     iterations : int
         Steps of the solver.
     passes : int
@@ -62,7 +83,14 @@ class Certificate:
     converged: bool
     supervised_feasible: bool
     shift: float
-    moved: bool
+    moved: bool | None
+    changed: int
+    n_unlabeled: int
+    metric: str | float
+    determined: bool
+    tie_break: str | None
+    distance: float
+    distance_gap: float | None
     iterations: int
     passes: int
 
@@ -71,10 +99,50 @@ class Certificate:
         """No labelling of the unlabelled rows has an objective below this."""
         return self.objective - self.gap
 
+    def __str__(self) -> str:
+        return "\n".join([self._what_is_proven(), self._which_model(), self._what_moved()])
+
+    def _what_is_proven(self) -> str:
+        what = (
+            "loss on the labelled rows"
+            if share_of_all(self.metric) == 0
+            else "squared distance to the twin"
+        )
+        proven = (
+            f"{what.capitalize()}: {self.objective:.6g}. No labelling of the {self.n_unlabeled} "
+            f"unlabelled rows can lower it by more than {self.gap:.1e}"
+        )
+        if self.converged:
+            return f"{proven} (proven; tolerance {self.tol:.0e})."
+        return f"{proven}. The fit did not reach its tolerance of {self.tol:.0e}."
+
+    def _which_model(self) -> str:
+        if self.determined:
+            return "The model is unique."
+        start = "The labelled rows alone do not determine the model. Of all models with this loss, "
+        if self.distance_gap is None:
+            return start + (
+                "that of the labels closest to 1/2 was taken, which is often worse than the twin."
+            )
+        return start + (
+            "the one nearest to the twin was taken: none is nearer, in mean squared score, by more "
+            f"than {self.distance_gap:.1e}."
+        )
+
+    def _what_moved(self) -> str:
+        if self.moved is None:
+            return "Whether the unlabelled rows move the model is not known."
+        if not self.moved:
+            return "The unlabelled rows did not move the model: it is the supervised twin."
+        return (
+            f"The unlabelled rows moved the model: {self.changed} of {self.n_unlabeled} "
+            f"predictions differ from the twin's, scores by {self.shift:.2g} on average (RMS)."
+        )
+
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about a fit and its twin beside the box problem.
+    """What is known about a fit and its twin beside the problem.
 
     ``score_rounding`` is how exactly a score can be known, given the size of its summands.
     ``objective`` is that of the fitted coefficients, where it can be measured on the labelled
@@ -86,34 +154,47 @@ class Facts:
     supervised_loss: float
     supervised_objective: float
     shift: float
+    changed: int
+    distance: float
     score_rounding: float
     objective: float | None = None
 
 
+@dataclass(frozen=True)
+class Witness:
+    """What a solver offers beside a labelling to prove it good; none of it is trusted.
+
+    ``dual`` is a point of the box problem's dual, ``pull`` are the multipliers of the tie-break,
+    ``moment`` is the sum of the design rows times q, which was computed before.
+    """
+
+    dual: Floats | None = None
+    pull: Floats | None = None
+    moment: Floats | None = None
+
+
 def certify(
-    problem: BoxProblem,
+    implicit: ImplicitProblem,
     q: Floats | Labels,
     facts: Facts,
     *,
+    metric: str | float,
     tol: float,
     iterations: int,
-    dual: Floats | None = None,
-    moment: Floats | None = None,
+    witness: Witness,
 ) -> Certificate:
-    """Judge the labelling q as an answer to the problem; a dual point may help to prove it.
-
-    ``moment`` is the sum of the design rows times q, if it is known already.
-    """
-    judged = problem.judge(q, dual, tol, moment)
+    """Judge the labelling q as an answer to the problem."""
+    problem = implicit.box
+    judged = _judge_labelling(implicit, q, tol, witness)
+    judged_distance = _judge_distance(implicit, q, judged, witness)
     rounding = ROUNDING * (problem.scale + judged.objective)
     if facts.objective is not None:
         off = abs(facts.objective - judged.objective)
         judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
     rounding += facts.score_rounding
-    risen = judged.objective - facts.supervised_objective
-    feasible = bool(risen <= max(judged.gap, rounding))
-    # A gap leaves the labelled loss, a square, uncertain; scores are uncertain by its root.
-    same = max(SAME_SCORES, 10 * (judged.gap / problem.scale) ** 0.5, 10 * facts.score_rounding)
+    feasible = bool(judged.objective - facts.supervised_objective <= max(judged.gap, rounding))
+    # A labelled loss that is free within tol leaves M_1 q, and so the distance, free by its root.
+    converged = judged.within(tol) and (judged_distance is None or judged_distance.within(tol**0.5))
     return Certificate(
         labeled_loss=facts.labeled_loss,
         supervised_loss=facts.supervised_loss,
@@ -121,10 +202,52 @@ def certify(
         supervised_objective=facts.supervised_objective,
         gap=judged.gap,
         tol=tol,
-        converged=judged.within(tol),
+        converged=converged,
         supervised_feasible=feasible,
         shift=facts.shift,
-        moved=not feasible or bool(facts.shift > same),
+        moved=_moved(problem, judged, judged_distance, facts, feasible) if converged else None,
+        changed=facts.changed,
+        n_unlabeled=problem.n_rows,
+        metric=metric,
+        determined=implicit.determined,
+        tie_break=implicit.tie_break,
+        distance=facts.distance,
+        distance_gap=None if judged_distance is None else judged_distance.gap,
         iterations=iterations,
         passes=problem.columns.passes,
     )
+
+
+def _judge_labelling(
+    implicit: ImplicitProblem, q: Floats | Labels, tol: float, witness: Witness
+) -> Judgement:
+    """Return the objective of q and its gap."""
+    judged = implicit.box.judge(q, witness.dual, tol, witness.moment)
+    if implicit.tie is None:
+        return judged
+    # No model has less than the least loss of all models, so q cannot be further from the best.
+    above = implicit.tie.excess(implicit.tie.columns.accumulate(q, witness.moment))
+    return replace(judged, gap=min(judged.gap, implicit.box.loss_unit * above))
+
+
+def _judge_distance(
+    implicit: ImplicitProblem, q: Floats | Labels, judged: Judgement, witness: Witness
+) -> Judgement | None:
+    """Return the squared distance to the twin and its gap, if it breaks the tie."""
+    if implicit.tie is None or witness.pull is None:
+        return None
+    gap = judged.gap / implicit.box.loss_unit
+    return implicit.tie.judge(q, witness.pull, gap, witness.moment)
+
+
+def _moved(
+    problem: BoxProblem,
+    judged: Judgement,
+    distance: Judgement | None,
+    facts: Facts,
+    feasible: bool,
+) -> bool:
+    # A gap leaves the labelled loss, a square, uncertain; scores are uncertain by its root.
+    gap = max(judged.gap / problem.scale, 0.0 if distance is None else distance.gap)
+    same = max(SAME_SCORES, 10 * gap**0.5, 10 * facts.score_rounding)
+    return not feasible or bool(facts.shift > same)

@@ -6,6 +6,7 @@ needs two sums over the rows, which bound the optimum from both sides.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import add
 from typing import Any, Protocol
 
@@ -60,12 +61,19 @@ class Columns(Protocol):
         """Return the length of every column."""
         ...
 
-    def gap(self, xi: Floats, q: Floats | Labels) -> float:
-        """Return ``sum max(p q, -p (1 - q))``, ``p = M'xi``, rows counted with their weight."""
+    def gaps(self, duals: Floats, q: Floats | Labels) -> Floats:
+        """Return ``sum max(p q, -p (1 - q))``, ``p = M'xi``, for every line xi of duals.
+
+        Rows are counted with their weight.
+        """
         ...
 
     def hinge(self, xi: Floats) -> float:
         """Return ``sum max(0, -p)``, rows counted with their weight."""
+        ...
+
+    def scaled(self, factor: Floats) -> "Columns":
+        """Return M with each of its r dimensions multiplied by a factor."""
         ...
 
 
@@ -118,8 +126,12 @@ class FormedColumns:
         self._passes += 1
         return np.linalg.norm(self.matrix, axis=0)
 
-    def gap(self, xi: Floats, q: Any) -> float:  # noqa: D102
-        return duality_gap(self.project(xi), q, self.weight)
+    def gaps(self, duals: Floats, q: Any) -> Floats:  # noqa: D102
+        self._passes += 1
+        return np.array([duality_gap(xi @ self.matrix, q, self.weight) for xi in duals])
+
+    def scaled(self, factor: Floats) -> "FormedColumns":  # noqa: D102
+        return FormedColumns(factor[:, None] * self.matrix, self.weight)
 
     def hinge(self, xi: Floats) -> float:  # noqa: D102
         short = np.minimum(self.project(xi), 0.0)
@@ -200,8 +212,12 @@ class StreamedColumns:
     def weight(self) -> Floats | None:  # noqa: D102
         return self.design.rows.weight
 
-    def sweep(self, xi: Floats, sigma: float) -> Sweep:
-        """Compute all that a Newton step needs, in one pass."""
+    def sweep(self, xi: Floats, sigma: float, mostly_inside: bool = False) -> Sweep:
+        """Compute all that a Newton step needs, in one pass.
+
+        Where most rows are inside the box, it is cheaper to leave the others out of the Gram matrix
+        of all rows, which is computed once.
+        """
         v, B_t, frame = xi @ self.B, self.B.T, self.design.frame
 
         def block_sweep(block: Block) -> Sweep:
@@ -209,18 +225,32 @@ class StreamedColumns:
             xp, p = view.xp, view.dot(v)
             free = 0.5 - sigma * p
             q = xp.clip(free, 0.0, 1.0)
-            inside = view.pick(xp.nonzero(q == free)[0])
-            M_t = inside.dot(B_t)
+            chosen = view.pick(xp.nonzero(q != free if mostly_inside else q == free)[0])
+            M_t = chosen.dot(B_t)
             return Sweep(
                 view.sum(q),
-                to_numpy(inside.heavy(M_t).T @ M_t),
-                inside.block.n_rows,
+                to_numpy(chosen.heavy(M_t).T @ M_t),
+                chosen.block.n_rows,
                 -view.total(xp.clip(p, None, 0.0)),
                 view.total(p * q + (q - 0.5) ** 2 / (2 * sigma)),
             )
 
         total = self.design.rows.map_reduce(block_sweep, add)
+        if mostly_inside:
+            inside = self.design.n_rows - total.inside
+            total = replace(total, gram=self._gram_of_all - total.gram, inside=inside)
         return replace(total, Mq=self.B @ total.Mq)
+
+    @cached_property
+    def _gram_of_all(self) -> Floats:
+        B_t, frame = self.B.T, self.design.frame
+
+        def block_gram(block: Block) -> Floats:
+            view = frame.view(block)
+            M_t = view.dot(B_t)
+            return np.asarray(to_numpy(view.heavy(M_t).T @ M_t))
+
+        return self.design.rows.map_reduce(block_gram, add)
 
     def band(self, xi: Floats, width: float, limit: int) -> Band:
         """Put every row with ``|p| > width`` on its side and gather the others, in one pass."""
@@ -239,16 +269,20 @@ class StreamedColumns:
         total = self.design.rows.map_reduce(block_band, add)
         return replace(total, held=self.B @ total.held)
 
-    def gap(self, xi: Floats, q: Floats | Labels) -> float:  # noqa: D102
-        v, frame = xi @ self.B, self.design.frame
+    def gaps(self, duals: Floats, q: Floats | Labels) -> Floats:  # noqa: D102
+        V, frame = (duals @ self.B).T, self.design.frame
         labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
 
-        def block_gap(block: Block) -> float:
+        def block_gaps(block: Block) -> Floats:
             view = frame.view(block)
-            p, q = view.dot(v), labels(view)
-            return view.total(view.xp.maximum(p * q, p * q - p))
+            P, q = view.dot(V), labels(view)[:, None]
+            slack = view.xp.maximum(P * q, P * q - P)
+            return to_numpy(view.xp.sum(view.heavy(slack), axis=0))
 
-        return self.design.rows.map_reduce(block_gap, add)
+        return self.design.rows.map_reduce(block_gaps, add)
+
+    def scaled(self, factor: Floats) -> "StreamedColumns":  # noqa: D102
+        return StreamedColumns(factor[:, None] * self.B, self.design)
 
     def hinge(self, xi: Floats) -> float:  # noqa: D102
         v, frame = xi @ self.B, self.design.frame

@@ -2,24 +2,31 @@
 
 Every labelling q of the unlabelled rows gives, by least squares on all rows, a coefficient
 vector beta(q). Over q in [0, 1]^U these fill a zonotope C_beta. The method asks for the point of
-C_beta nearest to the supervised solution. In the coordinates of ``coordinates.py``,
+C_beta nearest to the supervised solution, the twin. In the coordinates of ``coordinates.py``,
 
     gamma(q) = Z_l'y + Z_u'q,        || W (gamma(q) - gamma_sup) ||   is minimised,
 
 where W states in which metric distance is measured:
 
-    metric       W'W                            meaning
-    labeled      Z_l'Z_l (+ L alpha_labeled D)  least labelled loss: ICLS, the paper
-    all          identity                       the projected estimator (Krijthe & Loog 2016)
-    euclidean    T'T                            distance between coefficients
+    metric       W'W                              meaning
+    labeled, 0   Z_l'Z_l (+ L alpha_labeled D)    least labelled loss: ICLS, the paper
+    0 < s < 1    (1 - s) n/L (the above) + s I    between the two
+    all, 1       identity                         the projected estimator (Krijthe & Loog 2017)
+    euclidean    T'T                              distance between coefficients
 
 With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the box problem. For ``labeled``,
 W is the R of a QR factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
-supervised solution, unique or not, is never needed.
+supervised solution, unique or not, is never needed. If the labelled rows do not determine the
+model, W is singular and many models have the least labelled loss: ``nearest_twin.py`` says which
+one is taken.
 
-If there are so many columns that A is not factorised, ``labeled`` without a ridge is still at hand:
-``B = X A^+`` has as many rows as there are labelled ones, and each is one solution of the normal
-equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
+C_beta is convex and contains the model of the true labels. So, for every s, the answer is at least
+as near to that model as the twin is, in the metric of s. At s = 1 this is the squared loss on all
+rows (plus the ridge, if there is one).
+
+If there are so many columns that A is not factorised, ``labeled`` without a ridge can still be
+solved: ``B = X A^+`` has as many rows as there are labelled ones, and each is one solution of the
+normal equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
 """
 
 from dataclasses import dataclass
@@ -27,15 +34,28 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from primum._typing import Floats
 from primum.problems.box import BoxProblem
 from primum.problems.columns import columns_of
 from primum.problems.coordinates import Coordinates
 from primum.problems.equations import FORM_A_UP_TO, NormalEquations, equations_of
-from primum.rows import ArrayRows, Design, Labels, Rows, to_numpy
+from primum.problems.nearest_twin import NearestTwin
+from primum.rows import ArrayRows, Block, Design, Labels, Rows, to_numpy
 
 METRICS = ("labeled", "all", "euclidean")
+TIE_BREAKS = ("twin", "half")
+# The share s of all rows in the metrics that have one.
+SHARES = {"labeled": 0.0, "all": 1.0}
+# Directions in which the labelled rows are shorter than this share of the longest change the
+# labelled loss by less than its rounding: they are not determined.
+DETERMINED = 1e-8
+
+
+def share_of_all(metric: str | float) -> float:
+    """Return the share s of all rows in a metric; NaN for one that has none."""
+    return SHARES.get(metric, np.nan) if isinstance(metric, str) else float(metric)
 
 
 @dataclass(frozen=True)
@@ -90,6 +110,32 @@ class LeastSquaresFamily:
         """Return the scores that a fit gives to the unlabelled rows."""
         return self.unlabeled.dot(self.equations.expand(gamma))
 
+    def compare_scores(
+        self, one: tuple[Floats, float], other: tuple[Floats, float], rounding: float
+    ) -> tuple[float, int]:
+        """Compare two (coefficients, intercept): one pass.
+
+        Returns the mean squared difference of their scores over all rows, and the number of
+        unlabelled rows whose scores are on different sides of 1/2, by more than rounding.
+        """
+        frame = self.equations.frame
+        V = np.stack([frame.coefficients(*one), frame.coefficients(*other)], axis=1)
+
+        def block_sums(block: Block) -> Floats:
+            view = frame.view(block)
+            scores = view.dot(V)
+            squares = view.total((scores[:, 0] - scores[:, 1]) ** 2)
+            low, high = view.xp.min(scores, axis=1) - 0.5, view.xp.max(scores, axis=1) - 0.5
+            apart = view.xp.astype((low < -rounding) & (high > rounding), view.xp.float64)
+            return np.array([squares, float(view.xp.sum(apart))])
+
+        total = self.labeled.rows.map_reduce(block_sums, np.add)[0]
+        changed = 0
+        if self.unlabeled.n_rows:
+            squares, changed = self.unlabeled.rows.map_reduce(block_sums, np.add)
+            total += squares
+        return float(total) / self.equations.weight, int(changed)
+
 
 def least_squares_family(
     labeled: LabeledRows,
@@ -106,62 +152,150 @@ def least_squares_family(
     return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
 
 
+@dataclass(frozen=True)
+class ImplicitProblem:
+    """What is minimised, and how ties between models are broken.
+
+    Attributes
+    ----------
+    box : BoxProblem
+        The problem of the metric.
+    determined : bool
+        Whether the labelled rows, with their ridge, determine the model.
+    tie : NearestTwin or None
+        Which of the optimal models is taken, if they do not; None: that of the labelling closest to
+        1/2.
+    """
+
+    box: BoxProblem
+    determined: bool = True
+    tie: NearestTwin | None = None
+
+    @property
+    def tie_break(self) -> str | None:
+        """Name of the tie-break; None if there is nothing to break."""
+        if self.determined:
+            return None
+        return "half" if self.tie is None else "twin"
+
+
 def implicit_problem(
     family: LeastSquaresFamily,
     *,
-    metric: str,
+    metric: str | float,
     alpha_labeled: float,
     supervised: tuple[Floats, float],
-) -> BoxProblem:
-    """Return the box problem of a metric; ``supervised`` is its (coefficients, intercept)."""
-    labeled, coordinates = family.labeled, family.equations
+    tie_break: str = "twin",
+) -> ImplicitProblem:
+    """Return the problem of a metric; ``supervised`` is the twin's (coefficients, intercept)."""
+    coordinates = family.equations
     if not isinstance(coordinates, Coordinates):
-        return _unfactorised_problem(family, metric, alpha_labeled)
-    T = coordinates.full_basis
-    floor, scale = 0.0, 1.0
-    if metric == "labeled":
-        W, goal, rest = _labeled_metric(labeled, coordinates, alpha_labeled)
-        floor = rest / labeled.total
-    else:
-        W = np.eye(T.shape[1]) if metric == "all" else np.linalg.qr(T)[1]
-        goal = W @ coordinates.encode(*supervised)
-    if metric == "euclidean":  # coefficients have units: measure in those of the answer
-        scale = float(goal @ goal) / labeled.total or 1.0
-    columns = columns_of(W @ T.T, family.unlabeled)
+        return _unfactorised_problem(family, metric, alpha_labeled, tie_break)
+    twin = coordinates.encode(*supervised)
+    if metric == "euclidean":
+        W = np.linalg.qr(coordinates.full_basis)[1]
+        unit = 2.0 / family.labeled.total
+        # Coefficients have units: measure in those of the answer.
+        scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
+        return _problem(family, W, W @ twin, unit, scale=scale)
+    share = share_of_all(metric)
+    loss = _LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+    if share > 0:
+        W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
+        return _problem(family, W, W @ twin, 2.0 / coordinates.weight)
+    total = family.labeled.total
+    problem = _problem(family, loss.W, loss.goal, 2.0 / total, floor=loss.rest / total)
+    if loss.determined or family.unlabeled.n_rows == 0:
+        return problem
+    tie = _nearest_twin(family, coordinates, loss, twin) if tie_break == "twin" else None
+    return ImplicitProblem(problem.box, False, tie)
+
+
+def _problem(
+    family: LeastSquaresFamily, W: Floats, goal: Floats, unit: float, **units: float
+) -> ImplicitProblem:
+    """Return the problem of a metric W; ``goal`` is W times the coordinates to be near to."""
+    coordinates = family.equations
+    assert isinstance(coordinates, Coordinates)
+    columns = columns_of(W @ coordinates.full_basis.T, family.unlabeled)
     target = goal - W @ coordinates.solve(family.known)
-    return BoxProblem(columns, target, 2.0 / labeled.total, floor, scale)
+    floor, scale = units.get("floor", 0.0), units.get("scale", 1.0)
+    return ImplicitProblem(BoxProblem(columns, target, unit, floor, scale))
+
+
+def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Floats:
+    """Return W with ``W'W = (1 - share) rows_per_label labeled'labeled + share I``."""
+    identity = np.eye(labeled.shape[1])
+    if share == 1.0:
+        return identity
+    weighted = ((1 - share) * rows_per_label) ** 0.5 * labeled
+    return np.asarray(np.linalg.qr(np.vstack([weighted, share**0.5 * identity]), mode="r"))
+
+
+def _nearest_twin(
+    family: LeastSquaresFamily, coordinates: Coordinates, loss: "_LabeledLoss", twin: Floats
+) -> NearestTwin:
+    """Return the tie-break between models with the same labelled loss."""
+    U, S, Vt = np.linalg.svd(loss.W)
+    rank = int(np.count_nonzero(S / S[0] > DETERMINED))
+    known = Vt @ coordinates.solve(family.known)
+    goal = (loss.goal @ U[:, :rank]) / S[:rank] - known[:rank]
+    columns = columns_of(Vt @ coordinates.full_basis.T, family.unlabeled)
+    return NearestTwin(columns, S[:rank], goal, Vt @ twin - known, coordinates.weight)
 
 
 def _unfactorised_problem(
-    family: LeastSquaresFamily, metric: str, alpha_labeled: float
-) -> BoxProblem:
-    """Return the box problem of the labelled loss from as many solutions as it has rows."""
+    family: LeastSquaresFamily, metric: str | float, alpha_labeled: float, tie_break: str
+) -> ImplicitProblem:
+    """Return the problem of the labelled loss from as many solutions as it has rows."""
     labeled, equations = family.labeled, family.equations
-    if metric != "labeled" or alpha_labeled > 0:
+    if share_of_all(metric) != 0 or alpha_labeled > 0 or tie_break != "half":
         raise ValueError(
             f"With {len(equations.center)} features, more than {FORM_A_UP_TO}, and so many rows, "
-            f"only metric='labeled' with alpha_labeled=0 can be solved, but metric={metric!r} and "
-            f"alpha_labeled={alpha_labeled:g} were asked for: pass alpha_labeled=0 (alpha may stay "
-            "as it is), or reduce the number of features."
+            "only metric='labeled' with alpha_labeled=0 and tie_break='half' can be solved, but "
+            f"metric={metric!r}, alpha_labeled={alpha_labeled:g} and tie_break={tie_break!r} were "
+            "asked for: reduce the number of features, for example with TruncatedSVD(200), and use "
+            "a ridge; tie_break='half' is often much worse than the supervised model."
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
     B = equations.solve(X_t).T * labeled.root[:, None]
     target = labeled.root * labeled.y - B @ family.known
-    return BoxProblem(columns_of(B, family.unlabeled), target, 2.0 / labeled.total)
+    box = BoxProblem(columns_of(B, family.unlabeled), target, 2.0 / labeled.total)
+    return ImplicitProblem(box, determined=False)
 
 
-def _labeled_metric(
-    labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
-) -> tuple[Floats, Floats, float]:
-    """Return (W, W gamma_sup, least labelled loss summed over rows) of the metric ``labeled``."""
-    T, first = coordinates.full_basis, int(coordinates.fit_intercept)
-    Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
-    y = labeled.y * labeled.root
-    if alpha_labeled > 0:
-        # The ridge is d more rows, with label 0.
-        Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
-        y = np.concatenate([y, np.zeros(len(T) - first)])
-    Q, W = np.linalg.qr(Z)
-    goal = y @ Q
-    residual = y - Q @ goal
-    return W, goal, float(residual @ residual)
+@dataclass(frozen=True)
+class _LabeledLoss:
+    """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows."""
+
+    W: Floats
+    goal: Floats
+    rest: float
+
+    @classmethod
+    def of(
+        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
+    ) -> "_LabeledLoss":
+        T, first = coordinates.full_basis, int(coordinates.fit_intercept)
+        Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
+        y = labeled.y * labeled.root
+        if alpha_labeled > 0:
+            # The ridge is d more rows, with label 0.
+            Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
+            y = np.concatenate([y, np.zeros(len(T) - first)])
+        Q, W = np.linalg.qr(Z)
+        goal = y @ Q
+        residual = y - Q @ goal
+        return cls(W, goal, float(residual @ residual))
+
+    @property
+    def determined(self) -> bool:
+        """Whether one gamma only has the least loss."""
+        rows, columns = self.W.shape
+        if rows < columns:
+            return False
+        # A cheap estimate of the condition settles most cases; it is safe within a factor of 100.
+        if lapack.dtrcon(np.asfortranarray(self.W))[0] > 100 * DETERMINED:
+            return True
+        singular = np.linalg.svd(self.W, compute_uv=False)
+        return bool(singular[-1] > DETERMINED * singular[0])

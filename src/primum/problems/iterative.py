@@ -147,9 +147,7 @@ class IterativeEquations:
         return gamma[1:].copy(), float(gamma[0] - self.center @ gamma[1:])
 
     def encode(self, coef: Floats, intercept: float) -> Floats:  # noqa: D102
-        if not self.fit_intercept:
-            return coef.copy()
-        return np.concatenate([[intercept + self.center @ coef], coef])
+        return self.frame.coefficients(coef, intercept)
 
 
 def iterative_equations(

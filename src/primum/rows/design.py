@@ -51,6 +51,12 @@ class Frame:
         view.X, view.center = block.X - view.like(self.center), None
         return view
 
+    def coefficients(self, coef: Floats, intercept: float) -> Floats:
+        """Return the coefficients of design rows that give the scores ``X coef + intercept``."""
+        if not self.fit_intercept:
+            return coef
+        return np.concatenate([[intercept + self.center @ coef], coef])
+
     def expand(self, X: Floats) -> Floats:
         """Return ``[1, X - center]`` for rows X."""
         expanded = np.empty((len(X), self.n_columns))

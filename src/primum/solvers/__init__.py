@@ -1,5 +1,5 @@
 """Ways to solve the box problem; each is a function of the problem and a tolerance."""
 
-from primum.solvers.base import SOLVERS, Solution, solve
+from primum.solvers.base import SOLVERS, Solution, chosen_solver, solve, solve_implicit
 
-__all__ = ["SOLVERS", "Solution", "solve"]
+__all__ = ["SOLVERS", "Solution", "chosen_solver", "solve", "solve_implicit"]

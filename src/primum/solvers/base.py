@@ -10,9 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primum.problems import BoxProblem, StreamedColumns
+from primum.problems import BoxProblem, ImplicitProblem, StreamedColumns
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.least_committed import least_committed
+from primum.solvers.nearest_twin import solve_nearest_twin
 from primum.solvers.newton import solve_newton
 from primum.solvers.reference import solve_reference
 from primum.solvers.scale import solve_scale
@@ -37,14 +38,33 @@ def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Sol
     if problem.n_rows == 0:
         return Solution(np.zeros(0), iterations=0)
     columns = problem.columns
-    if solver == "auto":
-        solver = "scale" if isinstance(columns, StreamedColumns) else "newton"
+    solver = chosen_solver(problem, solver)
     if solver != "scale" and isinstance(columns, StreamedColumns):
         _need_memory(columns, solver)
     solution = SOLVERS[solver](problem, tol, max_iter)
     if solver in SOME:
         return Solution(least_committed(problem, solution.labels, tol), solution.iterations)
     return solution
+
+
+def solve_implicit(
+    implicit: ImplicitProblem, *, solver: str, tol: float, max_iter: int
+) -> Solution:
+    """Solve for the least objective and, where that is not one model, break the tie."""
+
+    def solve_box(problem: BoxProblem, tol: float) -> Solution:
+        return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
+
+    if implicit.tie is None or implicit.box.n_rows == 0:
+        return solve_box(implicit.box, tol)
+    return solve_nearest_twin(implicit.box, implicit.tie, solve_box, tol)
+
+
+def chosen_solver(problem: BoxProblem, solver: str) -> str:
+    """Return the solver that ``auto`` stands for: few rows or many."""
+    if solver != "auto":
+        return solver
+    return "scale" if isinstance(problem.columns, StreamedColumns) else "newton"
 
 
 def _need_memory(columns: StreamedColumns, solver: str) -> None:

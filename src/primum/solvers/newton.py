@@ -49,6 +49,9 @@ AIM = 1e-3
 WEAK = 1e-9
 # Singular values below this share of the longest column of M are rounding.
 RANK = 1e-6
+EPS = float(np.finfo(float).eps)
+# A gap of so many times its rounding is close to the end of the path, whatever the tolerance.
+NEAR_ROUNDING = 1e3
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class _Point:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class Answer:
     """A labelling, its proven gap, and whether it is also the one closest to 1/2."""
 
     q: Floats
@@ -70,10 +73,11 @@ class _Answer:
 
 @dataclass(frozen=True)
 class _Rounding:
-    """What counts as zero: for p, and for singular values of M."""
+    """What counts as zero: for p, for singular values of M, and for every row's part of the gap."""
 
     p: float
     singular_value: float
+    slack: Floats
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Stage:
     sigma: float
     xi: Floats
     undecided: int
-    best: _Answer
+    best: Answer
     iterations: int
 
 
@@ -102,9 +106,10 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
     xi = columns.accumulate(half) - problem.target
     point, previous = _Point(xi, columns.project(xi)), None
     gap = duality_gap(point.p, half, columns.weight)
-    best = _Answer(half, gap, final=gap <= AIM * tol)
+    best = Answer(half, gap, final=gap <= AIM * tol)
     size_of_p = float(np.sqrt(np.mean(point.p**2)))
-    rounding = _Rounding(WEAK * size_of_p, RANK * float(columns.lengths().max()))
+    lengths, size = columns.lengths(), float(np.linalg.norm(problem.target)) + np.linalg.norm(xi)
+    rounding = _Rounding(WEAK * size_of_p, RANK * float(lengths.max()), EPS * size * lengths)
     first_sigma = 1.0 / max(size_of_p, 1e-300)
     sigma, iterations = first_sigma, 0
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
@@ -112,7 +117,8 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, steps = _minimise_psi(columns, problem.target, sigma, point, budget)
         on_path = _judge(problem, q, AIM * tol)
-        guess, tries = _guess_face(problem, q, AIM * tol, on_path.gap <= tol, rounding)
+        near_end = on_path.gap <= max(tol, NEAR_ROUNDING * rounding.slack.sum())
+        guess, tries = _guess_face(problem, q, AIM * tol, near_end, rounding)
         best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
         iterations += steps + tries
         undecided = int(np.count_nonzero((q > 0) & (q < 1)))
@@ -121,12 +127,12 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
         sigma, previous = sigma * GROWTH, (sigma, arrived)
 
 
-def _judge(problem: BoxProblem, q: Floats, aim: float) -> _Answer:
+def _judge(problem: BoxProblem, q: Floats, aim: float) -> Answer:
     """Return q with its gap; a point of the path is final once its gap is within the aim."""
     columns = problem.columns
     p = columns.project(columns.accumulate(q) - problem.target)
     gap = duality_gap(p, q, columns.weight)
-    return _Answer(q, gap, final=gap <= aim)
+    return Answer(q, gap, final=gap <= aim)
 
 
 def _minimise_psi(
@@ -223,14 +229,14 @@ def _exact_step(
 
 def _guess_face(
     problem: BoxProblem, q: Floats, aim: float, near_end: bool, rounding: _Rounding
-) -> tuple[_Answer, int]:
+) -> tuple[Answer, int]:
     """Return (the best labelling found by holding decided rows where they are, tries).
 
     While more rows than r are undecided this is worth trying only near the end, where the
     supervised solution turns out to be feasible.
     """
     columns = problem.columns
-    best = _Answer(q, np.inf, final=False)
+    best = Answer(q, np.inf, final=False)
     undecided = (q > 0) & (q < 1)
     for tries in range(GUESSES_PER_SIGMA):
         free = np.flatnonzero(undecided)
@@ -240,12 +246,12 @@ def _guess_face(
         p = columns.project(columns.accumulate(q) - problem.target)
         slack = np.maximum(p * q, p * q - p)
         gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
-        if gap <= aim:
+        if gap <= aim or (slack <= rounding.slack).all():
             closest = _is_closest_to_half(columns, q, np.abs(p) <= rounding.p)
-            return _Answer(q, gap, final=closest), tries + 1
+            return Answer(q, gap, final=closest), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
-        best = _Answer(q, gap, final=False)
+        best = Answer(q, gap, final=False)
         wrong_border = ~undecided & (slack > aim / len(q))
         undecided = (undecided & (q > 0) & (q < 1)) | wrong_border
     return best, GUESSES_PER_SIGMA

@@ -11,7 +11,9 @@ gone on few rows.
 3. Hold every row far from the hyperplane ``p = 0`` on its side, gather the rows close to it, and
    solve for their labels exactly, in memory.
 4. Judge the result on all rows. If a row was held on the wrong side, the gap says so: go on along
-   the path on all rows, which leaves fewer undecided, and try again with a wider band. The better
+   the path on all rows, which leaves fewer undecided, and try again with a wider band. If Newton's
+   steps do not converge from the sample's point, the path of all rows is followed from its start.
+   The better
    of all points seen is kept, so a failed try costs passes and nothing else. If all fails and the
    rows are in memory, ``newton.py`` is left to do it in many passes.
 
@@ -27,7 +29,15 @@ import numpy as np
 from primum._typing import Floats
 from primum.problems import BoxProblem, FormedColumns, HyperplaneLabels, StreamedColumns, Sweep
 from primum.solvers.copies import FEW_DISTINCT, merged, solve_distinct
-from primum.solvers.newton import GROWTH, Stage, follow_path, solve_newton, solve_positive
+from primum.solvers.newton import (
+    AIM,
+    GROWTH,
+    Answer,
+    Stage,
+    follow_path,
+    solve_newton,
+    solve_positive,
+)
 from primum.solvers.solution import Solution
 
 SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
@@ -49,11 +59,15 @@ LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 @dataclass(frozen=True)
 class _Best:
-    """The best labelling so far, its proven gap and the dual point that proves it."""
+    """The best labelling so far, its proven gap and the dual point that proves it.
+
+    ``lost`` says that Newton's steps did not converge from where they started.
+    """
 
     gap: float
     xi: Floats
     labels: HyperplaneLabels | None = None
+    lost: bool = False
 
 
 def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
@@ -70,6 +84,9 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
             return solution
     start = _sample_stage(replace(problem, columns=distinct), tol, max_iter)
     best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
+    if best.gap > problem.gap_within(tol) and best.lost:
+        start = replace(_uncommitted(problem, columns, sample), iterations=iterations)
+        best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
     missed = best.gap > problem.gap_within(tol) and iterations < max_iter
     if missed and columns.design.rows.in_memory:
         return _rather(problem, best, iterations, solve_newton(problem, tol, max_iter - iterations))
@@ -95,12 +112,15 @@ def _follow_all_rows(
     for _ in range(STAGES):
         arrived, sweep, steps = _minimise_psi(columns, problem.target, sigma, xi, goal)
         iterations += steps
+        if before is None and steps == STEPS_PER_SIGMA:
+            return _Best(np.inf, xi, lost=True), iterations
         found = (
             _on_path(problem, columns, sweep, arrived, sigma),
             *_in_band(problem, columns, sweep, arrived, sigma, band, tol),
         )
-        best = min((best, *found), key=lambda answer: answer.gap)
-        if best.gap <= goal or iterations >= max_iter or sweep.inside == 0:
+        gap_before, best = best.gap, min((best, *found), key=lambda answer: answer.gap)
+        close_enough = best.gap <= AIM * goal or 0.5 * gap_before < best.gap <= goal
+        if close_enough or iterations >= max_iter or sweep.inside == 0:
             break
         # Where the path is nearly straight, longer strides cost no more steps.
         stride = GROWTH**2 if steps <= 2 else GROWTH
@@ -142,7 +162,24 @@ def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
         if stage.sigma > 0 and (stage.undecided <= few or resting == REST):
             break
         before = stage.undecided
-    return stage if stage.sigma > 0 else replace(stage, sigma=1.0)
+    if stage.sigma == 0:
+        return replace(stage, sigma=1.0)
+    # With most rows undecided, labels near 1/2 will do, and Newton's first step from there is exact
+    # up to clipping. The sample's point may be far off where rare features are missing from it.
+    return replace(stage, xi=0.0 * stage.xi) if stage.undecided > 0.5 * n else stage
+
+
+def _uncommitted(problem: BoxProblem, columns: StreamedColumns, sample: FormedColumns) -> Stage:
+    """Return the start of the path of all rows, all labels near 1/2.
+
+    For rows of which a sample does not tell enough: if none of the rows with a rare feature is in
+    it, a point far along its path is of no use.
+    """
+    half = HyperplaneLabels(np.zeros(columns.B.shape[1]), 1.0)
+    xi = columns.accumulate(half) - problem.target
+    size_of_p = float(np.sqrt(np.mean((xi @ sample.matrix) ** 2)))
+    start = Answer(np.zeros(0), np.inf, final=False)
+    return Stage(1.0 / max(size_of_p, 1e-300), xi, columns.shape[1], start, 0)
 
 
 def _minimise_psi(
@@ -160,12 +197,13 @@ def _minimise_psi(
         H = sigma * here.gram
         H.flat[:: len(H) + 1] += 1.0
         direction = solve_positive(H, -g)
-        there = columns.sweep(xi + direction, sigma)
+        mostly_inside = here.inside > 0.5 * columns.shape[1]
+        there = columns.sweep(xi + direction, sigma, mostly_inside)
         slope = float(g @ direction)
         if _psi(there, xi + direction, t) > _psi(here, xi, t) + 1e-4 * slope:
             length = _step_length(columns, t, sigma, xi, direction, slope)
             direction = length * direction
-            there = columns.sweep(xi + direction, sigma)
+            there = columns.sweep(xi + direction, sigma, mostly_inside)
         xi, here = xi + direction, there
     return xi, here, STEPS_PER_SIGMA
 

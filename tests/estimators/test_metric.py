@@ -1,0 +1,265 @@
+"""The metric between ICLS and the projected estimator, and which model its limit takes."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from generate import hard_cases, two_classes
+from primum import ICLSClassifier, LeastSquaresClassifier
+from primum.problems import columns
+
+CASES = hard_cases()
+SHARES = [0.01, 0.1, 0.5, 1.0]
+
+
+def design(X):
+    return np.column_stack([np.ones(len(X)), X])
+
+
+def parameters(clf):
+    return np.r_[clf.intercept_ + 0.5, clf.coef_[0]]
+
+
+def metric_matrix(X, n_labeled, share, alpha):
+    """Return H_s for coefficients with a leading intercept, with plain NumPy."""
+    D = design(X)
+    labeled, every = D[:n_labeled].T @ D[:n_labeled] / n_labeled, D.T @ D / len(D)
+    ridge = alpha * np.diag(np.r_[0.0, np.ones(X.shape[1])])
+    return (1 - share) * (labeled + ridge) + share * (every + ridge)
+
+
+def random_problem(seed, max_features=7):
+    rng = np.random.default_rng(seed)
+    L, U, d = rng.integers(3, 14), rng.integers(1, 25), rng.integers(1, max_features)
+    X = rng.normal(size=(L + U, d)) * rng.uniform(0.1, 10, d) + rng.normal(size=d)
+    truth = np.r_[0, 1, rng.integers(0, 2, L + U - 2)]
+    return X, truth, L
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("share", SHARES)
+def test_never_further_from_the_true_model_than_the_twin(share, alpha):
+    """The theorem, for 150 problems in each of eight settings, whatever the true labels are."""
+    for seed in range(150):
+        X, truth, L = random_problem(seed)
+        y = np.r_[truth[:L], np.full(len(X) - L, -1)]
+        clf = ICLSClassifier(alpha, metric=share).fit(X, y)
+        oracle = parameters(LeastSquaresClassifier(alpha).fit(X, truth))
+        H = metric_matrix(X, L, share, alpha)
+
+        def distance(model, H=H, oracle=oracle):
+            step = parameters(model) - oracle
+            return step @ H @ step
+
+        assert distance(clf) <= distance(clf.supervised_) * (1 + 1e-7) + 1e-9, seed
+
+
+def test_with_a_ridge_the_promise_is_about_the_penalised_loss():
+    """The squared loss alone can rise; the penalised one cannot."""
+    worse = []
+    for seed in range(200):
+        X, truth, L = random_problem(seed)
+        y = np.r_[truth[:L], np.full(len(X) - L, -1)]
+        clf = ICLSClassifier(0.3, metric="all").fit(X, y)
+        losses = np.array(
+            [
+                (np.mean((design(X) @ beta - truth) ** 2), 0.3 * beta[1:] @ beta[1:])
+                for beta in (parameters(clf), parameters(clf.supervised_))
+            ]
+        )
+        assert losses[0].sum() <= losses[1].sum() + 1e-9
+        worse.append(losses[0, 0] > losses[1, 0] + 1e-9)
+    assert any(worse)
+
+
+@pytest.mark.filterwarnings("ignore:ICLSClassifier stopped:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("metric", ["labeled", 0.03, "all"])
+@pytest.mark.parametrize("case", CASES)
+def test_all_solvers_give_one_model(case, metric):
+    X, y, X_u, more = CASES[case]
+    rows = np.vstack([X, X_u])
+
+    def scores(solver):
+        clf = ICLSClassifier(metric=metric, solver=solver, tol=1e-12, **more)
+        with pytest.MonkeyPatch.context() as patch:
+            if solver == "scale":
+                patch.setattr(columns, "FORM_UP_TO", 0)
+            return clf.fit(X, y, X_unlabeled=X_u).decision_function(rows)
+
+    expected = scores("newton")
+    for solver in ("scale", "lbfgsb", "reference"):
+        assert np.sqrt(np.mean((scores(solver) - expected) ** 2)) <= 1e-6, solver
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_tie_break_does_not_matter_where_labels_determine_the_model(seed):
+    X, y, X_u, _ = two_classes(20, 100, 6, seed=seed)
+    twin, half = (ICLSClassifier(tie_break=t).fit(X, y, X_unlabeled=X_u) for t in ("twin", "half"))
+    np.testing.assert_array_equal(twin.coef_, half.coef_)
+    assert twin.certificate_.determined
+    assert twin.certificate_.tie_break is None
+    assert twin.certificate_.distance_gap is None
+
+
+@pytest.mark.parametrize("n_labeled", [4, 10, 14])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_tie_break_is_the_limit_of_the_metrics(seed, n_labeled):
+    X, y, X_u, _ = two_classes(n_labeled, 60, 15, seed=seed, separation=2.0)
+    limit = ICLSClassifier(tol=1e-13).fit(X, y, X_unlabeled=X_u)
+    near = ICLSClassifier(metric=1e-7, tol=1e-13).fit(X, y, X_unlabeled=X_u)
+    rows = np.vstack([X, X_u])
+    np.testing.assert_allclose(
+        limit.decision_function(rows), near.decision_function(rows), atol=3e-4
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_labelling_with_the_same_loss_is_nearer_to_the_twin(seed):
+    """The labelling closest to 1/2 has the same labelled loss: it must respect the bound."""
+    X, y, X_u, _ = two_classes(8, 60, 15, seed=seed)
+    proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+    other = ICLSClassifier(tie_break="half").fit(X, y, X_unlabeled=X_u).certificate_
+    assert proof.converged
+    assert not proof.determined
+    assert other.objective == pytest.approx(proof.objective, abs=1e-9)
+    assert other.distance >= proof.distance - proof.distance_gap
+    assert (proof.tie_break, other.tie_break) == ("twin", "half")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_twin_that_is_possible_is_returned(weighted):
+    X, y, X_u, _ = two_classes(6, 200, 20, seed=3)
+    weight = np.linspace(0.5, 2, 6) if weighted else None
+    clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u, sample_weight=weight)
+    proof = clf.certificate_
+    assert (proof.moved, proof.changed, proof.determined) == (False, 0, False)
+    np.testing.assert_allclose(clf.coef_, clf.supervised_.coef_, atol=1e-5)
+
+
+def test_labels_that_the_model_leaves_open_are_closest_to_half():
+    """Many labellings give one model: the nearest to 1/2 is ``clip(1/2 + D v)`` for some v."""
+    X, y, X_u, _ = two_classes(6, 200, 20, seed=3)
+    clf = ICLSClassifier(tol=1e-12).fit(X, y, X_unlabeled=X_u)
+    q, D = clf.soft_labels_, design(X_u)
+    inside = (q > 0) & (q < 1)
+    assert inside.sum() > 21
+    v = np.linalg.lstsq(D[inside], q[inside] - 0.5)[0]
+    np.testing.assert_allclose(q, np.clip(0.5 + D @ v, 0, 1), atol=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["labeled", 0.1])
+@pytest.mark.parametrize("n_labeled", [5, 12, 18])
+def test_many_rows_give_the_same_model_as_few(n_labeled, metric):
+    """The solver for many rows against the one in memory, with fewer labels than features."""
+    X, y, X_u, _ = two_classes(n_labeled, 30_000, 16, seed=1, separation=2.0)
+    scale = ICLSClassifier(metric=metric).fit(X, y, X_unlabeled=X_u)
+    assert scale.solver_ == "scale"
+    assert scale.certificate_.converged
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "FORM_ROWS_UP_TO", 10**6)
+        newton = ICLSClassifier(metric=metric).fit(X, y, X_unlabeled=X_u)
+    assert newton.solver_ == "newton"
+    difference = scale.decision_function(X_u) - newton.decision_function(X_u)
+    assert np.sqrt(np.mean(difference**2)) < 1e-4
+    assert scale.certificate_.moved == newton.certificate_.moved
+
+
+class TestCertificate:
+    """What it says, in numbers and in words."""
+
+    @pytest.mark.parametrize("alpha", [0.0, 0.01, 10.0])
+    @pytest.mark.parametrize("metric", ["labeled", 0.1, "all", "euclidean"])
+    def test_the_shift_is_that_of_the_scores(self, alpha, metric, rng):
+        X = rng.normal(size=(60, 3)) * 1e-2
+        y = np.r_[np.tile([0, 1], 6), np.full(48, -1)]
+        clf = ICLSClassifier(alpha, alpha_labeled=0, metric=metric).fit(X, y)
+        scores = np.array([m.decision_function(X) for m in (clf, clf.supervised_)])
+        shift = np.sqrt(np.mean((scores[0] - scores[1]) ** 2))
+        assert clf.certificate_.shift == pytest.approx(shift, abs=1e-12)
+        step = clf.coef_ - clf.supervised_.coef_
+        assert clf.certificate_.distance == pytest.approx(shift**2 + alpha * np.sum(step**2))
+        changed = (scores[0] >= 0) != (scores[1] >= 0)
+        assert clf.certificate_.changed == changed[12:].sum()
+
+    def test_unconverged_fits_do_not_claim_to_have_moved(self):
+        X, y, X_u, _ = two_classes(40, 300, 30)
+        with pytest.warns(ConvergenceWarning):
+            clf = ICLSClassifier(max_iter=1).fit(X, y, X_unlabeled=X_u)
+        assert clf.certificate_.moved is None
+        text = str(clf.certificate_)
+        assert "did not reach its tolerance" in text
+        assert "is not known" in text
+
+    def test_it_says_what_moved(self):
+        X, y, X_u, _ = two_classes(8, 400, 6)
+        clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+        text = str(clf.certificate_)
+        assert "No labelling of the 400 unlabelled rows can lower it by more than" in text
+        assert "The model is unique." in text
+        changed = np.sum(clf.predict(X_u) != clf.supervised_.predict(X_u))
+        assert f"{changed} of 400 predictions differ from the twin's" in text
+
+    def test_it_says_how_a_tie_was_broken(self):
+        X, y, X_u, _ = two_classes(6, 200, 20, seed=3)
+        twin, half = (
+            str(ICLSClassifier(tie_break=tie).fit(X, y, X_unlabeled=X_u).certificate_)
+            for tie in ("twin", "half")
+        )
+        assert "alone do not determine the model" in twin
+        assert "nearest to the twin was taken" in twin
+        assert "did not move the model: it is the supervised twin" in twin
+        assert "labels closest to 1/2 was taken, which is often worse than the twin" in half
+
+
+@pytest.mark.parametrize("metric", [-0.1, 1.5, "labelled", None])
+def test_other_metrics_are_refused(metric):
+    with pytest.raises(ValueError, match="'metric' parameter of ICLSClassifier must be"):
+        ICLSClassifier(metric=metric).fit([[0.0], [1.0]], [0, 1])
+
+
+def digits(one, other):
+    X, y = load_digits(return_X_y=True)
+    chosen = (y == one) | (y == other)
+    X = X[chosen][:, X[chosen].std(axis=0) > 0]
+    return StandardScaler().fit_transform(X), (y[chosen] == other).astype(int)
+
+
+def mean_errors(X, y, n_labeled, splits, **settings):
+    """Return the mean test error of the twin and of ICLS in several settings, in points."""
+    errors = []
+    for seed in range(splits):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(y))
+        while len(np.unique(y[order[:n_labeled]])) < 2:
+            order = rng.permutation(len(y))
+        known, rest = order[:n_labeled], order[n_labeled:]
+        unknown, test = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+        fits = [
+            ICLSClassifier(**more).fit(X[known], y[known], X_unlabeled=X[unknown])
+            for more in settings.values()
+        ]
+        models = [fits[0].supervised_, *fits]
+        errors.append([1 - model.score(X[test], y[test]) for model in models])
+    return dict(zip(["twin", *settings], np.mean(errors, axis=0), strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_labeled", [10, 20])
+@pytest.mark.parametrize("pair", [(2, 5), (4, 9), (3, 8)], ids=str)
+def test_no_harm_with_fewer_labels_than_features(pair, n_labeled):
+    X, y = digits(*pair)
+    found = mean_errors(X, y, n_labeled, 40, limit={}, half={"tie_break": "half"})
+    assert found["limit"] <= found["twin"] + 0.01
+    assert found["half"] > found["twin"] + 0.1  # what the other tie-break costs
+
+
+@pytest.mark.slow
+def test_the_limit_still_costs_some_points_where_a_small_share_does_not():
+    X, y = load_breast_cancer(return_X_y=True)
+    found = mean_errors(
+        StandardScaler().fit_transform(X), y, 10, 40, limit={}, share={"metric": 0.1}
+    )
+    assert found["limit"] > found["twin"] + 0.01
+    assert found["share"] <= found["twin"] + 0.02
