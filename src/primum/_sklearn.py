@@ -4,7 +4,11 @@ scikit-learn changes these names without notice. Everything else imports them fr
 another version of it is a matter of this file alone.
 """
 
+from inspect import signature
+from typing import Any
+
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._array_api import get_namespace, get_namespace_and_device
@@ -22,6 +26,7 @@ __all__ = [
     "count_rows",
     "get_namespace",
     "get_namespace_and_device",
+    "logistic_regression_cv",
     "take_rows",
 ]
 
@@ -29,3 +34,13 @@ __all__ = [
 def check_parameters(estimator: BaseEstimator) -> None:
     """Compare the parameters of an estimator with its ``_parameter_constraints``."""
     estimator._validate_params()
+
+
+def logistic_regression_cv(**parameters: Any) -> LogisticRegressionCV:
+    """Return logistic regression with a squared penalty, chosen by cross-validation.
+
+    From scikit-learn 1.8 on, the kind of penalty is a ratio and attributes change their shape.
+    """
+    if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
+        parameters |= {"l1_ratios": (0.0,), "use_legacy_attributes": False}
+    return LogisticRegressionCV(**parameters)
