@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._array_api import get_namespace, get_namespace_and_device
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _num_samples as count_rows
@@ -27,6 +28,7 @@ __all__ = [
     "get_namespace",
     "get_namespace_and_device",
     "logistic_regression_cv",
+    "openmp_threads",
     "take_rows",
 ]
 
