@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format types benchmark clean
+.PHONY: help demo test test-slow test-oldest lint format types benchmark clean
 
 help:  ## list the commands
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "primum needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; call make PYTHON=/path/to/python3.11")'
@@ -25,6 +26,15 @@ test: lint types $(READY)  ## lint, types and all tests but the slow ones
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest --numprocesses auto -m slow
+
+$(OLDEST)/.ready: pyproject.toml .ci/oldest.py
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/python -m pip install --quiet --requirement $(OLDEST)/requirements.txt --editable .
+	@touch $@
+
+test-oldest: $(OLDEST)/.ready  ## all tests but the slow ones, on the lowest versions of everything
+	$(OLDEST)/bin/python -m pytest --numprocesses auto
 
 lint: $(READY)  ## style and formatting
 	$(BIN)/ruff check .
@@ -43,4 +53,4 @@ benchmark: $(READY)  ## timings, as ratios in one run
 	$(BIN)/python benchmarks/svm.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(OLDEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

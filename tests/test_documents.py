@@ -4,6 +4,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,15 @@ def test_demo_refuses_no_repeats(monkeypatch, capsys):
 
 def test_ci_runs_make_test():
     assert "make test" in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def test_the_lowest_versions_are_those_of_the_project():
+    command = [sys.executable, str(ROOT / ".ci" / "oldest.py")]
+    lowest = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in project["dependencies"]:
+        assert requirement.replace(">=", "==") in lowest
+    assert all("==" in one or "<" in one for one in lowest)
 
 
 def test_all_public_names_are_documented():

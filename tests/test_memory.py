@@ -3,9 +3,13 @@
 import tracemalloc
 
 import numpy as np
+import pytest
+from scipy import sparse
 
 from generate import two_classes
 from primum import ICLSClassifier
+from primum.problems import StreamedColumns
+from primum.rows import ArrayRows, Design, Frame
 
 
 def test_extra_memory_stays_below_half_of_the_rows():
@@ -30,3 +34,22 @@ def test_a_memory_map_is_never_loaded(tmp_path):
     in_memory = ICLSClassifier().fit(X, y, X_unlabeled=np.asarray(rows))
     np.testing.assert_array_equal(clf.coef_, in_memory.coef_)
     assert peak < 0.8 * rows.nbytes
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_the_lengths_of_streamed_columns_need_a_few_blocks_of_memory(kind):
+    U, r = 100_000, 200
+    rng = np.random.default_rng(0)
+    if kind == "dense":
+        X = rng.normal(size=(U, r)).astype(np.float32)
+    else:
+        stored = (rng.normal(size=U), rng.integers(0, r, U), np.arange(U + 1))
+        X = sparse.csr_array(stored, shape=(U, r))
+    B = rng.normal(size=(r, r))
+    columns = StreamedColumns(B, Design(ArrayRows(X), Frame(np.zeros(r), False, True)))
+    tracemalloc.start()
+    lengths = columns.lengths()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_allclose(lengths[::1000], np.linalg.norm(X[::1000] @ B.T, axis=1), rtol=1e-5)
+    assert peak < 0.5 * U * r * 8

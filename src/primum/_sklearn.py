@@ -4,10 +4,15 @@ scikit-learn changes these names without notice. Everything else imports them fr
 another version of it is a matter of this file alone.
 """
 
+from inspect import signature
+from typing import Any
+
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._array_api import get_namespace, get_namespace_and_device
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _num_samples as count_rows
@@ -22,6 +27,8 @@ __all__ = [
     "count_rows",
     "get_namespace",
     "get_namespace_and_device",
+    "logistic_regression_cv",
+    "openmp_threads",
     "take_rows",
 ]
 
@@ -29,3 +36,13 @@ __all__ = [
 def check_parameters(estimator: BaseEstimator) -> None:
     """Compare the parameters of an estimator with its ``_parameter_constraints``."""
     estimator._validate_params()
+
+
+def logistic_regression_cv(**parameters: Any) -> LogisticRegressionCV:
+    """Return logistic regression with a squared penalty, chosen by cross-validation.
+
+    From scikit-learn 1.8 on, the kind of penalty is a ratio and attributes change their shape.
+    """
+    if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
+        parameters |= {"l1_ratios": (0.0,), "use_legacy_attributes": False}
+    return LogisticRegressionCV(**parameters)

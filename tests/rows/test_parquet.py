@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from primum import ICLSClassifier
+from primum._threads import using_threads
 from primum.rows import ParquetRows, RowsChangedError, watch_passes
 from primum.rows.array import BLOCK_NUMBERS
 from primum.statistics import gather_moments
@@ -68,27 +69,25 @@ def test_a_large_row_group_is_several_blocks(tmp_path, rng):
     np.testing.assert_array_equal(np.vstack([block.X for block in blocks]), X)
 
 
-@pytest.mark.parametrize("cores", [1, 3])
-def test_threads_change_nothing(tmp_path, rng, monkeypatch, cores):
-    monkeypatch.setattr("primum.rows.parquet.cores", lambda: cores)
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_threads_change_nothing(tmp_path, rng, monkeypatch, n_jobs):
     monkeypatch.setattr("primum.rows.parquet.BLOCK_NUMBERS", 60)
     X = rng.normal(size=(5000, 3))
     rows = ParquetRows(write(tmp_path / "x.parquet", X, group=130), NAMES, 3)
-    total = rows.map_reduce(lambda block: block.X.T @ block.X, np.add)
+    with using_threads(n_jobs):
+        total = rows.map_reduce(lambda block: block.X.T @ block.X, np.add)
+        np.testing.assert_array_equal(rows.fill(lambda block: block.X[:, 1]), X[:, 1])
     np.testing.assert_allclose(total, X.T @ X)
-    np.testing.assert_array_equal(rows.fill(lambda block: block.X[:, 1]), X[:, 1])
     assert rows.passes == 2
 
 
 def test_an_error_in_a_thread_ends_the_pass(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr("primum.rows.parquet.cores", lambda: 3)
     monkeypatch.setattr("primum.rows.parquet.BLOCK_NUMBERS", 60)
     X = rng.normal(size=(5000, 3))
     X[4321, 2] = np.nan
     rows = ParquetRows(write(tmp_path / "x.parquet", X, group=130), NAMES, 3)
-    with pytest.raises(
-        ValueError, match=r"Row 4321 \(row group 33 of x.parquet\) has nan in .*'c'"
-    ):
+    message = r"Row 4321 \(row group 33 of x.parquet\) has nan in .*'c'"
+    with using_threads(3), pytest.raises(ValueError, match=message):
         gather_moments([rows])
 
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +10,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import LinearClassifierMixin, get_namespace
-from primum._threads import one_blas_thread
+from primum._sklearn import Interval, LinearClassifierMixin, get_namespace
+from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import Home, TrainingData, open_outside, read_training_data
 from primum.estimators._scoring import KnownLabelsScoreMixin
-from primum.rows import Block
+from primum.rows import Block, Rows
 from primum.statistics import refuse_non_finite
 
 # Fitted attributes that live where the rows live.
 FITTED = ("coef_", "intercept_", "soft_labels_")
+# What the parameter n_jobs may be.
+N_JOBS = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+]
 
 
 class LeastSquaresBase(
@@ -31,6 +38,7 @@ class LeastSquaresBase(
     the score minus 1/2, and ``intercept_`` is the score's intercept minus 1/2.
     """
 
+    n_jobs: int | None
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
@@ -60,7 +68,7 @@ class LeastSquaresBase(
             This estimator, fitted.
         """
         data = read_training_data(self, X, y, X_unlabeled, sample_weight)
-        with one_blas_thread():
+        with one_blas_thread(), using_threads(self.n_jobs):
             self._fit_data(data)
         if data.home is not None:
             self._move_to(data.home)
@@ -103,7 +111,7 @@ class LeastSquaresBase(
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
             return super().decision_function(X)
-        return rows.apply(self._scorer(), np.float64)
+        return self._apply(rows, self._scorer(), np.float64)
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
@@ -122,7 +130,11 @@ class LeastSquaresBase(
         if (rows := open_outside(self, X)) is None:
             return super().predict(X)
         score, classes = self._scorer(), self.classes_
-        return rows.apply(lambda block: classes[(score(block) > 0).astype(np.intp)], classes.dtype)
+
+        def predict(block: Block) -> AnyArray:
+            return classes[(score(block) > 0).astype(np.intp)]
+
+        return self._apply(rows, predict, classes.dtype)
 
     def predict_proba(self, X: Any) -> Any:
         """Return the scores, clipped to [0, 1], as if they were class probabilities.
@@ -144,7 +156,14 @@ class LeastSquaresBase(
         if (rows := open_outside(self, X)) is None:
             return _chances(self.decision_function(X))
         score = self._scorer()
-        return rows.apply(lambda block: _chances(score(block)), np.float64, n_values=2)
+        return self._apply(rows, lambda block: _chances(score(block)), np.float64, n_values=2)
+
+    def _apply(
+        self, rows: Rows, kernel: Callable[[Block], Any], dtype: Any, n_values: int | None = None
+    ) -> Any:
+        """Return ``kernel(block)``, one or n_values numbers per row, of rows not in memory."""
+        with using_threads(self.n_jobs):
+            return rows.apply(kernel, dtype, n_values)
 
     def _scorer(self) -> Callable[[Block], Floats]:
         """Return a function that scores rows which are not in memory."""

@@ -29,7 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.estimators._data import TrainingData, not_in_memory
-from primum.estimators._linear import LeastSquaresBase
+from primum.estimators._linear import N_JOBS, LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import LeastSquaresFamily, least_squares_family
 
@@ -53,6 +53,12 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         Most rounds of refitting and relabelling.
     tol : float, default=1e-8
         Stop when no soft label moves by more than this.
+    n_jobs : int, default=None
+        Number of threads that process blocks of rows; -1 is all processors. None is the number set
+        by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
+        grid search. Outside of both it is the number of threads that scikit-learn's own
+        multi-threaded estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise.
+        It does not change the result.
 
     Attributes
     ----------
@@ -83,6 +89,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         "rcond": [Interval(Real, 0, 1, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -94,6 +101,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         rcond: float | None = None,
         max_iter: int = 10000,
         tol: float = 1e-8,
+        n_jobs: int | None = None,
     ) -> None:
         self.labels = labels
         self.alpha = alpha
@@ -101,6 +109,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         self.rcond = rcond
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     def _fit_data(self, data: TrainingData) -> None:
         if not data.unlabeled.in_memory:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.estimators._data import TrainingData, read_unlabeled_rows
-from primum.estimators._linear import LeastSquaresBase
+from primum.estimators._linear import N_JOBS, LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import (
     METRICS,
@@ -81,6 +81,12 @@ class ICLSClassifier(LeastSquaresBase):
         The proven gap to reach, absolute plus relative, in units of the mean squared loss.
     max_iter : int, default=10000
         Most iterations of the solver.
+    n_jobs : int, default=None
+        Number of threads that process blocks of rows; -1 is all processors. None is the number set
+        by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
+        grid search. Outside of both it is the number of threads that scikit-learn's own
+        multi-threaded estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise.
+        It does not change the result.
 
     Attributes
     ----------
@@ -141,6 +147,7 @@ class ICLSClassifier(LeastSquaresBase):
         "solver": [StrOptions({"auto", *SOLVERS})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -155,6 +162,7 @@ class ICLSClassifier(LeastSquaresBase):
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int = 10000,
+        n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.alpha_labeled = alpha_labeled
@@ -165,10 +173,14 @@ class ICLSClassifier(LeastSquaresBase):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
 
     def _fit_data(self, data: TrainingData) -> None:
         self.supervised_ = LeastSquaresClassifier(
-            self._alpha_labeled, fit_intercept=self.fit_intercept, rcond=self.rcond
+            self._alpha_labeled,
+            fit_intercept=self.fit_intercept,
+            rcond=self.rcond,
+            n_jobs=self.n_jobs,
         )._fit_labeled(data.classes, data.labeled, like=self)
         family = least_squares_family(
             data.labeled,
@@ -245,7 +257,7 @@ class ICLSClassifier(LeastSquaresBase):
             moved = replace(block, start=block.start + before)
             return np.asarray(to_numpy(labels(frame.view(moved))))
 
-        return rows.apply(label, np.float64)
+        return self._apply(rows, label, np.float64)
 
     def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:
         coef, intercept = self.supervised_._score_parameters

@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from primum._sklearn import Interval
+from primum._threads import using_threads
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import TrainingData
-from primum.estimators._linear import LeastSquaresBase
+from primum.estimators._linear import N_JOBS, LeastSquaresBase
 from primum.problems import LabeledRows, least_squares_family
 from primum.rows import ArrayRows
 
@@ -33,6 +34,12 @@ class LeastSquaresClassifier(LeastSquaresBase):
         Leave out directions of the features whose second moment is below rcond times the largest:
         a crude regularisation. None keeps all that rounding allows. The paper's runs
         seem to have had 1.5e-8.
+    n_jobs : int, default=None
+        Number of threads that process blocks of rows; -1 is all processors. None is the number set
+        by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
+        grid search. Outside of both it is the number of threads that scikit-learn's own
+        multi-threaded estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise.
+        It does not change the result.
 
     Attributes
     ----------
@@ -64,14 +71,21 @@ class LeastSquaresClassifier(LeastSquaresBase):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
         "rcond": [Interval(Real, 0, 1, closed="left"), None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
-        self, alpha: float = 0.0, *, fit_intercept: bool = True, rcond: float | None = None
+        self,
+        alpha: float = 0.0,
+        *,
+        fit_intercept: bool = True,
+        rcond: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.rcond = rcond
+        self.n_jobs = n_jobs
 
     def _fit_data(self, data: TrainingData) -> None:
         self._fit_labeled(data.classes, data.labeled)
@@ -90,18 +104,20 @@ class LeastSquaresClassifier(LeastSquaresBase):
     ) -> "Callable[[AnyArray, Floats], LeastSquaresClassifier]":
         """Return a function that fits to other labels of the same rows, at little cost."""
         nobody = LabeledRows(X[:0], np.zeros(0))
-        family = least_squares_family(
-            nobody,
-            ArrayRows(X, weight=weight),
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-        )
+        with using_threads(self.n_jobs):
+            family = least_squares_family(
+                nobody,
+                ArrayRows(X, weight=weight),
+                alpha=self.alpha,
+                fit_intercept=self.fit_intercept,
+                rcond=self.rcond,
+            )
 
         last: list[Floats | None] = [None]  # other labels give a similar fit: start there
 
         def refit(classes: AnyArray, y: Floats) -> LeastSquaresClassifier:
-            last[0] = gamma = family.gamma(y, last[0])
+            with using_threads(self.n_jobs):
+                last[0] = gamma = family.gamma(y, last[0])
             return self._remember(classes, *family.equations.decode(gamma))
 
         self.n_features_in_ = X.shape[1]

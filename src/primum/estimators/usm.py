@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from primum._sklearn import Interval
 from primum.estimators._data import TrainingData
-from primum.estimators._linear import LeastSquaresBase
+from primum.estimators._linear import N_JOBS, LeastSquaresBase
 from primum.problems import equations_of
 
 
@@ -32,6 +32,12 @@ class USMClassifier(LeastSquaresBase):
         Leave out directions of the features whose second moment is below rcond times the largest:
         a crude regularisation. None keeps all that rounding allows. The paper's runs
         seem to have had 1.5e-8.
+    n_jobs : int, default=None
+        Number of threads that process blocks of rows; -1 is all processors. None is the number set
+        by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
+        grid search. Outside of both it is the number of threads that scikit-learn's own
+        multi-threaded estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise.
+        It does not change the result.
 
     Attributes
     ----------
@@ -60,14 +66,21 @@ class USMClassifier(LeastSquaresBase):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
         "rcond": [Interval(Real, 0, 1, closed="left"), None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
-        self, alpha: float = 0.0, *, fit_intercept: bool = True, rcond: float | None = None
+        self,
+        alpha: float = 0.0,
+        *,
+        fit_intercept: bool = True,
+        rcond: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.rcond = rcond
+        self.n_jobs = n_jobs
 
     def _fit_data(self, data: TrainingData) -> None:
         labeled = data.labeled

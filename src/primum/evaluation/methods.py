@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV
+from sklearn.linear_model import RidgeClassifierCV
 
+from primum._sklearn import logistic_regression_cv
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators import (
     EMLeastSquaresClassifier,
@@ -103,13 +104,8 @@ BASELINES = (
     ),
     Method(
         "Logistic (CV)",
-        LogisticRegressionCV(
-            Cs=[1e-3, 1e-2, 1e-1, 1.0],
-            l1_ratios=(0.0,),
-            cv=3,
-            max_iter=1000,
-            scoring="neg_log_loss",
-            use_legacy_attributes=False,
+        logistic_regression_cv(
+            Cs=[1e-3, 1e-2, 1e-1, 1.0], cv=3, max_iter=1000, scoring="neg_log_loss"
         ),
         sees="labeled",
         score=score_probability,

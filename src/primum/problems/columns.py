@@ -11,9 +11,10 @@ from operator import add
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from primum._typing import Floats, Index
-from primum.rows import Block, Design, GivenLabels, Labels, joined_weights, to_numpy
+from primum.rows import BLOCK_NUMBERS, Block, Design, GivenLabels, Labels, joined_weights, to_numpy
 
 # Form M up to this many numbers (16 MB) and rows: with more rows a few passes over all of them are
 # faster than many over M. ...
@@ -329,4 +330,18 @@ class StreamedColumns:
         return np.asarray(self.design.frame.view(block).dot(self.B.T)).T, block.weight
 
     def lengths(self) -> Floats:  # noqa: D102
-        return np.linalg.norm(self.design.dot(self.B.T), axis=1)
+        B_t, frame = self.B.T, self.design.frame
+
+        def norms(block: Block) -> Floats:
+            view = frame.view(block)
+            M_t = view.dot(B_t)
+            return np.asarray(to_numpy(view.xp.sqrt(view.xp.sum(M_t * M_t, axis=1))))
+
+        def block_norms(block: Block) -> Floats:
+            if not sparse.issparse(block.X):
+                return norms(block)
+            # The columns of M are dense: fewer of them at a time than sparse rows in a block.
+            few = block.split(max(1, BLOCK_NUMBERS // len(self.B)))
+            return np.concatenate([norms(part) for part in few])
+
+        return self.design.rows.fill(block_norms)

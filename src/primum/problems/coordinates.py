@@ -265,6 +265,8 @@ def _stack(R: Floats, other: Floats) -> Floats:
 def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> Coordinates:
     """Return coordinates whose ``T'A T`` was recomputed from the rows and made the identity."""
     basis = coordinates.basis
+    if basis.shape[1] == 0:  # no direction to correct, which SciPy before 1.14 refuses
+        return coordinates
     G = ridge * basis.T @ basis
     for rows in parts:
         if rows.n_rows:

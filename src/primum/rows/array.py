@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from primum._sklearn import get_namespace_and_device
-from primum._threads import cores, in_threads
+from primum._threads import block_threads, in_threads
 from primum._typing import Floats, Index
 from primum.rows.base import Block, Rows, to_numpy
 
@@ -30,7 +30,7 @@ class ArrayRows(Rows):
     """Selected rows of an array, in order, as blocks of float64.
 
     Only a block per thread is ever copied, so rows can be picked out of a large array without a
-    second copy of it in memory. Blocks are worked on by as many threads as there are cores when
+    second copy of it in memory. Blocks are worked on by as many threads as ``n_jobs`` allows when
     there are many of them. Arrays of other libraries are worked on where they live.
 
     Parameters
@@ -66,7 +66,8 @@ class ArrayRows(Rows):
         self.passes += 1
         size = self._reader.rows_per_block
         starts = range(0, self.n_rows, size)
-        threads = min(cores(), len(starts) // BLOCKS_PER_THREAD) if self._reader.threads else 1
+        enough = len(starts) // BLOCKS_PER_THREAD
+        threads = min(block_threads(), enough) if self._reader.threads and enough > 1 else 1
 
         def work(start: int) -> T:
             return kernel(self._block(start, min(start + size, self.n_rows)))

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from primum._threads import cores, in_threads
+from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
 from primum.rows.base import Block, Rows, _pick, _stack
@@ -31,7 +31,7 @@ S = TypeVar("S")
 SUFFIXES = (".parquet", ".parq", ".pq")
 # Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once.
 READ_AHEAD = 2**16
-# Every thread holds pages of all columns, so they are few however many cores there are.
+# Every thread holds pages of all columns, so they are few whatever n_jobs is.
 MOST_THREADS = 4
 SHOWN = 8
 
@@ -107,7 +107,7 @@ class ParquetRows(Rows):
         for file in self.files:
             file.check_unchanged()
         enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * BLOCKS_PER_THREAD)
-        threads = min(cores(), MOST_THREADS, len(groups), enough)
+        threads = min(block_threads(), MOST_THREADS, len(groups), enough)
         sizes = [group.n_rows for group in groups]
         if threads < 2:
             return watched(sizes, (work(self._blocks(group)) for group in groups))
