@@ -1,7 +1,6 @@
 """Additive summaries of rows."""
 
 from primum.statistics.moments import (
-    SPARSE_ROUNDING,
     Moments,
     first_non_finite,
     gather_columns,
@@ -10,7 +9,6 @@ from primum.statistics.moments import (
 )
 
 __all__ = [
-    "SPARSE_ROUNDING",
     "Moments",
     "first_non_finite",
     "gather_columns",

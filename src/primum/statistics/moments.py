@@ -8,30 +8,35 @@ centred on its own mean and blocks are merged with the exact update (Chan, Golub
 where delta = mean2 - mean1. Inside a block, means are taken relative to its first row: a column
 that is constant then has exactly that mean and no scatter, whatever its value.
 
-Sparse blocks cannot be centred without filling them. Their sums and ``X'X`` are added up as they
-are, and the mean is removed once, at the end. Most values are 0, so little cancels; but a column
-whose values nearly agree loses the digits they share, twice: ``rounding`` says so.
+Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up as they
+are, and the mean is removed once, at the end, which costs as many digits as the factor
+``n mean^2 / scatter`` of a column has. That factor is at most p / (1 - p) if a share p of the
+column is not 0. So only columns that are nearly full can lose more than a digit, and to densify
+those takes hardly more memory than their stored values: one more pass recomputes their rows and
+columns of the scatter from centred values (``CANCELLED``).
 
 This is the first pass over any rows, so it is here that a value which is no number is found: it
 spoils the moments of its block, and the block is then searched for it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from primum._sklearn import get_namespace_and_device
-from primum._typing import Floats
+from primum._typing import Floats, Index
 from primum.rows import Block, Rows, to_numpy
 
-# A column is constant if its length, once centred, is below this share of its length: for dense
-# rows the rounding of its values; for sparse ones the root of the rounding of its square, summed.
-DENSE_ROUNDING = 8 * float(np.finfo(float).eps)
-SPARSE_ROUNDING = 1e-6
+# A column of sparse rows is recomputed if centring it lowers its sum of squares by more than this
+# factor; at least 10 of 11 of its values are then not 0.
+CANCELLED = 10.0
+# Densify so many numbers of a sparse block at a time (4 MB): where few rows have nearly all the
+# weight, columns can lose digits although most of their values are 0.
+DENSIFIED = 2**19
 # Beyond this share of values that are not 0, a matrix is kept as a dense array.
 FILLED = 0.1
 
@@ -40,14 +45,14 @@ FILLED = 0.1
 class Moments:
     """Total weight, mean and scatter ``sum w (x - mean)(x - mean)'`` of some rows.
 
-    ``rounding`` is the length of a centred column, relative to its length before, that is nothing
-    but rounding.
+    ``of_products`` says that some rows were sparse: the scatter is then a difference of sums, and
+    the rows are not to be densified for anything better.
     """
 
     weight: float
     mean: Floats
     scatter: Floats
-    rounding: float = DENSE_ROUNDING
+    of_products: bool = False
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of both sets of rows together."""
@@ -56,8 +61,8 @@ class Moments:
         delta = other.mean - self.mean
         mean = self.mean + share * delta
         spread = (self.weight * share) * np.outer(delta, delta)
-        rounding = max(self.rounding, other.rounding)
-        return Moments(weight, mean, self.scatter + other.scatter + spread, rounding)
+        of_products = self.of_products or other.of_products
+        return Moments(weight, mean, self.scatter + other.scatter + spread, of_products)
 
     def scatter_about(self, center: Floats) -> Floats:
         """Return the scatter about another point than the mean."""
@@ -84,14 +89,51 @@ class RawMoments:
         """Return the same with the mean removed."""
         mean = self.total / self.weight if self.weight > 0 else np.zeros_like(self.total)
         scatter = to_numpy(self.second) - np.outer(self.weight * mean, mean)
-        return Moments(self.weight, mean, scatter, SPARSE_ROUNDING)
+        return Moments(self.weight, mean, scatter, of_products=True)
 
 
 def gather_moments(parts: Sequence[Rows]) -> Moments:
-    """Return the moments of several sets of rows together, in one pass over each."""
-    gathered = [rows.map_reduce(block_moments, _merge) for rows in parts if rows.n_rows]
-    total = reduce(_merge, gathered)
-    return total.centred() if isinstance(total, RawMoments) else total
+    """Return the moments of several sets of rows together.
+
+    This takes one pass over each, and a second one if sparse rows have columns that are nearly
+    full and whose values nearly agree.
+    """
+    present = [rows for rows in parts if rows.n_rows]
+    total = reduce(_merge, (rows.map_reduce(block_moments, _merge) for rows in present))
+    moments = total.centred() if isinstance(total, RawMoments) else total
+    if not moments.of_products:
+        return moments
+    lost = moments.weight * moments.mean**2 > CANCELLED * moments.scatter.diagonal()
+    return _recomputed(moments, present, np.flatnonzero(lost)) if lost.any() else moments
+
+
+def _recomputed(moments: Moments, parts: Sequence[Rows], columns: Index) -> Moments:
+    """Return the moments with those of some columns computed from centred values: one pass."""
+    center, weight = moments.mean[columns], moments.weight
+    kernel = partial(_centred_products, columns, center)
+    sums = reduce(np.add, (rows.map_reduce(kernel, np.add) for rows in parts))
+    shift, products = sums[:, 0] / weight, sums[:, 1:]
+    mean, scatter = moments.mean.copy(), moments.scatter.copy()
+    # What the sums were taken about still differs from the mean, by the rounding of the first pass.
+    mean[columns] = shift
+    products -= np.outer(weight * shift, mean)
+    scatter[columns], scatter[:, columns] = products, products.T
+    mean[columns] = center + shift
+    return replace(moments, mean=mean, scatter=scatter)
+
+
+def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
+    """Return the sums of some centred columns, and of their products with all columns."""
+
+    def products_of(part: Block) -> Floats:
+        X: Any = part.X if sparse.issparse(part.X) else to_numpy(part.X)
+        centred = to_numpy(X[:, columns]) - center
+        heavy = centred if part.weight is None else centred * part.weight[:, None]
+        products = np.asarray(X.T @ heavy).T
+        products[:, columns] = heavy.T @ centred
+        return np.column_stack([heavy.sum(axis=0), products])
+
+    return reduce(np.add, map(products_of, block.split(max(1, DENSIFIED // len(columns)))))
 
 
 def _merge(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:
