@@ -224,6 +224,25 @@ def test_conjugate_gradients_with_weights_and_further_rows(never_factorise):
         assert_same(fitted, formed(clf, X[:100], y[:100], **rows), 1e-6)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+@pytest.mark.parametrize("value", [1.0, 2024.0, 1e6])
+def test_conjugate_gradients_do_not_follow_the_rounding_of_constant_columns(
+    never_form_a, alpha, value
+):
+    X, y = problem(n=600, d=40)
+    X[:, 7] = value
+    X[:, 8] = value + np.random.default_rng(0).integers(0, 4, len(X))
+    family = (
+        ICLSClassifier(alpha, alpha_labeled=0),
+        EMLeastSquaresClassifier("hard", alpha=alpha),
+        EMLeastSquaresClassifier(alpha=0.1),
+    )
+    for clf in family:
+        fitted = clone(clf).fit(sparse.csr_array(X), y)
+        assert_same(fitted, formed(clf, X, y), 1e-6)
+        assert fitted.coef_[0, 7] == 0
+
+
 @pytest.mark.parametrize(
     "parameters", [{"alpha": 0.1}, {"metric": "all"}, {"metric": "euclidean"}], ids=str
 )

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from primum.rows import ArrayRows
-from primum.statistics import gather_moments
+from primum.statistics import gather_columns, gather_moments
 
 
 def test_moments_of_blocks_equal_moments_of_the_whole(rng):
@@ -101,3 +101,20 @@ def test_few_rows_of_great_weight_are_densified_in_parts(rng, monkeypatch):
     moments = gather_moments([ArrayRows(sparse.csr_array(X), weight=weight)])
     expected = gather_moments([ArrayRows(X, weight=weight)])
     np.testing.assert_allclose(moments.scatter, expected.scatter, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_faint_values_do_not_matter_beside_others_in_their_column(rng, kind):
+    """As probabilities have them: some rows far below what squares can hold, others not."""
+    X = np.concatenate([np.full((50, 2), 1e-200) * rng.uniform(size=(50, 2)), np.eye(50, 2) + 1])
+    moments = gather_moments([ArrayRows(kind(X[:50])), ArrayRows(kind(X[50:]))])
+    assert not moments.faint.any()
+    np.testing.assert_allclose(moments.scatter, np.cov(X.T, bias=True) * 100, rtol=1e-12)
+
+
+def test_columns_that_differ_faintly_between_parts_are_found(rng):
+    X = np.column_stack([np.repeat([0.0, 1e-200], 10), rng.normal(size=20)])
+    with pytest.warns(UserWarning, match="Column 0 has values so small"):
+        gather_moments([ArrayRows(X[:10]), ArrayRows(X[10:])])
+    with pytest.warns(UserWarning, match="Column 0 has values so small"):
+        gather_columns([ArrayRows(X)])

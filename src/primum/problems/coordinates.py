@@ -213,7 +213,7 @@ class _Found:
 def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Columns:
     center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
     scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
-    lengths = np.sqrt(np.maximum(np.diag(scatter), 0.0))
+    lengths = np.sqrt(np.where(moments.faint, 0.0, np.maximum(np.diag(scatter), 0.0)))
     noise = VALUE_ROUNDING * np.abs(moments.mean) * moments.weight**0.5
     varying = np.flatnonzero(lengths > (noise if fit_intercept else 0.0))
     scale = np.sqrt(lengths[varying] ** 2 + ridge)

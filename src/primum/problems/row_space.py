@@ -24,8 +24,8 @@ from primum.problems.coordinates import (
     rounding_of,
     shortest,
 )
-from primum.rows import Block, Rows, joined_weights, to_numpy
-from primum.statistics import refuse_non_finite
+from primum.rows import Block, Rows, joined_weights, refuse_non_finite, to_numpy
+from primum.statistics import FAINT, refuse_faint
 
 Factors = tuple[Floats, Floats]
 
@@ -37,6 +37,10 @@ def row_space_coordinates(
     weight, center, Z = _centred_rows(parts, fit_intercept)
     ridge = weight * alpha
     lengths = np.linalg.norm(Z, axis=0)
+    faint = lengths**2 < FAINT
+    faint[faint] = (Z[:, faint] != 0).any(axis=0)
+    refuse_faint(faint, bool((lengths**2 >= FAINT).any()))
+    lengths[faint] = 0.0
     noise = VALUE_ROUNDING * np.abs(center) * weight**0.5
     varying = np.flatnonzero(lengths > noise)
     if len(varying) < len(center):
