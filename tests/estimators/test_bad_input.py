@@ -251,3 +251,60 @@ def test_cccp_needs_an_intercept_to_hold_the_mean_of_centred_rows(kind):
         TSVMClassifier("cccp", fit_intercept=False).fit(kind(rows), y)
     clf = TSVMClassifier("cccp", fit_intercept=False).fit(kind(rows), np.r_[0, 1, 0, 1, y[4:]])
     assert np.abs(clf.coef_).max() < 10
+
+
+@pytest.mark.parametrize("kind", [LeastSquaresClassifier, *SEMI_SUPERVISED[:4]])
+@pytest.mark.parametrize("weight", [1e-320, 1e-200, 1e200])
+def test_weights_beyond_the_range_of_their_products(kind, weight):
+    y = Y if kind is not LeastSquaresClassifier else [0, 1, 0, 1, 0, 1]
+    given = np.where(np.arange(6) > 2, weight, 1.0)
+    with pytest.raises(
+        ValueError, match=r"sample_weight has 1\.0e[+-]\d+ in row 3, which is beyond"
+    ):
+        kind().fit(X, y, sample_weight=given)
+
+
+@pytest.mark.parametrize("weight", [1e-150, 1e-60, 1e150])
+@pytest.mark.parametrize("more", [None, np.eye(40, 2) + 1])
+def test_weights_within_that_range_are_only_ratios(weight, more):
+    rng = np.random.default_rng(0)
+    rows, truth = rng.normal(size=(60, 2)), np.arange(60) % 2
+    rows += truth[:, None]
+    y = np.where(np.arange(60) < 10, truth, -1)
+    fits = [
+        ICLSClassifier().fit(rows, y, X_unlabeled=more, sample_weight=np.full(60, w))
+        for w in (weight, 1.0 if more is None else min(max(weight, 1e-20), 1e20))
+    ]
+    assert all(fit.certificate_.converged for fit in fits)
+    np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-5)
+
+
+TINY = np.random.default_rng(0).normal(size=(6, 2)) * 1e-200
+
+
+@pytest.mark.parametrize("kind", [LeastSquaresClassifier, USMClassifier, ICLSClassifier])
+@pytest.mark.parametrize(
+    "rows",
+    [TINY, sparse.csr_array(TINY), np.c_[TINY, np.full((6, 9), 0.1)]],
+    ids=["dense", "sparse", "wide"],
+)
+def test_values_whose_squares_underflow(kind, rows):
+    y = Y if kind is not LeastSquaresClassifier else [0, 1, 0, 1, 0, 1]
+    sentence = (
+        r"Column 0 \(and 1 more\) has values so small that their squares underflow, and no oth"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        kind().fit(rows, y)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_one_column_whose_squares_underflow_counts_as_constant_and_is_named(wide, form):
+    rng = np.random.default_rng(0)
+    others = rng.normal(size=(40, 50 if wide else 2))
+    y = np.arange(40) % 2
+    with pytest.warns(UserWarning, match=r"Column 0 has values so small.* counts as constant"):
+        clf = LeastSquaresClassifier().fit(form(np.c_[rng.normal(size=40) * 1e-200, others]), y)
+    assert clf.coef_[0, 0] == 0
+    expected = LeastSquaresClassifier().fit(others, y)
+    np.testing.assert_allclose(clf.coef_[0, 1:], expected.coef_[0], atol=1e-10)

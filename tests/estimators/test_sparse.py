@@ -150,6 +150,27 @@ def test_columns_with_large_means():
         assert_same(clone(clf).fit(sparse.csr_array(X), y), clone(clf).fit(X, y), 1e-6)
 
 
+def with_a_weak_direction(rng, n):
+    """Counts of which two nearly agree, and two columns to be filled in."""
+    X = np.zeros((n, 12))
+    X[:, 2:] = (rng.random((n, 10)) < 0.1) * rng.integers(1, 5, (n, 10))
+    X[:, -1] = X[:, -2] + (rng.random(n) < 0.0005)
+    return X, (X[:, 2:5].sum(axis=1) > 1).astype(int)
+
+
+@pytest.mark.parametrize("clf", [ICLSClassifier(), USMClassifier(), LeastSquaresClassifier()])
+@pytest.mark.parametrize("value", [1.0, 2024.0, 1e6])
+def test_columns_that_are_constant_or_nearly_so_cost_the_others_nothing(rng, clf, value):
+    X, truth = with_a_weak_direction(rng, 20_000)
+    X[:, 0], X[:, 1] = value, value + rng.integers(0, 4, len(X))
+    y = np.where(np.arange(len(X)) < 100, truth, -1)
+    expected = clone(clf).fit(X, y)
+    fitted = clone(clf).fit(sparse.csr_array(X), y)
+    assert_same(fitted, expected, 1e-6)
+    assert np.count_nonzero(fitted.coef_) > 9
+    assert fitted.score(sparse.csr_array(X), truth) > 0.9
+
+
 def test_memory_is_that_of_the_stored_values():
     X, y, _ = text_problem(100_000, 400, 0.01, 60)
     clf, peak = traced(ICLSClassifier(), X, y)
@@ -172,6 +193,7 @@ def formed(clf, X, y, **given):
     """Fit with A, whatever a test has set."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(equations, "FORM_A_UP_TO", 4096)
+        patch.setattr(equations, "FACTORISE_ROWS_UP_TO", 0)
         return clone(clf).fit(X, y, **given)
 
 
@@ -205,6 +227,25 @@ def test_conjugate_gradients_with_weights_and_further_rows(never_factorise):
     for clf in (icls, EMLeastSquaresClassifier(alpha=0.01)):
         fitted = clone(clf).fit(sparse.csr_array(X[:100]), y[:100], **few)
         assert_same(fitted, formed(clf, X[:100], y[:100], **rows), 1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+@pytest.mark.parametrize("value", [1.0, 2024.0, 1e6])
+def test_conjugate_gradients_do_not_follow_the_rounding_of_constant_columns(
+    never_form_a, alpha, value
+):
+    X, y = problem(n=600, d=40)
+    X[:, 7] = value
+    X[:, 8] = value + np.random.default_rng(0).integers(0, 4, len(X))
+    family = (
+        ICLSClassifier(alpha, alpha_labeled=0),
+        EMLeastSquaresClassifier("hard", alpha=alpha),
+        EMLeastSquaresClassifier(alpha=0.1),
+    )
+    for clf in family:
+        fitted = clone(clf).fit(sparse.csr_array(X), y)
+        assert_same(fitted, formed(clf, X, y), 1e-6)
+        assert fitted.coef_[0, 7] == 0
 
 
 @pytest.mark.parametrize(

@@ -76,3 +76,57 @@ def test_weak_directions_are_left_out_as_a_pseudo_inverse_does(rng, fit_intercep
     expected = np.linalg.pinv(D.T @ D, rcond=1.5e-8) @ (D.T @ y)
     np.testing.assert_allclose(coef, expected[int(fit_intercept) :], atol=1e-8)
     assert c.basis.shape[1] == (4 if smallest == 1e-6 else 5)
+
+
+COLLINEAR = {
+    "a multiple": lambda base, rng: np.c_[base[:, 0], 0.7 * base[:, 0]],
+    "a sum": lambda base, rng: np.c_[base[:, :2], base[:, 0] + base[:, 1]],
+    "rank 1 of 2": lambda base, rng: base[:, :1] @ rng.normal(size=(1, 2)),
+    "rank 3 of 6": lambda base, rng: base @ rng.normal(size=(3, 6)),
+}
+RANK = {"a multiple": 1, "a sum": 2, "rank 1 of 2": 1, "rank 3 of 6": 3}
+
+
+@pytest.mark.parametrize("kind", COLLINEAR)
+@pytest.mark.parametrize(
+    "n", [2_000, 16_000, 100_000, pytest.param(500_000, marks=pytest.mark.slow)]
+)
+def test_the_rank_of_collinear_columns_does_not_depend_on_the_number_of_rows(n, kind):
+    for seed in range(6 if n < 100_000 else 4):
+        rng = np.random.default_rng(seed)
+        base = rng.normal(size=(n, 3)) + rng.integers(0, 2, n)[:, None]
+        X = COLLINEAR[kind](base, rng)
+        for mean in (0.0, 1e3):
+            for rows in (X + mean, rng.permutation(X + mean)):
+                assert coordinates(rows).basis.shape[1] == RANK[kind]
+
+
+def test_sorted_rows_have_the_same_rank(rng):
+    """Partial sums grow as they can: the mean is known less well than a random order lets it."""
+    x = np.sort(rng.exponential(size=200_000))
+    for rows in (x, x[::-1], rng.permutation(x)):
+        assert coordinates(np.c_[rows, 0.7 * rows, 3 * rows + 2]).basis.shape[1] == 1
+
+
+@pytest.mark.parametrize("strength", [1e-6, 1e-9, 1e-11])
+@pytest.mark.parametrize("n", [2_000, 200_000])
+def test_weak_directions_are_kept_and_known(rng, n, strength):
+    """The difference of two columns is small but far above the rounding of their values."""
+    x, z = rng.normal(size=(2, n))
+    X = np.column_stack([x, x + strength * z])
+    c = coordinates(X)
+    assert c.basis.shape[1] == 2
+    # Labels that only the weak direction explains, as exactly as it was stored.
+    y = (X[:, 1] - X[:, 0]) / strength
+    gamma = c.design(ArrayRows(X)).weighted_sum(y) @ c.full_basis
+    coef, intercept = c.decode(gamma)
+    np.testing.assert_allclose(X @ coef + intercept, y, atol=1e-13 / strength)
+
+
+def test_a_nearly_constant_column_does_not_hide_weak_directions_of_others(rng):
+    """Nor is it hidden by them: its values differ by eight times their rounding and more."""
+    x, z, other = rng.normal(size=(3, 5000))
+    X = np.column_stack([x, x + 1e-7 * z, other, 1e15 + rng.integers(0, 30, 5000)])
+    assert coordinates(X[:, :3]).basis.shape[1] == 3
+    assert coordinates(X).basis.shape[1] == 4
+    assert coordinates(np.c_[X, x + other]).basis.shape[1] == 4

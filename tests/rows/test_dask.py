@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from primum import ICLSClassifier, USMClassifier
-from primum.rows import dask_rows
+from primum.rows import RowsChangedError, dask_rows
 from primum.rows.dask_rows import DaskRows
 from primum.statistics.moments import gather_moments
 
@@ -222,6 +222,42 @@ def test_rows_that_change_between_passes_are_noticed(in_process):
     rows.map_reduce(lambda block: 0, max)
     with pytest.raises(ValueError, match="Partition 0 has 9 rows but had 10 before"):
         rows.map_reduce(lambda block: 0, max)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("visits", range(1, 8))
+def test_a_value_that_is_missing_from_some_pass_on_is_named(
+    in_process, always_stream, visits, kind
+):
+    """Whatever the pass is for: a sample, a step of the solver, the certificate."""
+    X, y, X_u = problem(U=6000, d=3)
+    seen = []
+
+    def changing(part):
+        seen.append(len(part))
+        if len(seen) > 3 * visits:  # three partitions
+            part = part.copy()
+            part[5, 1] = np.nan
+        return kind(part)
+
+    rows = da.from_array(X_u, chunks=(2000, 3)).map_blocks(changing, meta=np.zeros((0, 0)))
+    place = r"Row (5|2005|4005) \(partition [012]\) has nan in column 1"
+    with pytest.raises(RowsChangedError, match=f"{place}, but had a number there in an earlier"):
+        ICLSClassifier().fit(X, y, X_unlabeled=rows)
+
+
+def test_missing_rows_that_are_picked_are_named_by_their_place(in_process):
+    X, seen = np.ones((60, 2)), []
+
+    def changing(part, block_info=None):
+        seen.append(block_info[0]["chunk-location"][0])
+        return np.where((np.arange(30) == 10)[:, None] & (len(seen) > 2), np.nan, part)
+
+    rows = DaskRows(da.from_array(X, chunks=(30, 2)).map_blocks(changing, dtype=float), None, 2)
+    seen.clear()
+    rows.map_reduce(lambda block: 0, max)
+    with pytest.raises(RowsChangedError, match=r"Row 40 \(partition 1\) has nan in column 0, but"):
+        rows.take(np.array([3, 39, 40]))
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])

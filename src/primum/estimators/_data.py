@@ -18,6 +18,8 @@ from primum.rows import ArrayRows, Rows, chain, is_outside, open_rows, to_numpy
 from primum.statistics import first_non_finite
 
 DTYPES = (np.float64, np.float32)
+# Within this and its reciprocal, the product of two weights neither underflows nor overflows.
+LEAST_WEIGHT = 1e-150
 
 
 @dataclass(frozen=True)
@@ -213,8 +215,17 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
         return None
     if home_of(X) is not None:  # weights are used beside the rows, wherever those are
         sample_weight, X = to_numpy(sample_weight), np.zeros((X.shape[0], 1))
-    weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(weight)
+    weight = np.asarray(
+        check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    )
+    extreme = np.flatnonzero((weight > 0) & ((weight < LEAST_WEIGHT) | (weight > 1 / LEAST_WEIGHT)))
+    if len(extreme):
+        raise ValueError(
+            f"sample_weight has {weight[extreme[0]]:.1e} in row {extreme[0]}, which is beyond the "
+            "range of its products: multiply all weights by a constant, so that those above 0 are "
+            f"between {LEAST_WEIGHT:.0e} and {1 / LEAST_WEIGHT:.0e}."
+        )
+    return weight
 
 
 def check_every_class_has_weight(labels: Labels, weight: Floats | None) -> None:

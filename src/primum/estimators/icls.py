@@ -224,7 +224,7 @@ class ICLSClassifier(LeastSquaresBase):
         self._n_more = data.n_more
         if hasattr(self, "soft_labels_"):
             del self.soft_labels_  # of an earlier fit
-        if written or data.unlabeled.in_memory:
+        if data.unlabeled.in_memory:
             labels = q if written else family.unlabeled.write_down(q)
             self.soft_labels_ = data.spread(labels)
 
@@ -294,7 +294,7 @@ class ICLSClassifier(LeastSquaresBase):
             return
         if proof.iterations >= self.max_iter:
             advice = f"raise max_iter (now {self.max_iter}), raise tol, or take solver='newton'"
-        elif not hasattr(self, "soft_labels_"):
+        elif not (hasattr(self, "soft_labels_") or isinstance(self._labels, GivenLabels)):
             advice = (
                 "the rows are not in memory, where another solver could go on, so load them, raise "
                 "tol, standardise the features or add alpha"

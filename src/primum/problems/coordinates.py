@@ -12,8 +12,9 @@ T comes from the Cholesky factor of A with its columns brought to unit length (s
 the features do not matter), and is corrected once more from the rows when A is ill-conditioned:
 the rounding of A is then undone, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular or
 nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an SVD
-finds the rank, and beta is the coefficient vector of least norm. Sparse rows are not filled for
-that: the rank is then read off the eigenvalues of A, as far as its rounding allows.
+finds the rank, and beta is the coefficient vector of least norm. Sparse rows are not densified for
+that: the rank is then read off the eigenvalues of A, as far as its rounding allows. Constant
+columns are left out from the start, so they decide nothing about the others.
 """
 
 from collections.abc import Sequence
@@ -24,9 +25,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack, qr, solve_triangular
 
-from primum._typing import Floats, Mask
+from primum._typing import Floats, Index, Mask
 from primum.rows import Block, Design, Frame, Rows, to_numpy
-from primum.statistics import SPARSE_ROUNDING, Moments, gather_moments
+from primum.statistics import Moments, gather_moments
 
 # Reciprocal condition numbers of A below which the basis is corrected, and below which A is not
 # trusted to tell the rank.
@@ -38,6 +39,9 @@ SPECTRUM_ROUNDING = 1e-11
 # A sparse block can have very many rows; their coordinates are dense, so take some at a time.
 GRAM_ROWS = 2**12
 EPS = float(np.finfo(float).eps)
+# A centred column that is shorter than this share of its length before is constant: what is left of
+# it is the rounding of its values.
+VALUE_ROUNDING = 8 * EPS
 # Means up to this many standard deviations cost two digits if they are subtracted from products.
 NEAR = 100.0
 
@@ -129,44 +133,121 @@ def coordinates_of(
     With rcond, directions in which A is below rcond times its largest eigenvalue are left out.
     """
     moments = gather_moments(parts)
+    columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
+    found = _factor_truncated(columns, moments.weight if fit_intercept else 0.0, rcond) or (
+        _factor(columns)
+    )
+    if found is None:
+        rounding = rounding_of(sum(rows.n_rows for rows in parts), len(columns.scale))
+        found = (
+            _factor_spectrum(columns, rounding)
+            if moments.of_products
+            else _factor_rows(columns, rounding, parts, fit_intercept)
+        )
+    coordinates = Coordinates(
+        moments.weight, found.center, found.basis, found.inverse, fit_intercept, columns.near
+    )
+    return coordinates if found.accurate else corrected(coordinates, parts, columns.ridge)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Scatter of the rows, and the units of the columns that vary.
+
+    Attributes
+    ----------
+    center : array (d,)
+        What the scatter is about: the mean of the rows, or zero without intercept.
+    scatter : array (d, d)
+        Scatter of the rows.
+    ridge : float
+        What is added to its diagonal.
+    varying : array (v,)
+        Which columns are not constant.
+    scale : array (v,)
+        Their lengths, ridge included.
+    noise : array (v,)
+        How much of these lengths may be nothing but the rounding of the values.
+    near : bool
+        Whether the means are small beside the spread of the features.
+    """
+
+    center: Floats
+    scatter: Floats
+    ridge: float
+    varying: Index
+    scale: Floats
+    noise: Floats
+    near: bool
+
+    def correlation(self) -> Floats:
+        """Return A for the columns that vary, brought to unit length."""
+        C = self.scatter[np.ix_(self.varying, self.varying)] / np.outer(self.scale, self.scale)
+        C.flat[:: len(C) + 1] += self.ridge / self.scale**2
+        return np.asarray(C)
+
+    def found(
+        self, part: tuple[Floats, Floats], accurate: bool, shift: Floats | None = None
+    ) -> "_Found":
+        """Return the (basis, inverse) of the columns that vary as those of all columns."""
+        basis = np.zeros((len(self.center), part[0].shape[1]))
+        inverse = np.zeros(basis.T.shape)
+        basis[self.varying], inverse[:, self.varying] = part
+        center = self.center
+        if shift is not None:
+            center = center.copy()
+            center[self.varying] += shift
+        return _Found(center, basis, inverse, accurate)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A basis, its inverse, what the rows are centred on, and whether this is accurate as it is."""
+
+    center: Floats
+    basis: Floats
+    inverse: Floats
+    accurate: bool
+
+
+def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Columns:
     center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
     scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
-    ridge = moments.weight * alpha
-    lengths = np.sqrt(np.maximum(np.diag(scatter), 0.0))
-    # How long a column is that holds nothing but the rounding of its values.
-    noise = moments.rounding * np.abs(moments.mean) * moments.weight**0.5
-    constant = lengths <= (noise if fit_intercept else 0.0)
-    scale = np.where(constant, 1.0, np.sqrt(lengths**2 + ridge))
-    C = scatter / np.outer(scale, scale)
-    C.flat[:: len(C) + 1] += ridge / scale**2
-    C[constant], C[:, constant] = 0.0, 0.0
-    basis, inverse, accurate = (
-        _factor_truncated(scatter, ridge, moments.weight if fit_intercept else 0.0, rcond)
-        or _factor_moments(C, scale, constant, _lost_digits(moments, center, scale))
-        or _factor_rows(
-            parts,
-            center,
-            np.where(constant, np.inf, scale),
-            ridge,
-            float(np.where(constant, 0.0, noise / scale).max()),
-        )
-    )
-    spread = np.where(constant, np.inf, lengths) / moments.weight**0.5
-    near = bool(np.all(np.abs(center) <= NEAR * spread))
-    coordinates = Coordinates(moments.weight, center, basis, inverse, fit_intercept, near)
-    return coordinates if accurate else corrected(coordinates, parts, ridge)
+    lengths = np.sqrt(np.where(moments.faint, 0.0, np.maximum(np.diag(scatter), 0.0)))
+    noise = VALUE_ROUNDING * np.abs(moments.mean) * moments.weight**0.5
+    varying = np.flatnonzero(lengths > (noise if fit_intercept else 0.0))
+    scale = np.sqrt(lengths[varying] ** 2 + ridge)
+    spread = lengths[varying] / moments.weight**0.5
+    near = bool(np.all(np.abs(center[varying]) <= NEAR * spread))
+    return _Columns(center, scatter, ridge, varying, scale, noise[varying] / scale, near)
 
 
-def _factor_truncated(
-    scatter: Floats, ridge: float, intercept: float, rcond: float | None
-) -> tuple[Floats, Floats, bool] | None:
-    """Return what ``_factor`` does without weak directions, or None if there are none to drop.
+def rounding_of(n_rows: int, n_columns: int) -> float:
+    """Return the share of the largest singular value of rows that may be nothing but rounding.
+
+    Sums and rotations over n rows err by the root of n roundings, as long as these are independent.
+    """
+    return 10 * max(n_columns, n_rows**0.5) * EPS
+
+
+def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mask:
+    """Tell which singular values of scaled rows are more than rounding.
+
+    ``noise`` is what the rounding of values makes of each column; a direction (a column of V)
+    suffers from that of the columns it is made of, and from no other.
+    """
+    of_values = np.linalg.norm(noise[:, None] * V, axis=0)
+    return np.asarray(values > np.maximum(rounding * values.max(initial=0.0), of_values))
+
+
+def _factor_truncated(columns: _Columns, intercept: float, rcond: float | None) -> _Found | None:
+    """Return a factorisation without weak directions, or None if there are none to drop.
 
     ``intercept`` is the eigenvalue of A that belongs to the intercept.
     """
     if rcond is None:
         return None
-    A = scatter + ridge * np.eye(len(scatter))
+    A = columns.scatter + columns.ridge * np.eye(len(columns.scatter))
     R, info = lapack.dpotrf(A, lower=0)
     # A cheap bound tells most well-conditioned cases; its estimate is safe within a factor of 10.
     largest = max(float(np.abs(A).sum(axis=0).max()), intercept)
@@ -175,82 +256,79 @@ def _factor_truncated(
     values, V = np.linalg.eigh(A)
     kept = values > rcond * max(values[-1], intercept)
     V, roots = V[:, kept], np.sqrt(values[kept])
-    return V / roots, (V * roots).T, False
+    return _Found(columns.center, V / roots, (V * roots).T, accurate=False)
 
 
-def _lost_digits(moments: Moments, center: Floats, scale: Floats) -> float | None:
-    """Return by what factor centring enlarged the rounding of sparse rows' moments; dense: None."""
-    if moments.rounding < SPARSE_ROUNDING:
-        return None
-    return max(1.0, float((moments.weight * (center / scale) ** 2).max()))
-
-
-def _factor_moments(
-    C: Floats, scale: Floats, constant: Mask, lost: float | None
-) -> tuple[Floats, Floats, bool] | None:
-    """Return what ``_factor`` does; sparse rows never need more than their moments."""
-    if lost is None:
-        return _factor(C, scale)
-    d, varying = len(C), np.flatnonzero(~constant)
-    C, scale = C[np.ix_(varying, varying)], scale[varying]
-    found = _factor(C, scale, lost) if len(varying) else None
-    part, part_inverse, accurate = found or _factor_spectrum(C, scale, lost)
-    basis, inverse = np.zeros((d, part.shape[1])), np.zeros((part.shape[1], d))
-    basis[varying], inverse[:, varying] = part, part_inverse
-    return basis, inverse, accurate
-
-
-def _factor(C: Floats, scale: Floats, lost: float = 1.0) -> tuple[Floats, Floats, bool] | None:
-    """Return (basis, its inverse, whether they are accurate as they are), or None if singular."""
+def _factor(columns: _Columns) -> _Found | None:
+    """Return a factorisation of the moments, or None if they are too ill-conditioned for it."""
+    if len(columns.varying) == 0:
+        return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
+    C, scale = columns.correlation(), columns.scale
     R, info = lapack.dpotrf(C, lower=0, clean=1)
     if info != 0:
         return None
     reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())
-    if reciprocal_condition < SINGULAR_BELOW * lost:
+    if reciprocal_condition < SINGULAR_BELOW:
         return None
     R_inverse, _ = lapack.dtrtri(R, lower=0)
-    return R_inverse / scale[:, None], R * scale, reciprocal_condition > CORRECT_BELOW * lost
+    part = R_inverse / scale[:, None], R * scale
+    return columns.found(part, accurate=reciprocal_condition > CORRECT_BELOW)
 
 
-def _factor_spectrum(C: Floats, scale: Floats, lost: float) -> tuple[Floats, Floats, bool]:
-    """Return what ``_factor`` does without the directions in which C is nothing but rounding."""
-    values, V = np.linalg.eigh(C)
-    largest = values[-1] if len(values) else 0.0
-    kept = values > largest * lost * max(10 * len(C) * EPS, SPECTRUM_ROUNDING)
-    basis, inverse = shortest(V[:, kept], np.sqrt(values[kept]), scale)
-    return basis, inverse, False
+def _factor_spectrum(columns: _Columns, rounding: float) -> _Found:
+    """Return a factorisation of the moments without directions that are nothing but rounding."""
+    squares, V = np.linalg.eigh(columns.correlation())
+    values = np.sqrt(np.maximum(squares, 0.0))
+    kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
+    return columns.found(shortest(V[:, kept], values[kept], columns.scale), accurate=False)
 
 
 def _factor_rows(
-    parts: Sequence[Rows], center: Floats, scale: Floats, ridge: float, noise: float
-) -> tuple[Floats, Floats, bool]:
-    """Return what ``_factor`` does from the rows themselves; columns of infinite scale are zero."""
-    R = np.diag(ridge**0.5 / scale)
+    columns: _Columns, rounding: float, parts: Sequence[Rows], fit_intercept: bool
+) -> _Found:
+    """Return a factorisation of the rows themselves.
+
+    Rows get a leading 1, if there is an intercept. The triangle below its line is that of the rows
+    about their mean; the line says what is left of the mean, which was known only as well as a sum
+    over all rows: of two collinear columns, the difference would else seem to be a direction.
+    """
+    first = int(fit_intercept)
+    of_ridge = np.diag(columns.ridge**0.5 / columns.scale)
+    R = np.hstack([np.zeros((len(of_ridge), first)), of_ridge])
     for rows in parts:
         if rows.n_rows:
-            R = _stack(R, _triangle(rows, center, scale))
-    _, values, Vt = np.linalg.svd(R)
-    kept = values > values[0] * max(10 * max(R.shape) * EPS, 10 * noise)
-    V, values = Vt[: len(values)][kept].T, values[kept]
-    basis, inverse = shortest(V, values, np.where(np.isinf(scale), 1.0, scale))
-    return basis, inverse, False
+            R = _stack(R, _triangle(rows, columns, first))
+    _, values, Vt = np.linalg.svd(R[first:, first:], full_matrices=False)
+    kept = determined(values, Vt.T, columns.noise, rounding)
+    part = shortest(Vt[kept].T, values[kept], columns.scale)
+    shift = R[0, 1:] / R[0, 0] * columns.scale if fit_intercept else None
+    return columns.found(part, accurate=False, shift=shift)
 
 
-def shortest(V: Floats, values: Floats, scale: Floats) -> tuple[Floats, Floats]:
+def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> tuple[Floats, Floats]:
     """Return (basis, its inverse) from the singular vectors and values of scaled rows.
 
-    Of all coefficients with the same scores the shortest are taken: projected on the rows' span.
+    Of all coefficients with the same scores the shortest are taken: those in the rows' span, which
+    is that of ``P = scale V``. With ``P = Q R``, the scores of Q are as ``values R'``. The rows of
+    P are sorted and its columns pivoted, so that small units keep their digits (Cox & Higham 1998).
     """
-    if V.shape[1] == len(V):
+    if V.shape[1] == 0 or (V.shape[1] == len(V) and ridge == 0):
         return V / scale[:, None] / values, (V * values).T * scale
-    span, _ = qr(V * scale[:, None], mode="economic")
-    basis = span @ (span.T @ (V / scale[:, None])) / values
-    return basis, (V * values).T * scale
+    order = np.argsort(-scale)
+    Q, R, pivot = qr((V * scale[:, None])[order], mode="economic", pivoting=True)
+    span = np.empty_like(Q)
+    span[order] = Q
+    lines = np.vstack([values[pivot, None] * R.T, ridge**0.5 * np.eye(len(R))])
+    triangle = np.linalg.qr(lines, mode="r")
+    return solve_triangular(triangle, span.T, trans="T").T, triangle @ span.T
 
 
-def _triangle(rows: Rows, center: Floats, scale: Floats) -> Floats:
+def _triangle(rows: Rows, columns: _Columns, first: int) -> Floats:
+    varying, center, scale = columns.varying, columns.center[columns.varying], columns.scale
+
     def triangle(block: Block) -> Floats:
-        Z = (to_numpy(block.X) - center) / scale
+        Z = np.ones((block.n_rows, first + len(varying)))
+        np.divide(to_numpy(block.X)[:, varying] - center, scale, out=Z[:, first:])
         if block.weight is not None:
             Z *= np.sqrt(block.weight)[:, None]
         return np.asarray(np.linalg.qr(Z, mode="r"))

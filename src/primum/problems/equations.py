@@ -2,8 +2,8 @@
 
 With the labels q of the rows, ``A beta = X'q``. There are three ways to solve this:
 
+    fewer rows than columns     the rows are factorised, not A              ``row_space.py``
     few columns                 A is formed and factorised                  ``coordinates.py``
-    few rows, many columns      the rows are factorised, not A              ``row_space.py``
     many of both                A is known by its products with vectors     ``iterative.py``
 """
 
@@ -89,11 +89,11 @@ def equations_of(
     With rcond, directions in which A is below rcond times its largest eigenvalue are left out.
     """
     n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
+    if n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO:
+        return row_space_coordinates(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
     smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
     if n_columns <= FORM_A_UP_TO or smaller:
         return coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
-    if n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO:
-        return row_space_coordinates(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
     if rcond is not None:
         raise ValueError(
             f"rcond={rcond} needs a matrix of {n_columns} x {n_columns} numbers, which is not "

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.problems.conjugate import Solved, conjugate_gradients
+from primum.problems.coordinates import rounding_of
 from primum.rows import Block, Design, Frame, Rows
 from primum.statistics import gather_columns
 
@@ -50,6 +51,9 @@ class IterativeEquations:
         Diagonal of A.
     fit_intercept : bool
         Whether gamma has a leading entry for the intercept.
+    varying : array (d, 1)
+        1, or 0 for columns that are constant as far as sums of squares can tell. What a product
+        leaves of those is rounding, and conjugate gradients would follow it.
     """
 
     parts: tuple[Rows, ...]
@@ -58,6 +62,7 @@ class IterativeEquations:
     ridge: float
     diagonal: Floats
     fit_intercept: bool
+    varying: Floats
 
     @property
     def frame(self) -> Frame:  # noqa: D102
@@ -68,8 +73,9 @@ class IterativeEquations:
 
     def apply(self, V: Floats) -> Floats:
         """Return ``A_c V`` for coefficients V (d, k): one pass."""
-        frame = Frame(self.center, False)
-        return self.ridge * V + reduce(np.add, (_gram_times(r, frame, V) for r in self.parts))
+        frame, kept = Frame(self.center, False), self.varying * V
+        product = reduce(np.add, (_gram_times(rows, frame, kept) for rows in self.parts))
+        return self.ridge * V + self.varying * product
 
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
         first = int(self.fit_intercept)
@@ -84,7 +90,7 @@ class IterativeEquations:
         self, apply: Callable[[Floats], Floats], sums: Floats, start: Floats | None
     ) -> Floats:
         """Solve for one or several columns of coefficients, some columns at a time."""
-        B = sums.reshape(len(sums), -1)
+        B = sums.reshape(len(sums), -1) * self.varying
         guess = None if start is None else start.reshape(len(sums), -1)
         diagonal = self.diagonal if self.ridge > 0 else None
         in_memory = all(rows.in_memory for rows in self.parts)
@@ -122,8 +128,9 @@ class IterativeEquations:
         def apply(V: Floats) -> Floats:
             # Subtracting the chosen rows from A would leave their rounding.
             product = _gram_times(design.rows, design.frame, V, left)
-            product[first:] += self.ridge * V[first:]
-            return sum((_gram_times(rows, design.frame, V) for rows in others), product)
+            product = sum((_gram_times(rows, design.frame, V) for rows in others), product)
+            product[first:] = self.varying * product[first:] + self.ridge * V[first:]
+            return product
 
         diagonal = None
         if self.ridge > 0:
@@ -158,7 +165,10 @@ def iterative_equations(
     center = mean if fit_intercept else np.zeros_like(mean)
     ridge = weight * alpha
     diagonal = ridge + (squares if fit_intercept else squares + weight * mean**2)
-    return IterativeEquations(tuple(parts), weight, center, ridge, diagonal, fit_intercept)
+    rounding = rounding_of(sum(rows.n_rows for rows in parts), 1)
+    varying = (squares > rounding * weight * mean**2) | (not fit_intercept)
+    kept = varying.astype(np.float64)[:, None]
+    return IterativeEquations(tuple(parts), weight, center, ridge, diagonal, fit_intercept, kept)
 
 
 def _gram_times(rows: Rows, frame: Frame, V: Floats, chosen: Floats | None = None) -> Floats:

@@ -4,73 +4,133 @@ The coefficients of least squares, with or without a ridge, are combinations of 
 Z. So the d x d matrix A is not needed: with the singular value decomposition ``Z = U S V'`` of
 the n rows, ``A = V (S^2 + ridge) V'`` on the span of V, and nothing happens outside of it. The rows
 are held as a dense array for this, which has no more numbers than the basis that comes out of it.
+
+The n x n matrix ZZ' is enough for that if it shows as many dimensions as there can be. If not, a
+column in small units may have been overlooked beside one in large units: then the rank is that of
+the rows with their columns brought to unit length.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from primum._typing import Floats
-from primum.problems.coordinates import CORRECT_BELOW, EPS, Coordinates, corrected, shortest
-from primum.rows import Rows, to_numpy
-from primum.statistics import gather_columns
+from primum.problems.coordinates import (
+    CORRECT_BELOW,
+    VALUE_ROUNDING,
+    Coordinates,
+    determined,
+    rounding_of,
+    shortest,
+)
+from primum.rows import Block, Rows, joined_weights, refuse_non_finite, to_numpy
+from primum.statistics import FAINT, refuse_faint
+
+Factors = tuple[Floats, Floats]
 
 
 def row_space_coordinates(
     parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
 ) -> Coordinates:
     """Return what ``coordinates_of`` does, by a factorisation of the rows."""
-    weight, mean, _ = gather_columns(parts)
-    center = mean if fit_intercept else np.zeros_like(mean)
+    weight, center, Z = _centred_rows(parts, fit_intercept)
     ridge = weight * alpha
-    Z = np.concatenate([_centred(rows, center) for rows in parts if rows.n_rows])
     lengths = np.linalg.norm(Z, axis=0)
-    constant = lengths <= 8 * EPS * np.abs(center) * weight**0.5
-    Z[:, constant] = 0.0
-    basis, inverse = (
-        None if rcond is not None else _factor_gram(Z, ridge)
-    ) or _factor_singular_values(
-        # Units decide what counts as zero, unless a ridge or rcond says it in the user's units.
-        Z,
-        np.where(constant if ridge == 0 and rcond is None else True, 1.0, lengths),
-        ridge,
-        0.0 if rcond is None else rcond,
-        weight if fit_intercept else 0.0,
-    )
-    coordinates = Coordinates(weight, center, basis, inverse, fit_intercept)
-    return corrected(coordinates, parts, ridge)
+    faint = lengths**2 < FAINT
+    faint[faint] = (Z[:, faint] != 0).any(axis=0)
+    refuse_faint(faint, bool((lengths**2 >= FAINT).any()))
+    lengths[faint] = 0.0
+    noise = VALUE_ROUNDING * np.abs(center) * weight**0.5
+    varying = np.flatnonzero(lengths > noise)
+    if len(varying) < len(center):
+        Z, lengths, noise = Z[:, varying], lengths[varying], noise[varying]
+    if rcond is not None:
+        found = _factor_truncated(Z, ridge, rcond, weight if fit_intercept else 0.0)
+    else:
+        found = _factor_gram(Z, lengths, ridge, len(Z) - int(fit_intercept)) or (
+            _factor_scaled(Z, lengths, noise / lengths, ridge)
+        )
+    basis = np.zeros((len(center), found[0].shape[1]))
+    inverse = np.zeros(basis.T.shape)
+    basis[varying], inverse[:, varying] = _orthonormal(Z, found, ridge)
+    return Coordinates(weight, center, basis, inverse, fit_intercept)
 
 
-def _factor_gram(Z: Floats, ridge: float) -> tuple[Floats, Floats] | None:
-    """Return (basis, its inverse) from the n x n matrix ZZ', or None if that cannot tell the rank.
+def _centred_rows(parts: Sequence[Rows], fit_intercept: bool) -> tuple[float, Floats, Floats]:
+    """Return (total weight, centre, centred rows, each times the root of its weight)."""
+    present = [rows for rows in parts if rows.n_rows]
+    Z = np.concatenate([rows.fill(_dense) for rows in present])
+    weights = joined_weights([(rows.n_rows, rows.weight) for rows in present])
+    share = np.ones(len(Z)) if weights is None else weights
+    center = np.zeros(Z.shape[1])
+    if fit_intercept:
+        # Relative to the first row, a constant column is exactly zero.
+        first = Z[0].copy()
+        Z -= first
+        shift = share @ Z / share.sum()
+        Z -= shift
+        center = first + shift
+    if weights is not None:
+        Z *= np.sqrt(weights)[:, None]
+    return float(share.sum()), center, Z
 
-    It can if its eigenvalues are either large or nothing but rounding.
-    """
+
+def _dense(block: Block) -> Floats:
+    X: Floats = to_numpy(block.X).astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore", over="ignore"):
+        finite = np.isfinite(np.einsum("ij,ij", X, X))
+    if not finite:
+        refuse_non_finite(block)
+    return X
+
+
+def _orthonormal(Z: Floats, found: Factors, ridge: float) -> Factors:
+    """Return (basis, its inverse) with ``T'A T`` made the identity once more, from the rows."""
+    basis, inverse = found
+    if basis.shape[1] == 0:
+        return found
+    scores = Z @ basis
+    R = np.linalg.cholesky(scores.T @ scores + ridge * basis.T @ basis).T
+    return solve_triangular(R, basis.T, trans="T").T, R @ inverse
+
+
+def _factor_gram(Z: Floats, lengths: Floats, ridge: float, full_rank: int) -> Factors | None:
+    """Return (basis, its inverse) from ZZ', which is n x n, or None if it cannot tell the rank."""
     squares, U = np.linalg.eigh(Z @ Z.T)
-    small = 10 * len(Z) * EPS * squares[-1]
-    if ((squares > small) & (squares < CORRECT_BELOW * squares[-1])).any() or squares[-1] <= 0:
-        return None
-    kept = squares > small
-    V, values = (Z.T @ U[:, kept]) / np.sqrt(squares[kept]), np.sqrt(squares[kept] + ridge)
+    rank = _clear_rank(squares, Z)
+    if rank is None or rank < min(full_rank, Z.shape[1]):
+        scaled = Z / lengths
+        of_scaled = np.asarray(np.linalg.eigvalsh(scaled @ scaled.T), dtype=np.float64)
+        if rank is None or rank != _clear_rank(of_scaled, Z):
+            return None
+    squares, U = squares[len(squares) - rank :], U[:, len(squares) - rank :]
+    V, values = (Z.T @ U) / np.sqrt(squares), np.sqrt(squares + ridge)
     return V / values, (V * values).T
 
 
-def _factor_singular_values(
-    Z: Floats, scale: Floats, ridge: float, rcond: float, intercept: float
-) -> tuple[Floats, Floats]:
-    """Return (basis, its inverse) from the singular values of the scaled rows.
+def _clear_rank(squares: Floats, Z: Floats) -> int | None:
+    """Return how many eigenvalues, in ascending order, are large if all others are rounding."""
+    large = squares > CORRECT_BELOW * squares[-1]
+    doubtful = ~large & (squares > rounding_of(*Z.shape) * squares[-1])
+    return None if doubtful.any() else int(np.count_nonzero(large))
+
+
+def _factor_scaled(Z: Floats, lengths: Floats, noise: Floats, ridge: float) -> Factors:
+    """Return (basis, its inverse) from the singular values of columns of unit length."""
+    _, values, Vt = np.linalg.svd(Z / lengths, full_matrices=False)
+    kept = determined(values, Vt.T, noise, rounding_of(*Z.shape))
+    return shortest(Vt[kept].T, values[kept], lengths, ridge)
+
+
+def _factor_truncated(Z: Floats, ridge: float, rcond: float, intercept: float) -> Factors:
+    """Return (basis, its inverse) without the directions that are weak in the units given.
 
     ``intercept`` is the eigenvalue of A that belongs to the intercept.
     """
-    _, singular, Vt = np.linalg.svd(Z / scale, full_matrices=False)
+    _, singular, Vt = np.linalg.svd(Z, full_matrices=False)
     values = np.sqrt(singular**2 + ridge)
-    kept = singular > 10 * max(Z.shape) * EPS * singular[0]
-    kept &= values**2 > rcond * max(values[0] ** 2, intercept)
-    return shortest(Vt[kept].T, values[kept], scale)
-
-
-def _centred(rows: Rows, center: Floats) -> Floats:
-    """Return the centred rows, each times the root of its weight."""
-    Z = rows.fill(lambda block: to_numpy(block.X)) - center
-    weight = rows.weight
-    return Z if weight is None else Z * np.sqrt(weight)[:, None]
+    kept = singular > rounding_of(*Z.shape) * singular.max(initial=0.0)
+    kept &= values**2 > rcond * max(values.max(initial=0.0) ** 2, intercept)
+    V, values = Vt[kept].T, values[kept]
+    return V / values, (V * values).T

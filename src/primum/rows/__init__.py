@@ -3,8 +3,9 @@
 from primum.rows.array import BLOCK_NUMBERS, ArrayRows
 from primum.rows.base import Block, ChainedRows, Rows, chain, joined_weights, to_numpy
 from primum.rows.design import Design, Frame, GivenLabels, Labels, View
+from primum.rows.finite import RowsChangedError, first_non_finite, refuse_non_finite
 from primum.rows.opening import is_outside, open_rows
-from primum.rows.parquet import ParquetRows, RowsChangedError
+from primum.rows.parquet import ParquetRows
 from primum.rows.watching import watch_passes
 
 __all__ = [
@@ -21,9 +22,11 @@ __all__ = [
     "RowsChangedError",
     "View",
     "chain",
+    "first_non_finite",
     "is_outside",
     "joined_weights",
     "open_rows",
+    "refuse_non_finite",
     "to_numpy",
     "watch_passes",
 ]

@@ -21,6 +21,7 @@ from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, _reader_of
 from primum.rows.base import Block, Rows, _stack
+from primum.rows.finite import refuse_changed, still_finite
 
 T = TypeVar("T")
 
@@ -76,6 +77,7 @@ class DaskRows(Rows):
         return sum(self.lengths)
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
+        kernel = still_finite(kernel) if self.passes else kernel
         self.passes += 1
         for results in _results(self._tasks(_map_partition, kernel)):
             yield from results
@@ -83,6 +85,7 @@ class DaskRows(Rows):
     def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
         from dask import delayed
 
+        kernel = still_finite(kernel) if self.passes else kernel
         self.passes += 1
         results = self._tasks(_reduce_partition, (kernel, combine))
         name, level = self._key("combine"), 0
@@ -98,6 +101,7 @@ class DaskRows(Rows):
     def take(self, index: Index) -> Block:  # noqa: D102
         from dask import delayed
 
+        visited = self.passes > 0
         self.passes += 1
         bounds = np.searchsorted(index, np.cumsum([0, *self.lengths]))
         name, tasks, start = self._key("take"), [], 0
@@ -105,7 +109,8 @@ class DaskRows(Rows):
             chosen = index[bounds[number] : bounds[number + 1]] - start
             if len(chosen):
                 key = f"{name}-{number}"
-                tasks.append(delayed(_pick)(part, number, n_rows, chosen, dask_key_name=key))
+                given = (part, number, n_rows, chosen, start if visited else None)
+                tasks.append(delayed(_pick)(*given, dask_key_name=key))
             start += n_rows
         if not tasks:
             return Block(0, np.zeros((0, self.n_columns)))
@@ -255,9 +260,13 @@ def _apply_partition(
     return np.concatenate(results).astype(empty.dtype, copy=False) if results else empty
 
 
-def _pick(part: Any, number: int, n_rows: int, chosen: Index) -> Any:
+def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | None) -> Any:
+    """Return some rows of a partition; if it was visited before, where it starts is given."""
     part = _checked(part, number, n_rows)
-    return _reader(part).read(part, chosen)
+    X = _reader(part).read(part, chosen)
+    if visited_at is not None:
+        refuse_changed(Block(visited_at, X, source=f"partition {number}"), visited_at + chosen)
+    return X
 
 
 def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:

@@ -23,6 +23,7 @@ from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
 from primum.rows.base import Block, Rows, _pick, _stack
+from primum.rows.finite import RowsChangedError, still_finite
 from primum.rows.watching import watched
 
 T = TypeVar("T")
@@ -34,10 +35,6 @@ READ_AHEAD = 2**16
 # Every thread holds pages of all columns, so they are few whatever n_jobs is.
 MOST_THREADS = 4
 SHOWN = 8
-
-
-class RowsChangedError(RuntimeError):
-    """Rows that are no longer what they were when the fit began."""
 
 
 class ParquetRows(Rows):
@@ -77,12 +74,14 @@ class ParquetRows(Rows):
         self.n_rows = sum(group.n_rows for group in self.groups)
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
+        kernel = self._guarded(kernel)
         self.passes += 1
         results = self._each_group(self.groups, lambda blocks: map(kernel, blocks))
         return chain.from_iterable(results)
 
     def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
         # Combined within a row group first, so that its results never wait in memory together.
+        kernel = self._guarded(kernel)
         self.passes += 1
         return reduce(
             combine,
@@ -93,12 +92,15 @@ class ParquetRows(Rows):
 
     def take(self, index: Index) -> Block:  # noqa: D102
         wanted = [group for group in self.groups if len(group.within(index))]
+        pick = self._guarded(lambda block: _pick(block, index))
         self.passes += len(wanted) == len(self.groups)
-        picked = self._each_group(
-            wanted, lambda blocks: [_stack([_pick(block, index) for block in blocks])]
-        )
+        picked = self._each_group(wanted, lambda blocks: [_stack(list(map(pick, blocks)))])
         parts = list(chain.from_iterable(picked))
         return _stack(parts) if parts else Block(0, np.empty((0, self.n_columns)))
+
+    def _guarded(self, kernel: Callable[[Block], T]) -> Callable[[Block], T]:
+        """Return a kernel that refuses rows that were finite in an earlier pass only."""
+        return still_finite(kernel) if self.passes else kernel
 
     def _each_group(
         self, groups: Sequence["_Group"], work: Callable[[Iterator[Block]], Iterable[S]]

@@ -1,19 +1,20 @@
 """Additive summaries of rows."""
 
+from primum.rows import first_non_finite, refuse_non_finite
 from primum.statistics.moments import (
-    SPARSE_ROUNDING,
+    FAINT,
     Moments,
-    first_non_finite,
     gather_columns,
     gather_moments,
-    refuse_non_finite,
+    refuse_faint,
 )
 
 __all__ = [
-    "SPARSE_ROUNDING",
+    "FAINT",
     "Moments",
     "first_non_finite",
     "gather_columns",
     "gather_moments",
+    "refuse_faint",
     "refuse_non_finite",
 ]

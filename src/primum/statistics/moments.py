@@ -8,30 +8,39 @@ centred on its own mean and blocks are merged with the exact update (Chan, Golub
 where delta = mean2 - mean1. Inside a block, means are taken relative to its first row: a column
 that is constant then has exactly that mean and no scatter, whatever its value.
 
-Sparse blocks cannot be centred without filling them. Their sums and ``X'X`` are added up as they
-are, and the mean is removed once, at the end. Most values are 0, so little cancels; but a column
-whose values nearly agree loses the digits they share, twice: ``rounding`` says so.
+Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up as they
+are, and the mean is removed once, at the end, which costs as many digits as the factor
+``n mean^2 / scatter`` of a column has. That factor is at most p / (1 - p) if a share p of the
+column is not 0. So only columns that are nearly full can lose more than a digit, and to densify
+those takes hardly more memory than their stored values: one more pass recomputes their rows and
+columns of the scatter from centred values (``CANCELLED``).
 
 This is the first pass over any rows, so it is here that a value which is no number is found: it
-spoils the moments of its block, and the block is then searched for it.
+spoils the moments of its block, and the block is then searched for it. Columns that vary, but by so
+little that squares underflow, are found here too.
 """
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from primum._sklearn import get_namespace_and_device
-from primum._typing import Floats
-from primum.rows import Block, Rows, to_numpy
+from primum._typing import Floats, Index, Mask
+from primum.rows import Block, Rows, refuse_non_finite, to_numpy
 
-# A column is constant if its length, once centred, is below this share of its length: for dense
-# rows the rounding of its values; for sparse ones the root of the rounding of its square, summed.
-DENSE_ROUNDING = 8 * float(np.finfo(float).eps)
-SPARSE_ROUNDING = 1e-6
+# A column of sparse rows is recomputed if centring it lowers its sum of squares by more than this
+# factor; at least 10 of 11 of its values are then not 0.
+CANCELLED = 10.0
+# Densify so many numbers of a sparse block at a time (4 MB): where few rows have nearly all the
+# weight, columns can lose digits although most of their values are 0.
+DENSIFIED = 2**19
+# Sums of squares below this have lost digits to underflow, or everything.
+FAINT = float(np.finfo(float).tiny / np.finfo(float).eps)
 # Beyond this share of values that are not 0, a matrix is kept as a dense array.
 FILLED = 0.1
 
@@ -40,14 +49,16 @@ FILLED = 0.1
 class Moments:
     """Total weight, mean and scatter ``sum w (x - mean)(x - mean)'`` of some rows.
 
-    ``rounding`` is the length of a centred column, relative to its length before, that is nothing
-    but rounding.
+    ``faint`` are the columns that vary by so little that their scatter underflows. ``of_products``
+    says that some rows were sparse: the scatter is then a difference of sums, and the rows are not
+    to be densified for anything better.
     """
 
     weight: float
     mean: Floats
     scatter: Floats
-    rounding: float = DENSE_ROUNDING
+    faint: Mask
+    of_products: bool = False
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of both sets of rows together."""
@@ -56,8 +67,10 @@ class Moments:
         delta = other.mean - self.mean
         mean = self.mean + share * delta
         spread = (self.weight * share) * np.outer(delta, delta)
-        rounding = max(self.rounding, other.rounding)
-        return Moments(weight, mean, self.scatter + other.scatter + spread, rounding)
+        scatter = self.scatter + other.scatter + spread
+        differs = (delta != 0) & (spread.diagonal() < FAINT) & (self.weight * share > 0)
+        faint = (self.faint | other.faint | differs) & (np.abs(scatter.diagonal()) < FAINT)
+        return Moments(weight, mean, scatter, faint, self.of_products or other.of_products)
 
     def scatter_about(self, center: Floats) -> Floats:
         """Return the scatter about another point than the mean."""
@@ -67,31 +80,74 @@ class Moments:
 
 @dataclass(frozen=True)
 class RawMoments:
-    """Total weight, sum and ``X'X`` (dense or sparse) of rows that are not centred."""
+    """Total weight, sum and ``X'X`` (dense or sparse) of rows that are not centred.
+
+    ``faint`` are columns with values whose squares underflow.
+    """
 
     weight: float
     total: Floats
     second: Any
+    faint: Mask
 
     def merge(self, other: "RawMoments") -> "RawMoments":
         """Return the moments of both sets of rows together."""
         second = self.second + other.second
         if getattr(second, "nnz", 0) > FILLED * len(self.total) ** 2:
             second = to_numpy(second)
-        return RawMoments(self.weight + other.weight, self.total + other.total, second)
+        faint = (self.faint | other.faint) & (second.diagonal() < FAINT)
+        return RawMoments(self.weight + other.weight, self.total + other.total, second, faint)
 
     def centred(self) -> Moments:
         """Return the same with the mean removed."""
         mean = self.total / self.weight if self.weight > 0 else np.zeros_like(self.total)
         scatter = to_numpy(self.second) - np.outer(self.weight * mean, mean)
-        return Moments(self.weight, mean, scatter, SPARSE_ROUNDING)
+        return Moments(self.weight, mean, scatter, self.faint, of_products=True)
 
 
 def gather_moments(parts: Sequence[Rows]) -> Moments:
-    """Return the moments of several sets of rows together, in one pass over each."""
-    gathered = [rows.map_reduce(block_moments, _merge) for rows in parts if rows.n_rows]
-    total = reduce(_merge, gathered)
-    return total.centred() if isinstance(total, RawMoments) else total
+    """Return the moments of several sets of rows together.
+
+    This takes one pass over each, and a second one if sparse rows have columns that are nearly
+    full and whose values nearly agree.
+    """
+    present = [rows for rows in parts if rows.n_rows]
+    total = reduce(_merge, (rows.map_reduce(block_moments, _merge) for rows in present))
+    moments = total.centred() if isinstance(total, RawMoments) else total
+    refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
+    if not moments.of_products:
+        return moments
+    lost = moments.weight * moments.mean**2 > CANCELLED * moments.scatter.diagonal()
+    return _recomputed(moments, present, np.flatnonzero(lost)) if lost.any() else moments
+
+
+def _recomputed(moments: Moments, parts: Sequence[Rows], columns: Index) -> Moments:
+    """Return the moments with those of some columns computed from centred values: one pass."""
+    center, weight = moments.mean[columns], moments.weight
+    kernel = partial(_centred_products, columns, center)
+    sums = reduce(np.add, (rows.map_reduce(kernel, np.add) for rows in parts))
+    shift, products = sums[:, 0] / weight, sums[:, 1:]
+    mean, scatter = moments.mean.copy(), moments.scatter.copy()
+    # What the sums were taken about still differs from the mean, by the rounding of the first pass.
+    mean[columns] = shift
+    products -= np.outer(weight * shift, mean)
+    scatter[columns], scatter[:, columns] = products, products.T
+    mean[columns] = center + shift
+    return replace(moments, mean=mean, scatter=scatter)
+
+
+def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
+    """Return the sums of some centred columns, and of their products with all columns."""
+
+    def products_of(part: Block) -> Floats:
+        X: Any = part.X if sparse.issparse(part.X) else to_numpy(part.X)
+        centred = to_numpy(X[:, columns]) - center
+        heavy = centred if part.weight is None else centred * part.weight[:, None]
+        products = np.asarray(X.T @ heavy).T
+        products[:, columns] = heavy.T @ centred
+        return np.column_stack([heavy.sum(axis=0), products])
+
+    return reduce(np.add, map(products_of, block.split(max(1, DENSIFIED // len(columns)))))
 
 
 def _merge(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:
@@ -130,14 +186,21 @@ def _dense_moments(block: Block) -> Moments:
         shift = w @ centred / total if total > 0 else xp.zeros_like(first)
         centred -= shift
         centred *= xp.sqrt(w)[:, None]
-    return Moments(total, to_numpy(first + shift), to_numpy(centred.T @ centred))
+    scatter = to_numpy(centred.T @ centred)
+    faint = scatter.diagonal() < FAINT
+    if faint.any():
+        of_faint = xp.take(centred, xp.asarray(np.flatnonzero(faint), device=device), axis=1)
+        faint[faint] = to_numpy(xp.any(of_faint != 0, axis=0))
+    return Moments(total, to_numpy(first + shift), scatter, faint)
 
 
 def _sparse_moments(block: Block) -> RawMoments:
     X = sparse.csr_array(block.X)
     w = np.ones(X.shape[0]) if block.weight is None else block.weight
     heavy = X if block.weight is None else sparse.diags_array(w, format="csr") @ X
-    return RawMoments(float(w.sum()), X.T @ w, X.T @ heavy)
+    second = X.T @ heavy
+    faint = (second.diagonal() < FAINT) & (abs(X).T @ w > 0)
+    return RawMoments(float(w.sum()), X.T @ w, second, faint)
 
 
 def gather_columns(parts: Sequence[Rows]) -> tuple[float, Floats, Floats]:
@@ -146,13 +209,15 @@ def gather_columns(parts: Sequence[Rows]) -> tuple[float, Floats, Floats]:
     For rows with so many columns that their scatter is not to be formed.
     """
     sums = [rows.map_reduce(_column_sums, np.add) for rows in parts if rows.n_rows]
-    weight, total, squares = reduce(np.add, sums)
+    weight, total, squares, absolute = reduce(np.add, sums)
+    faint = (squares < FAINT) & (absolute > 0)
+    refuse_faint(faint, bool((squares >= FAINT).any()))
     mean = total / weight[0] if weight[0] > 0 else total
     return float(weight[0]), mean, np.maximum(squares - weight[0] * mean**2, 0.0)
 
 
 def _column_sums(block: Block) -> Floats:
-    """Return total weight (repeated), sum and sum of squares of every column of a block."""
+    """Return total weight (repeated), sum, sum of squares and of absolute values of columns."""
     filled = not sparse.issparse(block.X)
     X: Any = to_numpy(block.X) if filled else block.X
     w = np.ones(X.shape[0]) if block.weight is None else block.weight
@@ -160,36 +225,23 @@ def _column_sums(block: Block) -> Floats:
         squares = (X * X if filled else X.multiply(X)).T @ w
     if not np.isfinite(squares).all():
         refuse_non_finite(block)
-    return np.stack([np.full(X.shape[1], w.sum()), X.T @ w, squares])
+    return np.stack([np.full(X.shape[1], w.sum()), X.T @ w, squares, abs(X).T @ w])
 
 
-def refuse_non_finite(block: Block) -> None:
-    """Raise an error that names the first value of a block that is not finite."""
-    place = f" ({block.source})" if block.source else ""
-    first = block.start if block.first is None else block.first
-    found = first_non_finite(block.X)
-    if found is None:
+def refuse_faint(faint: Mask, others_vary: bool) -> None:
+    """Refuse rows whose columns all have squares that underflow; warn if only some have."""
+    if not faint.any():
+        return
+    first, more = int(np.argmax(faint)), int(faint.sum()) - 1
+    what = f"Column {first}" + (f" (and {more} more)" if more else "")
+    if not others_vary:
         raise ValueError(
-            f"Rows {first} to {first + block.n_rows - 1}{place} have values so large "
-            "that their squares overflow: scale the features."
+            f"{what} has values so small that their squares underflow, and no other column varies: "
+            "multiply the features by a constant."
         )
-    row, column, value = found
-    name = column if block.names is None else repr(block.names[column])
-    raise ValueError(
-        f"Row {first + row}{place} has {value} in column {name}: drop such rows or fill "
-        "in a number."
+    warnings.warn(
+        f"{what} has values so small that their squares underflow, and counts as constant: "
+        "multiply it by a constant, or leave it out.",
+        UserWarning,
+        stacklevel=2,
     )
-
-
-def first_non_finite(X: Any) -> tuple[int, int, float] | None:
-    """Return (row, column, value) of the first value that is not finite, or None."""
-    is_sparse = bool(sparse.issparse(X))
-    values = X.data if is_sparse else to_numpy(X).ravel()
-    bad = np.flatnonzero(~np.isfinite(values))
-    if not len(bad):
-        return None
-    at = int(bad[0])
-    if is_sparse:
-        row = int(np.searchsorted(X.indptr, at, side="right")) - 1
-        return row, int(X.indices[at]), float(values[at])
-    return at // X.shape[1], at % X.shape[1], float(values[at])

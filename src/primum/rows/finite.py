@@ -1,0 +1,85 @@
+"""Values that are no numbers: where they are, and that they must not appear between passes.
+
+The first pass over rows finds such values by what they do to its sums. Rows in files or on a
+cluster can change after it, so every later pass looks at the sum of each block first.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from primum._typing import Index
+from primum.rows.base import Block, to_numpy
+
+T = TypeVar("T")
+
+
+class RowsChangedError(RuntimeError):
+    """Rows that are no longer what they were when the fit began."""
+
+
+def refuse_non_finite(block: Block) -> None:
+    """Raise an error that names the first value of a block that is not finite."""
+    first = block.start if block.first is None else block.first
+    found = first_non_finite(block.X)
+    if found is None:
+        place = f" ({block.source})" if block.source else ""
+        raise ValueError(
+            f"Rows {first} to {first + block.n_rows - 1}{place} have values so large "
+            "that their squares overflow: scale the features."
+        )
+    raise ValueError(f"{_described(block, found)}: drop such rows or fill in a number.")
+
+
+def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
+    """Return a kernel for rows that were finite in an earlier pass; it refuses them if not."""
+
+    def checked(block: Block) -> T:
+        refuse_changed(block)
+        return kernel(block)
+
+    return checked
+
+
+def refuse_changed(block: Block, positions: Index | None = None) -> None:
+    """Refuse rows that were finite before and are not now.
+
+    ``positions`` is where each row stands if they do not stand together.
+    """
+    is_sparse = bool(sparse.issparse(block.X))
+    values = block.X.data if is_sparse else block.X
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = float(values.sum())
+    found = None if np.isfinite(total) else first_non_finite(block.X)
+    if found is None:
+        return
+    raise RowsChangedError(
+        f"{_described(block, found, positions)}, but had a number there in an earlier pass: rows "
+        "must not change during a fit; read them from data that stay, or persist the collection, "
+        "and fit again."
+    )
+
+
+def _described(block: Block, found: tuple[int, int, float], positions: Index | None = None) -> str:
+    row, column, value = found
+    first = block.start if block.first is None else block.first
+    place = f" ({block.source})" if block.source else ""
+    name = column if block.names is None else repr(block.names[column])
+    number = first + row if positions is None else positions[row]
+    return f"Row {number}{place} has {value} in column {name}"
+
+
+def first_non_finite(X: Any) -> tuple[int, int, float] | None:
+    """Return (row, column, value) of the first value that is not finite, or None."""
+    is_sparse = bool(sparse.issparse(X))
+    values = X.data if is_sparse else to_numpy(X).ravel()
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not len(bad):
+        return None
+    at = int(bad[0])
+    if is_sparse:
+        row = int(np.searchsorted(X.indptr, at, side="right")) - 1
+        return row, int(X.indices[at]), float(values[at])
+    return at // X.shape[1], at % X.shape[1], float(values[at])
