@@ -37,7 +37,9 @@ def row_space_coordinates(
         0.0 if rcond is None else rcond,
         weight if fit_intercept else 0.0,
     )
-    coordinates = Coordinates(weight, center, basis, inverse, fit_intercept)
+    coordinates = Coordinates(
+        weight, center, basis, inverse, fit_intercept, ridge=ridge, solver="row_space"
+    )
     return corrected(coordinates, parts, ridge)
 
 
