@@ -69,8 +69,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     n_iter_ : int
         Newton steps or rounds taken.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
-        How the linear systems were solved: by factorising the normal matrix, by factorising the
-        rows (if they are fewer than the columns) or iteratively (if there are many of both).
+        How the linear systems were solved, as in LeastSquaresClassifier.
 
     Examples
     --------
