@@ -51,7 +51,8 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         Most Newton steps (soft), or rounds of refitting and relabelling (hard).
     tol : float, default=1e-8
         With soft labels, the proven gap to reach, absolute plus relative, in units of the mean
-        squared loss of all rows. Hard labels are final when none of them changes.
+        squared loss on the labelled rows, as for ICLSClassifier. Hard labels are final when none
+        of them changes.
 
     Attributes
     ----------
@@ -64,8 +65,9 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     soft_labels_ : array of shape (n_unlabeled,)
         Label in [0, 1] of every unlabelled row: those of X, then those of X_unlabeled.
     gap_ : float
-        Only for soft labels: a proven bound on how far above its minimum the objective is, the
-        mean squared loss of all rows plus the ridge penalty.
+        Only for soft labels: a proven bound on how far above its minimum the objective is. The
+        objective is the sum of squares over all rows, plus the ridge penalty, divided by the
+        number of labelled rows (the sum of their weights).
     n_iter_ : int
         Newton steps or rounds taken.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
@@ -134,8 +136,8 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         for n_iter in range(1, self.max_iter + 1):
             lower, gap = problem.newton(point)
             # The gap is that of the point before the last step: a bound for the lower one too.
-            self.n_iter_, self.gap_ = n_iter, problem.mean(gap)
-            closed = self.gap_ <= self.tol * (1.0 + problem.mean(point.value))
+            self.n_iter_, self.gap_ = n_iter, problem.per_labeled_row(gap)
+            closed = self.gap_ <= self.tol * (1.0 + problem.per_labeled_row(point.value))
             falls = lower.value < point.value
             if falls:
                 point = lower
