@@ -148,7 +148,7 @@ def text_like(n=20_000, d=50_000, density=0.001, n_labeled=100):
         clf.fit(X, labels)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        right = np.mean(clf.transduction_ == y[n_labeled:])
+        right = np.mean(clf.transduction_[n_labeled:] == y[n_labeled:])
         print(
             f"{method:12}{seconds:8.1f} s, peak {peak / 2**20:.0f} MB above the rows, "
             f"{right:.1%} right"

@@ -127,3 +127,16 @@ def test_a_value_that_is_no_number_is_refused(asarray):
         pytest.raises(ValueError, match="X_unlabeled contains NaN"),
     ):
         ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+
+
+@alone
+def test_ties_go_to_the_second_class_there_too(asarray):
+    X, y, _ = problem()
+    rows = np.zeros((3, 5))
+    rows[:, 0] = [0.0, 1.0, -1.0]
+    with sklearn.config_context(array_api_dispatch=True):
+        clf = LeastSquaresClassifier().fit(asarray(X), asarray(y))
+        clf.coef_, clf.intercept_ = asarray(np.eye(1, 5)), asarray(np.zeros(1))
+        predicted = clf.predict(asarray(rows))
+        assert type(predicted) is type(asarray(X))
+    assert np.asarray(predicted).tolist() == [1, 1, 0]

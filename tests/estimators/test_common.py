@@ -121,10 +121,7 @@ def test_unlabelled_rows_in_y_or_apart(clf):
     X, y, X_u, _ = two_classes(20, 30, 3)
     mixed = np.random.default_rng(0).permutation(50)
     together = clone(clf).fit(np.vstack([X, X_u])[mixed], np.r_[y, np.full(30, -1)][mixed])
-    if isinstance(clf, LeastSquaresClassifier | L2SVMClassifier):
-        apart = clone(clf).fit(X, y)
-    else:
-        apart = clone(clf).fit(X, y, X_unlabeled=X_u)
+    apart = clone(clf).fit(X, y, X_u)
     np.testing.assert_allclose(
         together.decision_function(X_u), apart.decision_function(X_u), atol=1e-5
     )

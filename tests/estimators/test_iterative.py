@@ -88,20 +88,6 @@ def test_stopping_short_is_said():
     with pytest.warns(ConvergenceWarning, match=r"max_iter=1 rounds while \d+ labels still"):
         clf = SelfLearningClassifier(max_iter=1).fit(X, y, X_unlabeled=X_u)
     assert clf.termination_condition_ == "max_iter"
-    with pytest.warns(ConvergenceWarning, match="max_iter=2 rounds while a label still moved"):
-        EMLeastSquaresClassifier(max_iter=2).fit(X, y, X_unlabeled=X_u)
-
-
-def test_soft_em_is_stationary():
-    """Refit and relabel change nothing any more: the minimum of a convex problem."""
-    X, y, X_u, _ = two_classes(20, 100, 3)
-    clf = EMLeastSquaresClassifier(tol=1e-12).fit(X, y, X_unlabeled=X_u)
-    np.testing.assert_allclose(
-        clf.soft_labels_, np.clip(clf.decision_function(X_u) + 0.5, 0, 1), atol=1e-10
-    )
-    D = np.column_stack([np.ones(120), np.vstack([X, X_u])])
-    beta = np.linalg.lstsq(D, np.r_[y, clf.soft_labels_])[0]
-    np.testing.assert_allclose(clf.coef_[0], beta[1:], atol=1e-9)
 
 
 def test_further_rows_of_a_frame_may_be_an_array(rng):

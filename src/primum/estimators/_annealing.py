@@ -12,7 +12,7 @@ from primum.estimators._search import Search, Step, balanced_labels
 from primum.estimators._switching import switch_all
 
 FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
-ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 100
+ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 1000
 # Labels that change by CHANGE_ENOUGH again need no finer refit, where a finer one takes longer.
 ROUGH = 1e-6
 
@@ -31,6 +31,11 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
             p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
             if _divergence(p, before) < CHANGE_ENOUGH:
                 break
+        else:
+            search.unfinished.add(
+                f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature while labels "
+                "still changed; raise alpha or lower lambda_u"
+            )
         if _entropy(p) < ENTROPY_ENOUGH or temperature < 1e-8:
             break
         temperature /= COOLING_RATE

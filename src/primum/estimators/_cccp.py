@@ -24,7 +24,7 @@ def search_by_cccp(search: Search, lambda_u: float, ramp: float) -> Floats:
     mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
     balance = _balance(search, mean)
     cost, before = lambda_u * search.cost_unlabeled, None
-    for round_ in range(1, MOST_ROUNDS):
+    for round_ in range(1, MOST_ROUNDS + 1):
         kept = np.stack([search.outputs, -search.outputs]) >= ramp
         if before is not None and np.array_equal(before, kept):
             break
@@ -33,7 +33,12 @@ def search_by_cccp(search: Search, lambda_u: float, ramp: float) -> Floats:
         value = search.machine.objective + _correction(search, cost, kept, ramp)
         search.machine = replace(search.machine, objective=value)
         search.history.append(Step(round_, value, 0))
-    return np.where(search.outputs > 0, 1.0, -1.0)
+    else:
+        search.unfinished.add(
+            f"stopped after {MOST_ROUNDS} rounds of cccp while rows still crossed the end of the "
+            "ramp; raise alpha or lower lambda_u"
+        )
+    return np.where(search.outputs >= 0, 1.0, -1.0)
 
 
 def _balance(search: Search, mean: Floats) -> Balance | None:

@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import Interval, LinearClassifierMixin, get_namespace
+from primum._sklearn import Interval, get_namespace
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import Home, TrainingData, open_outside, read_training_data
-from primum.estimators._scoring import KnownLabelsScoreMixin
+from primum.estimators._fitting import fitting
+from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin, predicted_classes
 from primum.rows import Block, Rows
 from primum.statistics import refuse_non_finite
 
@@ -28,12 +29,10 @@ N_JOBS = [
 ]
 
 
-class LeastSquaresBase(
-    KnownLabelsScoreMixin, LinearClassifierMixin, ClassifierMixin, BaseEstimator
-):
+class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseEstimator):
     """Predictions from a score fitted by least squares to labels 0 and 1.
 
-    The second class is predicted where the score is above 1/2. So that ``decision_function`` is
+    The second class is predicted where the score is at least 1/2. So that ``decision_function`` is
     ``X @ coef_.T + intercept_`` with its threshold at zero, as everywhere in scikit-learn, it is
     the score minus 1/2, and ``intercept_`` is the score's intercept minus 1/2.
     """
@@ -67,11 +66,12 @@ class LeastSquaresBase(
         self
             This estimator, fitted.
         """
-        data = read_training_data(self, X, y, X_unlabeled, sample_weight)
-        with one_blas_thread(), using_threads(self.n_jobs):
-            self._fit_data(data)
-        if data.home is not None:
-            self._move_to(data.home)
+        with fitting(self):
+            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            with one_blas_thread(), using_threads(self.n_jobs):
+                self._fit_data(data)
+            if data.home is not None:
+                self._move_to(data.home)
         return self
 
     def _move_to(self, home: Home) -> None:
@@ -96,7 +96,7 @@ class LeastSquaresBase(
         return self.coef_[0], float(self.intercept_[0] + 0.5)
 
     def decision_function(self, X: Any) -> Any:
-        """Return the score minus 1/2 of every row: above 0 the second class is predicted.
+        """Return the score minus 1/2 of every row: from 0 on the second class is predicted.
 
         Parameters
         ----------
@@ -132,15 +132,15 @@ class LeastSquaresBase(
         score, classes = self._scorer(), self.classes_
 
         def predict(block: Block) -> AnyArray:
-            return classes[(score(block) > 0).astype(np.intp)]
+            return predicted_classes(score(block), classes)
 
         return self._apply(rows, predict, classes.dtype)
 
     def predict_proba(self, X: Any) -> Any:
         """Return the scores, clipped to [0, 1], as if they were class probabilities.
 
-        They add up to 1 and agree with ``predict``, but they are not calibrated: least squares
-        does not model probabilities.
+        They add up to 1 and agree with ``predict``, which gives ties at 1/2 to the second class,
+        but they are not calibrated: least squares does not model probabilities.
 
         Parameters
         ----------

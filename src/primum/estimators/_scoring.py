@@ -1,12 +1,54 @@
-"""Accuracy over the rows whose label is known."""
+"""Predictions of two classes, and accuracy over the rows whose label is known."""
 
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score
 
-from primum._sklearn import check_sample_weight
+from primum._sklearn import (
+    LinearClassifierMixin,
+    check_sample_weight,
+    get_namespace_and_device,
+)
+from primum._typing import AnyArray
 from primum.estimators._labels import read_labels
+from primum.rows import to_numpy
+
+
+def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
+    """Return the class of every decision value: the second class from 0 on, ties included.
+
+    Classes come back where the decision values are, unless the array library there has no strings.
+    """
+    predicted = classes[(to_numpy(decisions) >= 0).astype(np.intp)]
+    if isinstance(decisions, np.ndarray) or classes.dtype.kind not in "biuf":
+        return predicted
+    xp, _, device = get_namespace_and_device(decisions)
+    return xp.asarray(predicted, device=device)
+
+
+class TwoClassMixin(LinearClassifierMixin):
+    """A linear classifier that predicts the second class where the decision function is 0.
+
+    scikit-learn sends ties to the first class; in the paper a score of 1/2 or more is class 1.
+    """
+
+    classes_: AnyArray
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The second class where the decision function is at least 0, the first one elsewhere.
+        """
+        return predicted_classes(self.decision_function(X), self.classes_)
 
 
 class KnownLabelsScoreMixin:

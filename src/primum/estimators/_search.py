@@ -1,9 +1,11 @@
 """Where every search for transductive labels starts, and what it may do: refit and take note."""
 
-from dataclasses import dataclass, replace
+import warnings
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.estimators._svm import Balance, Costs, Machine, machine_at, minimise, two_sided_costs
@@ -25,7 +27,10 @@ class Step(NamedTuple):
 
 @dataclass
 class Search:
-    """Where a search stands; ``cost`` is each row's share of its mean loss, labelled rows first."""
+    """Where a search stands; ``cost`` is each row's share of its mean loss, labelled rows first.
+
+    ``unfinished`` says of every part of the search that ended early how it did.
+    """
 
     system: NewtonSystem
     y: Floats
@@ -35,6 +40,7 @@ class Search:
     history: list[Step]
     tol: float
     max_iter: int
+    unfinished: set[str] = field(default_factory=set)
 
     @property
     def outputs(self) -> Floats:
@@ -56,6 +62,16 @@ class Search:
             max_iter=self.max_iter,
             balance=balance,
         )
+        if not self.machine.converged:
+            self.unfinished.add(
+                f"stopped a refit after max_iter={self.max_iter} Newton steps before reaching tol; "
+                "raise max_iter or tol, or scale the features"
+            )
+
+    def warn_if_unfinished(self, name: str, stacklevel: int = 4) -> None:
+        """Say so if any part of the search ended early."""
+        for clause in sorted(self.unfinished):
+            warnings.warn(f"{name} {clause}.", ConvergenceWarning, stacklevel=stacklevel)
 
     def refit_labels(self, labels: Floats, lambda_u: float, n_switches: int = 0) -> None:
         """Move to the minimum for given labels of the unlabelled rows, and note it."""
@@ -83,7 +99,7 @@ def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
     cost[:L] /= cost[:L].sum()
     cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
     if isinstance(clf.positive_fraction, str):
-        share = float(cost[:L] @ (data.y > 0))
+        share = float(np.mean(data.y > 0))
     else:
         share = float(clf.positive_fraction)
         check_share(share, data.n_unlabeled)
@@ -114,7 +130,7 @@ def balanced_labels(outputs: Floats, share: float) -> Floats:
     exact = round(share * n, 9)
     n_positive = int(np.floor(exact + 0.5))
     order = np.argsort(-outputs, kind="stable")
-    if exact % 1 == 0.5 and outputs[order[n_positive - 1]] <= 0:
+    if exact % 1 == 0.5 and outputs[order[n_positive - 1]] < 0:
         n_positive -= 1
     labels = np.full(n, -1.0)
     labels[order[:n_positive]] = 1.0

@@ -175,23 +175,23 @@ def _lowest_point(
     curvature would cancel there.
     """
     change = newton.slack - at.slack
-    bends, jumps = _bends(crosses, costs.cost, at.slack, change)
+    bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
     if jumps @ (1.0 - bends) < 0.0:  # still falling there: further terms cross beyond
         crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
-        bends, jumps = _bends(crosses, costs.cost, at.slack, change)
-    step = _first_flat(slope, -slope, bends, jumps)
+        bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
+    step = first_flat(slope, -slope, bends, jumps)
     w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
     return _Point(ridge, costs, w, o)
 
 
-def _bends(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:
+def bends_of(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:
     """Return where terms cross, and by how much the curvature jumps there."""
     start, speed = slack[crosses], change[crosses]
     # Moving in, speed > 0, adds curvature; moving out takes it away.
     return -start / speed, cost[crosses] * speed * np.abs(speed)
 
 
-def _first_flat(slope: float, curvature: float, bends: Floats, jumps: Floats) -> float:
+def first_flat(slope: float, curvature: float, bends: Floats, jumps: Floats) -> float:
     """Return where a slope that rises piecewise linearly reaches zero."""
     if slope >= 0.0:
         return 0.0

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from primum._sklearn import LinearClassifierMixin, check_parameters
+from primum._sklearn import check_parameters
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
@@ -18,10 +18,12 @@ from primum.estimators._data import (
     check_every_class_has_weight,
     naming_the_place,
     read_unlabeled,
+    read_unlabeled_rows,
     read_weight,
 )
+from primum.estimators._fitting import fitting
 from primum.estimators._labels import read_labels
-from primum.estimators._scoring import KnownLabelsScoreMixin
+from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin
 
 
 @dataclass(frozen=True)
@@ -36,18 +38,25 @@ class MachineData:
         Labels -1 and 1.
     weight : array of shape (n_labeled + n_unlabeled,)
         How often each row counts.
-    present : array
-        Which of the user's unlabelled rows are here: those of X come first, then X_unlabeled's.
-    n_given : int
-        How many unlabelled rows the user gave.
+    codes : array of shape (n_samples + n_more,)
+        Class of every row that the user gave, as its position in ``classes``; -1 if it is unknown.
+        The rows of X come first, then those of X_unlabeled.
+    present : array of shape (n_unlabeled,)
+        Which of those rows are the unlabelled ones here.
+    absent : array
+        Which of them are unlabelled and have no weight.
+    X_absent : array or CSR matrix
+        The features of these.
     """
 
     classes: AnyArray
     X: Any
     y: Floats
     weight: Floats
+    codes: Index
     present: Index
-    n_given: int
+    absent: Index
+    X_absent: Any
 
     @property
     def n_labeled(self) -> int:
@@ -63,10 +72,11 @@ class MachineData:
         """Return where the labelled and the unlabelled rows stand."""
         return [slice(0, self.n_labeled), slice(self.n_labeled, len(self.weight))]
 
-    def spread(self, labels: Floats) -> AnyArray:
-        """Return the class of every unlabelled row given; those without weight get the first."""
-        codes = np.zeros(self.n_given, dtype=np.intp)
+    def transduction(self, labels: Floats, coef: Floats, intercept: float) -> AnyArray:
+        """Return the class of every row given: known, learnt, or predicted if it has no weight."""
+        codes = self.codes.copy()
         codes[self.present] = labels > 0
+        codes[self.absent] = self.X_absent @ coef + intercept >= 0
         return self.classes[codes]
 
 
@@ -84,26 +94,32 @@ def read_machine_data(
     check_parameters(estimator)
     with naming_the_place(X, "X"):
         X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
-    labels = read_labels(y, X.shape[0])
+    n = X.shape[0]
+    labels = read_labels(y, n)
     weight = read_weight(sample_weight, X)
-    more = read_unlabeled(estimator, X_unlabeled, X)
+    if only_labeled:  # the others are checked, wherever they are, and ignored
+        read_unlabeled_rows(estimator, X_unlabeled, X)
+    more = read_unlabeled(estimator, None if only_labeled else X_unlabeled, X)
     if weight is None:
-        weight = np.ones(X.shape[0])
-        known, unknown = np.arange(len(labels.labeled)), np.arange(len(labels.unlabeled))
+        weight = np.ones(n)
     else:
         check_every_class_has_weight(labels, weight)
-        known, unknown = (weight[rows].nonzero()[0] for rows in (labels.labeled, labels.unlabeled))
-    own = labels.unlabeled[:0] if only_labeled else labels.unlabeled[unknown]
-    index = np.concatenate([labels.labeled[known], own])
-    n_more, n_own = more.shape[0], len(labels.unlabeled)
-    everything = n_own == 0 and len(index) == X.shape[0]
+    heavy = weight > 0
+    known, own = heavy[labels.labeled], labels.unlabeled[heavy[labels.unlabeled]]
+    index = np.concatenate([labels.labeled[known], own[:0] if only_labeled else own])
+    everything = len(labels.unlabeled) == 0 and len(index) == n
+    codes = np.full(n + more.shape[0], -1)
+    codes[labels.labeled] = labels.codes
+    absent = labels.unlabeled[~heavy[labels.unlabeled]]
     return MachineData(
         classes=labels.classes,
         X=with_constant([X if everything else X[index], more], fit_intercept),
         y=2.0 * labels.binary[known] - 1.0,
-        weight=np.concatenate([weight[index], np.ones(n_more)]),
-        present=np.concatenate([unknown, np.arange(n_own, n_own + n_more)]),
-        n_given=n_own + n_more,
+        weight=np.concatenate([weight[index], np.ones(more.shape[0])]),
+        codes=codes,
+        present=np.concatenate([own, np.arange(n, len(codes))]),
+        absent=absent,
+        X_absent=X[absent],
     )
 
 
@@ -129,7 +145,7 @@ def ridge_of(alpha: float, n_columns: int, fit_intercept: bool, penalize: bool) 
     return ridge
 
 
-class LinearMachine(KnownLabelsScoreMixin, LinearClassifierMixin, ClassifierMixin, BaseEstimator):
+class LinearMachine(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseEstimator):
     """What all linear machines have in common once they are fitted."""
 
     classes_: AnyArray
@@ -157,6 +173,8 @@ class LinearMachine(KnownLabelsScoreMixin, LinearClassifierMixin, ClassifierMixi
 class TransductiveMachine(LinearMachine):
     """A linear machine that learns from unlabelled rows too."""
 
+    transduction_: AnyArray
+
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
@@ -178,13 +196,16 @@ class TransductiveMachine(LinearMachine):
         self
             This estimator, fitted.
         """
-        data = read_machine_data(
-            self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
-        )
-        with one_blas_thread():
-            self._fit_data(data)
+        with fitting(self):
+            data = read_machine_data(
+                self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
+            )
+            with one_blas_thread():
+                labels = self._fit_data(data)
+            intercept = float(self.intercept_[0])
+            self.transduction_ = data.transduction(labels, self.coef_[0], intercept)
         return self
 
     @abstractmethod
-    def _fit_data(self, data: MachineData) -> None:
-        """Fit to rows that were checked and sorted."""
+    def _fit_data(self, data: MachineData) -> Floats:
+        """Fit to rows that were checked and sorted; return the labels of the unlabelled ones."""

@@ -29,6 +29,7 @@ class NewtonSystem(Protocol):
     X: Any
     ridge: Floats
     exact: bool
+    name: str
 
     def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
         """Return the solution of ``(R + X'HX) v = X'rho``, from a guess w.
@@ -59,6 +60,7 @@ class Primal:
     """
 
     exact = True
+    name = "primal"
 
     def __init__(self, X: Floats, ridge: Floats, groups: list[slice]) -> None:
         self.X, self.ridge, self.groups = X, ridge, groups
@@ -109,6 +111,7 @@ class Dual:
     """
 
     exact = True
+    name = "dual"
 
     def __init__(self, X: Any, ridge: Floats) -> None:
         self.X, self.ridge = X, ridge
@@ -145,6 +148,7 @@ class Conjugate:
     """Conjugate gradients, preconditioned by the diagonal; no matrix but X is stored."""
 
     exact = False
+    name = "conjugate_gradients"
 
     def __init__(self, X: Any, ridge: Floats) -> None:
         if X.nnz < 2**31:  # half the memory to read

@@ -1,22 +1,15 @@
 """Least squares that labels its own rows (EM, or alternating minimisation).
 
-Refit to all rows with the labels so far; relabel the unlabelled rows with the fitted scores,
-clipped to [0, 1] (``soft``) or rounded to 0 or 1 (``hard``); repeat until the labels rest. Both
-steps lower the same objective,
-
     minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
-        || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge),
+        || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge)
 
-which is convex for soft labels. For hard labels this is self-learning and ends in a local
-optimum. All refits share one factorisation: only ``X_u'q`` changes.
+Refitting to all rows with the labels so far, and relabelling the unlabelled rows with the fitted
+scores, lower this objective in turn. For hard labels that is self-learning, and it ends in a local
+minimum. All refits share one factorisation: only ``X_u'q`` changes.
 
-With soft labels and many unlabelled rows the alternation creeps, by a factor of about U / (L + U)
-per round. In the coordinates where all rows have second moment 1 a refit is a gradient step,
-
-    gamma  ->  known + Z_u' clip(Z_u gamma),        Hessian   I - Z_J'Z_J,
-
-J being the rows whose score is inside (0, 1). So each round also tries the Newton step from the
-same gradient, and keeps whichever point has the lower objective: the same minimum, in a few rounds.
+For soft labels the objective is convex, and its minimum over q is known, so it is minimised over
+beta directly, by Newton's method (``_soft_labels``): the alternation, a gradient method, would take
+thousands of rounds where Newton takes a dozen steps.
 """
 
 import warnings
@@ -30,17 +23,22 @@ from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.estimators._data import TrainingData, not_in_memory
 from primum.estimators._linear import N_JOBS, LeastSquaresBase
+from primum.estimators._soft_labels import SoftLabelProblem
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.problems import LeastSquaresFamily, least_squares_family
 
 
 class EMLeastSquaresClassifier(LeastSquaresBase):
-    """Least squares that fits and relabels in turn. Not safe.
+    """Least squares on all rows, with labels for the unlabelled ones fitted too. Not safe.
 
     Parameters
     ----------
     labels : {"soft", "hard"}, default="soft"
-        Whether unlabelled rows get scores clipped to [0, 1] or the class itself.
+        Whether an unlabelled row is labelled by its score clipped to [0, 1], or by 0 or 1.
+        With soft labels the objective is convex and its minimum is found, up to ``tol``; with
+        hard ones refitting and relabelling alternate, which ends in a local minimum. Without a
+        ridge and with fewer labelled rows than features, several models can attain the soft
+        minimum; which of them is found depends on ``solver_``. Any alpha above 0 makes it unique.
     alpha : float, default=0.0
         Ridge penalty on the mean squared loss of all rows: ``alpha * ||w||^2``.
     fit_intercept : bool, default=True
@@ -50,9 +48,11 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         a crude regularisation. None keeps all that rounding allows. The paper's runs
         seem to have had 1.5e-8.
     max_iter : int, default=10000
-        Most rounds of refitting and relabelling.
+        Most Newton steps (soft), or rounds of refitting and relabelling (hard).
     tol : float, default=1e-8
-        Stop when no soft label moves by more than this.
+        With soft labels, the proven gap to reach, absolute plus relative, in units of the mean
+        squared loss on the labelled rows, as for ICLSClassifier. Hard labels are final when none
+        of them changes.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 is all processors. None is the number set
         by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
@@ -70,8 +70,14 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         Intercept of the decision function: that of the score, minus 1/2.
     soft_labels_ : array of shape (n_unlabeled,)
         Label in [0, 1] of every unlabelled row: those of X, then those of X_unlabeled.
+    gap_ : float
+        Only for soft labels: a proven bound on how far above its minimum the objective is. The
+        objective is the sum of squares over all rows, plus the ridge penalty, divided by the
+        number of labelled rows (the sum of their weights).
     n_iter_ : int
-        Rounds taken.
+        Newton steps or rounds taken.
+    solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
+        How the linear systems were solved, as in LeastSquaresClassifier.
 
     Examples
     --------
@@ -125,59 +131,66 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
             self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
         )
         twin._fit_labeled(data.classes, data.labeled)
-        start = family.equations.encode(*twin._score_parameters)
-        gamma, q, self.n_iter_ = self._alternate(family, start)
+        self.solver_ = family.equations.solver
+        q = self._relabel(family.scores(family.equations.encode(*twin._score_parameters)))
+        fit = self._alternate if self.labels == "hard" else self._descend
+        gamma, q = fit(family, q)
         self.soft_labels_ = data.spread(q)
         self._remember(data.classes, *family.equations.decode(gamma))
 
-    def _alternate(self, family: LeastSquaresFamily, gamma: Floats) -> tuple[Floats, Floats, int]:
-        """Return (coordinates, labels, rounds) where refitting and relabelling come to rest."""
-        q = self._relabel(family.scores(gamma))
+    def _descend(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
+        """Return (coordinates, labels) of the minimum for soft labels, starting from labels q."""
+        problem = SoftLabelProblem(family)
+        point, falls = problem.at(family.gamma(q)), True
         for n_iter in range(1, self.max_iter + 1):
-            refit = family.gamma(q, gamma)
-            scores = family.scores(refit)
-            moved = np.abs(self._relabel(scores) - q).max(initial=0.0)
-            if moved <= self.tol:
-                return refit, q, n_iter
-            if self.labels == "soft":
-                refit, scores = _newton_or(refit, scores, gamma, q, family)
-            gamma, q = refit, self._relabel(scores)
-        warnings.warn(
-            f"EMLeastSquaresClassifier stopped after max_iter={self.max_iter} rounds while a "
-            f"label still moved by {moved:.1e}, more than tol={self.tol}; raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=4,
+            lower, gap = problem.newton(point)
+            # The gap is that of the point before the last step: a bound for the lower one too.
+            self.n_iter_, self.gap_ = n_iter, problem.per_labeled_row(gap)
+            closed = self.gap_ <= self.tol * (1.0 + problem.per_labeled_row(point.value))
+            falls = lower.value < point.value
+            if falls:
+                point = lower
+            if closed or not falls:
+                break
+        if not closed:
+            self._warn_of_gap(falls)
+        return point.gamma, point.labels
+
+    def _warn_of_gap(self, falls: bool) -> None:
+        advice = (
+            f"raise max_iter (now {self.max_iter}) or tol"
+            if falls
+            else "rounding stops it there, so raise tol, standardise the features or add alpha"
         )
-        return gamma, q, self.max_iter
+        warnings.warn(
+            f"EMLeastSquaresClassifier stopped after {self.n_iter_} Newton steps with an objective "
+            f"proven to be within {self.gap_:.1e} of the best possible, not within the "
+            f"tol={self.tol:.1e} asked for; {advice}.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def _alternate(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
+        """Return (coordinates, labels) where refitting and relabelling change no label."""
+        changes, self.n_iter_, gamma = 1, 0, None
+        while gamma is None or (changes and self.n_iter_ < self.max_iter):
+            gamma = family.gamma(q, gamma)
+            before, q = q, self._relabel(family.scores(gamma))
+            changes = int(np.count_nonzero(q != before))
+            self.n_iter_ += 1
+        if changes:
+            self._warn_of_changes(changes)
+        return gamma, before
+
+    def _warn_of_changes(self, changes: int) -> None:
+        warnings.warn(
+            f"EMLeastSquaresClassifier stopped after max_iter={self.max_iter} rounds while "
+            f"{changes} labels still changed; raise max_iter.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
     def _relabel(self, scores: Floats) -> Floats:
         if self.labels == "hard":
-            return (scores > 0.5).astype(np.float64)
+            return (scores >= 0.5).astype(np.float64)
         return np.clip(scores, 0.0, 1.0)
-
-
-def _newton_or(
-    refit: Floats, scores: Floats, gamma: Floats, q: Floats, family: LeastSquaresFamily
-) -> tuple[Floats, Floats]:
-    """Return (coordinates, scores) of the Newton step, or of the refit if that is better."""
-    inside = ((q > 0) & (q < 1)).astype(np.float64)
-    if family.unlabeled.rows.weight is not None:
-        inside *= family.unlabeled.rows.weight
-    step = family.equations.solve_without(refit - gamma, family.unlabeled, inside)
-    if step is None:
-        return refit, scores  # several minima: stay on the alternation's way
-    newton = gamma + step
-    newton_scores = family.scores(newton)
-    if _objective(newton, newton_scores, family) < _objective(refit, scores, family):
-        return newton, newton_scores
-    return refit, scores
-
-
-def _objective(gamma: Floats, scores: Floats, family: LeastSquaresFamily) -> float:
-    """Return half the joint loss of the best soft labels, up to a constant."""
-    q = np.clip(scores, 0.0, 1.0)
-    fit = scores * q - 0.5 * q**2
-    weight = family.unlabeled.rows.weight
-    total = fit.sum() if weight is None else weight @ fit
-    beta, length = family.equations.expand(gamma), family.equations.length(gamma)
-    return float(0.5 * length**2 - beta @ family.known - total)

@@ -21,6 +21,7 @@ import numpy as np
 from primum._sklearn import Interval, StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
+from primum.estimators._fitting import fitting
 from primum.estimators._svm import Costs, Machine, machine_at, minimise, warn_if_short
 from primum.estimators._svm_data import (
     LinearMachine,
@@ -65,6 +66,9 @@ class L2SVMClassifier(LinearMachine):
         Value of the objective above.
     n_iter_ : int
         Newton steps taken.
+    solver_ : {"primal", "dual", "conjugate_gradients"}
+        How the linear systems were solved: by a Cholesky factorisation over the columns or, if
+        they are fewer, over the rows inside the margin, or iteratively (many sparse rows).
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -117,7 +121,7 @@ class L2SVMClassifier(LinearMachine):
         self.max_iter = max_iter
         self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to the labelled rows.
 
         Parameters
@@ -127,30 +131,36 @@ class L2SVMClassifier(LinearMachine):
         y : array-like of shape (n_samples,)
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, which are checked and ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
+            How often each row of X counts.
 
         Returns
         -------
         L2SVMClassifier
             This estimator, fitted.
         """
-        data = read_machine_data(
-            self,
-            X,
-            y,
-            sample_weight=sample_weight,
-            fit_intercept=self.fit_intercept,
-            only_labeled=True,
-        )
-        with one_blas_thread():
-            return self._fit_data(data)
+        with fitting(self, warm_start=self.warm_start):
+            data = read_machine_data(
+                self,
+                X,
+                y,
+                X_unlabeled,
+                sample_weight,
+                fit_intercept=self.fit_intercept,
+                only_labeled=True,
+            )
+            with one_blas_thread():
+                return self._fit_data(data)
 
     def _fit_data(self, data: MachineData) -> Self:
         """Fit to the labelled rows of checked data."""
         L = data.n_labeled
         X = data.X if data.n_unlabeled == 0 else data.X[:L]
-        machine = self._minimise(self._system(X), data.y, data.weight[:L], self._start(X.shape[1]))
+        system = self._system(X)
+        machine = self._minimise(system, data.y, data.weight[:L], self._start(X.shape[1]))
         self.n_features_in_ = X.shape[1] - int(self.fit_intercept)
         return self._keep(data.classes, machine)
 
@@ -168,6 +178,7 @@ class L2SVMClassifier(LinearMachine):
     def _minimise(self, system: NewtonSystem, y: Floats, weight: Floats, w: Floats) -> Machine:
         costs = Costs(y, weight / weight.sum() if self.costs == "mean" else weight)
         start = machine_at(system, w)
+        self.solver_ = system.name
         return minimise(system, costs, start, tol=self.tol, max_iter=self.max_iter)
 
     def _keep(self, classes: AnyArray, machine: Machine) -> Self:

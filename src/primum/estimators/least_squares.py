@@ -49,6 +49,9 @@ class LeastSquaresClassifier(LeastSquaresBase):
         Coefficients of the score.
     intercept_ : array of shape (1,)
         Intercept of the decision function: that of the score, minus 1/2.
+    solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
+        How the least-squares problem was solved: by factorising the normal matrix, by factorising
+        the rows (if they are fewer than the columns) or iteratively (if there are many of both).
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -120,5 +123,6 @@ class LeastSquaresClassifier(LeastSquaresBase):
                 last[0] = gamma = family.gamma(y, last[0])
             return self._remember(classes, *family.equations.decode(gamma))
 
+        self.solver_ = family.equations.solver
         self.n_features_in_ = X.shape[1]
         return refit

@@ -1,4 +1,4 @@
-"""Safe semi-supervised SVM (S4VM, Li & Zhou 2011).
+"""S4VM (Li & Zhou 2011): guard against the worst of several low-density separators.
 
 There are many low-density separators, and nobody knows which one is right. So collect a few
 different ones, v_1 ... v_T (labels -1 and 1 of the unlabelled rows), and choose the labels v that
@@ -17,24 +17,29 @@ opposite pairs, so that neither the order of the rows nor the names of the class
 ones are clustered, and the best of each cluster stays.
 """
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats, Index
 from primum.estimators._search import Search, balanced_labels, start_search
-from primum.estimators._svm import warn_if_short
 from primum.estimators._svm_data import MachineData, TransductiveMachine
 from primum.estimators._switching import switch_all
 
 
 class S4VMClassifier(TransductiveMachine):
-    """Safe semi-supervised support vector machine: guards against the worst of its separators.
+    """S4VM, a semi-supervised support vector machine that guards against its worst separator.
+
+    If one of the separators it has found is right, its labels of the unlabelled rows are no less
+    accurate than the supervised ones (for ``risk`` of at least 1). Nothing ensures that one of them
+    is, and nothing is proven about other rows: it can be worse than the supervised machine.
 
     Parameters
     ----------
@@ -69,14 +74,16 @@ class S4VMClassifier(TransductiveMachine):
     coef_, intercept_ : arrays
         The machine fitted to the labelled rows and the chosen labels; the supervised one, if the
         chosen labels are its own.
-    transduction_ : array of shape (n_unlabeled,)
-        Class given to every unlabelled row: those of X, then those of X_unlabeled.
+    transduction_ : array of shape (n_samples + n_more,)
+        Class of every row, known or learnt: the rows of X, then those of X_unlabeled.
     separators_ : array of shape (n_separators, n_unlabeled)
         Labels -1 and 1 of the separators, for the unlabelled rows that have weight.
     gains_ : array of shape (n_separators,)
         Earned minus ``risk`` times lost rows, if each separator were right; never below 0.
     n_iter_ : int
         Refits.
+    solver_ : {"primal", "dual", "conjugate_gradients"}
+        How the linear systems of the refits were solved, as in L2SVMClassifier.
     supervised_ : L2SVMClassifier
         The machine fitted to the labelled rows.
 
@@ -91,7 +98,7 @@ class S4VMClassifier(TransductiveMachine):
     >>> from primum import S4VMClassifier
     >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0], [-5.0]]), np.array([0, 0, 1, -1, -1])
     >>> S4VMClassifier().fit(X, y).transduction_
-    array([1, 0])
+    array([0, 0, 1, 1, 0])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -135,9 +142,9 @@ class S4VMClassifier(TransductiveMachine):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit_data(self, data: MachineData) -> None:
+    def _fit_data(self, data: MachineData) -> Floats:
         search, self.supervised_ = start_search(self, data)
-        supervised = np.where(search.outputs > 0, 1.0, -1.0)
+        supervised = np.where(search.outputs >= 0, 1.0, -1.0)
         labels = supervised
         self.separators_ = np.zeros((0, data.n_unlabeled))
         self.gains_ = np.zeros(0)
@@ -146,10 +153,11 @@ class S4VMClassifier(TransductiveMachine):
             labels, self.gains_ = safest_labels(self.separators_, supervised, self.risk)
             if np.any(labels != supervised):
                 search.refit_labels(labels, self.lambda_u)
-        warn_if_short(search.machine, type(self).__name__, self.max_iter)
+        search.warn_if_unfinished(type(self).__name__)
+        self.solver_ = search.system.name
         self.n_iter_ = max(1, len(search.history))
         self._remember(data.classes, search.machine.w)
-        self.transduction_ = data.spread(labels)
+        return labels
 
     def _separators(self, search: Search) -> Floats:
         """Return the labels of several different local minima, the best of each kind."""
@@ -219,4 +227,12 @@ def _linear_program(separators: Floats, supervised: Floats, risk: float) -> Floa
         bounds=[(-1.0, 1.0)] * n + [(None, None)],
         method="highs",
     )
-    return supervised if answer.x is None else np.asarray(answer.x[:n])
+    if answer.success and answer.x is not None:
+        return np.asarray(answer.x[:n])
+    warnings.warn(
+        f"S4VMClassifier kept the supervised labels, because the linear program for better ones "
+        f"was not solved: {answer.message}",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
+    return supervised

@@ -35,6 +35,7 @@ from primum.estimators._data import (
     read_unlabeled,
     read_weight,
 )
+from primum.estimators._fitting import fitting
 from primum.estimators._labels import Labels, read_labels
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.least_squares import LeastSquaresClassifier
@@ -113,6 +114,10 @@ class SelfLearningClassifier(
         SelfLearningClassifier
             This estimator, fitted.
         """
+        with fitting(self):
+            return self._fit(X, y, X_unlabeled, sample_weight)
+
+    def _fit(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> Self:
         check_parameters(self)
         X = self._read_rows(X, reset=True)
         n = count_rows(X)
@@ -161,7 +166,7 @@ class SelfLearningClassifier(
                 f"SelfLearningClassifier stopped after max_iter={self.max_iter} rounds while "
                 f"{changes} labels still changed; raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _codes(self, X: Any) -> Index:

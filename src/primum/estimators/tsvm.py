@@ -24,7 +24,6 @@ from primum._typing import Floats
 from primum.estimators._annealing import search_by_annealing
 from primum.estimators._cccp import search_by_cccp
 from primum.estimators._search import Search, start_search
-from primum.estimators._svm import warn_if_short
 from primum.estimators._svm_data import MachineData, TransductiveMachine
 from primum.estimators._switching import search_by_switching
 
@@ -39,11 +38,13 @@ class TSVMClassifier(TransductiveMachine):
     lambda_u : float, default=1.0
         Weight of the unlabelled rows' mean loss beside the labelled rows' mean loss.
     positive_fraction : "labeled" or float, default="labeled"
-        Share of the unlabelled rows that are of the second class; "labeled" is the share among
-        the labelled rows. The share times U is rounded; if it ends in 1/2, the row in the
-        middle goes by the sign of its output. A float that leaves a class without unlabelled
-        rows is refused. "labeled" is an estimate, which may do so: the few unlabelled rows then
-        all get one class, and ``n_positive_`` says so.
+        Share of the unlabelled rows that get the second class; "labeled" is its share among the
+        labelled rows. Rows are counted, whatever their weight (but for weight 0). The share times
+        U is rounded; if it ends in 1/2, the row in the middle goes by the sign of its output. A
+        float that leaves a class without unlabelled rows is refused. "labeled" is an estimate,
+        which may do so: the few unlabelled rows then all get one class, and ``n_positive_`` says
+        so. With ``method="cccp"`` labels are not counted: there the mean output of the unlabelled
+        rows is held at ``2 * share - 1``, and the number of positives follows.
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2`` beside the mean losses.
     fit_intercept : bool, default=True
@@ -68,8 +69,8 @@ class TSVMClassifier(TransductiveMachine):
         Coefficients.
     intercept_ : array of shape (1,)
         Intercept.
-    transduction_ : array of shape (n_unlabeled,)
-        Class given to every unlabelled row: those of X, then those of X_unlabeled.
+    transduction_ : array of shape (n_samples + n_more,)
+        Class of every row, known or learnt: the rows of X, then those of X_unlabeled.
     n_positive_ : int
         How many unlabelled rows (with weight) were given the second class.
     objective_ : float
@@ -78,6 +79,8 @@ class TSVMClassifier(TransductiveMachine):
         Pairs exchanged.
     n_iter_ : int
         Refits.
+    solver_ : {"primal", "dual", "conjugate_gradients"}
+        How the linear systems of the refits were solved, as in L2SVMClassifier.
     history_ : list of Step
         Every refit: lambda_u, temperature or round; objective; pairs exchanged before it.
     supervised_ : L2SVMClassifier
@@ -95,7 +98,7 @@ class TSVMClassifier(TransductiveMachine):
     >>> from primum import TSVMClassifier
     >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0], [-5.0]]), np.array([0, 0, 1, -1, -1])
     >>> TSVMClassifier().fit(X, y).transduction_
-    array([1, 0])
+    array([0, 0, 1, 1, 0])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -136,17 +139,18 @@ class TSVMClassifier(TransductiveMachine):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit_data(self, data: MachineData) -> None:
+    def _fit_data(self, data: MachineData) -> Floats:
         search, self.supervised_ = start_search(self, data)
         labels = self._labels(search) if data.n_unlabeled else np.zeros(0)
-        warn_if_short(search.machine, type(self).__name__, self.max_iter, stacklevel=4)
+        search.warn_if_unfinished(type(self).__name__)
+        self.solver_ = search.system.name
         self.objective_ = search.machine.objective
         self.history_ = search.history
         self.n_iter_ = max(1, len(search.history))
         self.n_switches_ = sum(step.n_switches for step in search.history)
         self.n_positive_ = int(np.count_nonzero(labels > 0))
         self._remember(data.classes, search.machine.w)
-        self.transduction_ = data.spread(labels)
+        return labels
 
     def _labels(self, search: Search) -> Floats:
         """Move to a minimum and return the labels -1 and 1 there."""

@@ -47,6 +47,8 @@ class USMClassifier(LeastSquaresBase):
         Coefficients of the score.
     intercept_ : array of shape (1,)
         Intercept of the decision function: that of the score, minus 1/2.
+    solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
+        How the least-squares problem was solved, as in LeastSquaresClassifier.
 
     References
     ----------
@@ -90,6 +92,7 @@ class USMClassifier(LeastSquaresBase):
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,
         )
+        self.solver_ = equations.solver
         design = equations.design(labeled.rows)
         level = 0.0
         if self.fit_intercept:

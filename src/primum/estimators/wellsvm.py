@@ -18,14 +18,12 @@ raising its linear bound, which is sorting. It ends when a labelling hardly lowe
 The classifier is the sum of the w_t.
 """
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
@@ -34,7 +32,7 @@ from primum.estimators._svm import Costs, Machine, machine_at, minimise
 from primum.estimators._svm_data import MachineData, TransductiveMachine
 from primum.estimators._svm_systems import Conjugate, NewtonSystem, Primal
 
-LEAST_SHARE, MOST_ROUNDS = 1e-7, 300
+LEAST_SHARE, MOST_ROUNDS, MOST_STEPS = 1e-7, 300, 1000
 
 
 class WellSVMClassifier(TransductiveMachine):
@@ -62,8 +60,8 @@ class WellSVMClassifier(TransductiveMachine):
         The two classes; the second one is coded 1.
     coef_, intercept_ : arrays
         The sum of the machines of the mixture.
-    transduction_ : array of shape (n_unlabeled,)
-        Predicted class of every unlabelled row: those of X, then those of X_unlabeled.
+    transduction_ : array of shape (n_samples + n_more,)
+        Class of every row, known or predicted: the rows of X, then those of X_unlabeled.
     labelings_ : array of shape (n_labelings, n_unlabeled)
         The labels -1 and 1 generated, for the unlabelled rows that have weight.
     mixture_ : array of shape (n_labelings,)
@@ -73,6 +71,8 @@ class WellSVMClassifier(TransductiveMachine):
         a tenth of ``tol``.
     n_iter_ : int
         Labellings generated.
+    solver_ : {"primal", "conjugate_gradients"}
+        How the linear systems of the mixture were solved, as in L2SVMClassifier.
     history_ : list of float
         The objective after each labelling; it never rises.
     supervised_ : L2SVMClassifier
@@ -89,7 +89,7 @@ class WellSVMClassifier(TransductiveMachine):
     >>> from primum import WellSVMClassifier
     >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0], [-5.0]]), np.array([0, 0, 1, -1, -1])
     >>> WellSVMClassifier().fit(X, y).transduction_
-    array([1, 0])
+    array([0, 0, 1, 1, 0])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -120,22 +120,24 @@ class WellSVMClassifier(TransductiveMachine):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit_data(self, data: MachineData) -> None:
+    def _fit_data(self, data: MachineData) -> Floats:
         search, self.supervised_ = start_search(self, data)
         cost = search.cost.copy()
         cost[data.n_labeled :] *= self.lambda_u
         first = np.concatenate([data.y, balanced_labels(search.outputs, search.share)])
-        mixture = _Mixture(data.X, cost, self.alpha, self.tol)
+        mixture = _Mixture(data.X, cost, self.alpha, self.tol, search.unfinished)
         mixture.add(first)
         self.history_ = [mixture.machine.objective]
         if data.n_unlabeled:
             self._generate(mixture, data.n_labeled, search.share)
+        search.warn_if_unfinished(type(self).__name__)
+        self.solver_ = mixture.solver
         self.objective_, self.n_iter_ = mixture.machine.objective, len(self.history_)
         self.labelings_ = np.array(mixture.labels)[:, data.n_labeled :]
         self.mixture_ = mixture.shares
         w = mixture.parts().sum(axis=0)
         self._remember(data.classes, w)
-        self.transduction_ = data.spread(np.sign(data.X[data.n_labeled :] @ w))
+        return np.where(data.X[data.n_labeled :] @ w >= 0, 1.0, -1.0)
 
     def _generate(self, mixture: "_Mixture", n_labeled: int, share: float) -> None:
         """Add labellings until one of them hardly lowers the objective."""
@@ -150,11 +152,9 @@ class WellSVMClassifier(TransductiveMachine):
             self.history_.append(mixture.machine.objective)
             if before - self.history_[-1] <= self.tol * before:
                 return
-        warnings.warn(
-            f"WellSVMClassifier stopped after max_iter={self.max_iter} labellings while the last "
-            f"one still lowered the objective by more than tol={self.tol}; raise one of them.",
-            ConvergenceWarning,
-            stacklevel=5,
+        mixture.unfinished.add(
+            f"stopped after max_iter={self.max_iter} labellings while the last one still lowered "
+            f"the objective by more than tol={self.tol}; raise one of them"
         )
 
 
@@ -180,12 +180,17 @@ def longest_labels(
 
 @dataclass
 class _Mixture:
-    """Labellings, their shares, and the machine on one copy of the columns for each."""
+    """Labellings, their shares, and the machine on one copy of the columns for each.
+
+    ``unfinished`` collects how parts of the search ended early.
+    """
 
     X: Any
     cost: Floats
     alpha: float
     tol: float
+    unfinished: set[str]
+    solver: str = ""
 
     def __post_init__(self) -> None:
         self.labels: list[Floats] = []
@@ -199,6 +204,7 @@ class _Mixture:
         self.labels = [*self.labels, labels]
         self.shares = np.append(self.shares * T / (T + 1), 1 / (T + 1))
         system = self._system()
+        self.solver = system.name
         self.machine = machine_at(system, np.append(self.machine.w, np.zeros(self.X.shape[1])))
         self._mix(system)
         helps = self.machine.objective <= before[2].objective
@@ -223,13 +229,22 @@ class _Mixture:
         costs = Costs(np.ones(len(self.cost)), self.cost)
         for _ in range(MOST_ROUNDS):
             system.ridge = self._ridge()
-            self.machine = minimise(system, costs, self.machine, tol=1e-9, max_iter=1000)
+            self.machine = minimise(system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS)
+            if not self.machine.converged:
+                self.unfinished.add(
+                    f"stopped a refit after {MOST_STEPS} Newton steps; scale the features or raise "
+                    "alpha"
+                )
             lengths = self.lengths(self.dual())
             gap = (lengths.max() - self.shares @ lengths) / (2 * self.alpha)
             if gap <= 0.1 * self.tol * self.machine.objective or len(self.labels) == 1:
                 return
             shares = np.maximum(self.shares * lengths, LEAST_SHARE)
             self.shares = shares / shares.sum()
+        self.unfinished.add(
+            f"stopped mixing labellings after {MOST_ROUNDS} rounds with a gap above a tenth of "
+            f"tol={self.tol}; raise tol"
+        )
 
     def dual(self) -> Floats:
         """Return the dual variables a of the rows."""

@@ -56,4 +56,4 @@ class TwiceConstantSelfLearning(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the predicted classes."""
-        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        return self.classes_[(self.decision_function(X) >= 0).astype(np.intp)]

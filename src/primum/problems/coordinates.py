@@ -36,6 +36,9 @@ SINGULAR_BELOW = 1e-10
 # Eigenvalues of sparse rows' moments below this share of the largest are rounding: sums of many
 # products of the same sign, added one by one.
 SPECTRUM_ROUNDING = 1e-11
+# A part of A, in coordinates where A is the identity, is singular if a pivot of its Cholesky factor
+# is smaller than this. What is added to its diagonal then is far above the rounding of the sums.
+SMALL_PIVOT, TIKHONOV, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
 # A sparse block can have very many rows; their coordinates are dense, so take some at a time.
 GRAM_ROWS = 2**12
 EPS = float(np.finfo(float).eps)
@@ -64,6 +67,10 @@ class Coordinates:
         Whether gamma has a leading entry for the intercept.
     near : bool
         Whether the means are small beside the spread of the features.
+    ridge : float
+        What is added to the diagonal of A, n alpha.
+    solver : {"normal_equations", "row_space"}
+        Whether A was factorised, or the rows.
     """
 
     weight: float
@@ -72,6 +79,8 @@ class Coordinates:
     inverse: Floats
     fit_intercept: bool
     near: bool = False
+    ridge: float = 0.0
+    solver: str = "normal_equations"
 
     @cached_property
     def full_basis(self) -> Floats:
@@ -109,12 +118,17 @@ class Coordinates:
     def length(self, gamma: Floats) -> float:  # noqa: D102
         return float(np.linalg.norm(gamma))
 
-    def solve_without(self, step: Floats, design: Design, chosen: Floats) -> Floats | None:  # noqa: D102
-        H = np.eye(len(step)) - design.gram(self.full_basis, chosen)
-        factor, info = lapack.dpotrf(H, lower=1)
-        if info != 0 or np.diag(factor).min() < 1e-6:
-            return None
-        return np.asarray(lapack.dpotrs(factor, step, lower=1)[0])
+    def solve_part(  # noqa: D102
+        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
+    ) -> tuple[Floats, Floats]:
+        T, first = self.full_basis, int(self.fit_intercept)
+        H = self.ridge * (T[first:].T @ T[first:])
+        for design, factor in parts:
+            if design.n_rows:
+                H += design.gram(T, factor)
+        right = T.T @ sums
+        step = _solve_semidefinite(H, right)
+        return step, right - H @ step
 
     def encode(self, coef: Floats, intercept: float) -> Floats:
         """Return the gamma of given coefficients: the inverse of decode."""
@@ -123,6 +137,22 @@ class Coordinates:
             return gamma
         level = (intercept + self.center @ coef) * self.weight**0.5
         return np.concatenate([[level], gamma])
+
+
+def _solve_semidefinite(H: Floats, right: Floats) -> Floats:
+    """Return the shortest solution of ``H v = right``, for H between zero and the identity.
+
+    A singular H is regularised, and what that leaves of the right-hand side is solved for again
+    (iterated Tikhonov regularisation).
+    """
+    factor, info = lapack.dpotrf(H, lower=1)
+    if info == 0 and np.diag(factor).min(initial=1.0) > SMALL_PIVOT:
+        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
+    factor, _ = lapack.dpotrf(H + TIKHONOV * np.eye(len(H)), lower=1)
+    solution = np.zeros_like(right)
+    for _ in range(TIKHONOV_ROUNDS):
+        solution += lapack.dpotrs(factor, right - H @ solution, lower=1)[0]
+    return solution
 
 
 def coordinates_of(
@@ -145,7 +175,13 @@ def coordinates_of(
             else _factor_rows(columns, rounding, parts, fit_intercept)
         )
     coordinates = Coordinates(
-        moments.weight, found.center, found.basis, found.inverse, fit_intercept, columns.near
+        moments.weight,
+        found.center,
+        found.basis,
+        found.inverse,
+        fit_intercept,
+        columns.near,
+        columns.ridge,
     )
     return coordinates if found.accurate else corrected(coordinates, parts, columns.ridge)
 

@@ -45,6 +45,16 @@ class NormalEquations(Protocol):
         ...
 
     @property
+    def ridge(self) -> float:
+        """What is added to the diagonal of A, n alpha."""
+        ...
+
+    @property
+    def solver(self) -> str:
+        """Which of the three ways is taken."""
+        ...
+
+    @property
     def frame(self) -> Frame:
         """How rows are seen."""
         ...
@@ -60,8 +70,27 @@ class NormalEquations(Protocol):
         """
         ...
 
-    def solve_without(self, step: Floats, design: Design, chosen: Floats) -> Floats | None:
-        """Return gamma of ``(A - sum chosen x x')^-1 A step``, or None if that is singular."""
+    def solve_part(
+        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
+    ) -> tuple[Floats, Floats]:
+        """Solve the normal equations of some of the rows, as far as these determine a fit.
+
+        Parameters
+        ----------
+        sums : array (m,)
+            The right-hand side.
+        parts : sequence of (Design, array)
+            Rows, and how often each of them counts; 0 leaves a row out.
+        size : float
+            Length of the sums that have cancelled in the right-hand side. What is less than the
+            rounding of these counts as zero.
+
+        Returns
+        -------
+        step, rest : arrays
+            Two gammas with ``H step + A rest = sums``, where H is A for the given rows alone,
+            ridge included. ``rest`` is as good as zero unless H is nearly singular.
+        """
         ...
 
     def expand(self, gamma: Floats) -> Floats:

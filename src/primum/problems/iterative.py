@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
-from primum.problems.conjugate import Solved, conjugate_gradients
+from primum.problems.conjugate import RESIDUAL, Solved, conjugate_gradients
 from primum.problems.coordinates import rounding_of
 from primum.rows import Block, Design, Frame, Rows
 from primum.statistics import gather_columns
@@ -54,6 +54,8 @@ class IterativeEquations:
     varying : array (d, 1)
         1, or 0 for columns that are constant as far as sums of squares can tell. What a product
         leaves of those is rounding, and conjugate gradients would follow it.
+    solver : str
+        How the equations are solved.
     """
 
     parts: tuple[Rows, ...]
@@ -63,6 +65,7 @@ class IterativeEquations:
     diagonal: Floats
     fit_intercept: bool
     varying: Floats
+    solver: str = "conjugate_gradients"
 
     @property
     def frame(self) -> Frame:  # noqa: D102
@@ -117,25 +120,29 @@ class IterativeEquations:
             stacklevel=2,
         )
 
-    def solve_without(self, step: Floats, design: Design, chosen: Floats) -> Floats | None:  # noqa: D102
-        left = (1.0 if design.rows.weight is None else design.rows.weight) - chosen
-        others = [rows for rows in self.parts if rows is not design.rows]
-        n_left = np.count_nonzero(left) + sum(rows.n_rows for rows in others)
-        if self.ridge == 0 and n_left < design.n_columns:
-            return None
+    def solve_part(  # noqa: D102
+        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
+    ) -> tuple[Floats, Floats]:
         first = int(self.fit_intercept)
 
         def apply(V: Floats) -> Floats:
-            # Subtracting the chosen rows from A would leave their rounding.
-            product = _gram_times(design.rows, design.frame, V, left)
-            product = sum((_gram_times(rows, design.frame, V) for rows in others), product)
+            product = np.zeros_like(V)
+            for design, factor in parts:
+                product += _gram_times(design.rows, design.frame, V, factor)
             product[first:] = self.varying * product[first:] + self.ridge * V[first:]
             return product
 
+        nothing = np.zeros_like(sums)
+        if np.linalg.norm(sums) <= RESIDUAL * size:  # the equations hold as well as they can here
+            return nothing, nothing
         diagonal = None
         if self.ridge > 0:
             diagonal = np.concatenate([[self.weight][:first], self.diagonal])
-        return conjugate_gradients(apply, self._apply_design(step[:, None]), diagonal).X[:, 0]
+        solved = conjugate_gradients(apply, sums[:, None], diagonal)
+        step = solved.X[:, 0]
+        if solved.residual <= LARGE_RESIDUAL:
+            return step, nothing
+        return step, self.solve(sums - apply(solved.X)[:, 0])
 
     def expand(self, gamma: Floats) -> Floats:  # noqa: D102
         return gamma

@@ -54,7 +54,9 @@ def row_space_coordinates(
     basis = np.zeros((len(center), found[0].shape[1]))
     inverse = np.zeros(basis.T.shape)
     basis[varying], inverse[:, varying] = _orthonormal(Z, found, ridge)
-    return Coordinates(weight, center, basis, inverse, fit_intercept)
+    return Coordinates(
+        weight, center, basis, inverse, fit_intercept, ridge=ridge, solver="row_space"
+    )
 
 
 def _centred_rows(parts: Sequence[Rows], fit_intercept: bool) -> tuple[float, Floats, Floats]:
