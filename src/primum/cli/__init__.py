@@ -1,6 +1,10 @@
 """The command ``primum``. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done in part."""
 
+import errno
+import os
 import sys
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main() -> None:
@@ -12,4 +16,11 @@ def main() -> None:
             raise
         extra = "experiments" if missing.name in ("joblib", "matplotlib") else "cli"
         sys.exit(f"The command primum needs {missing.name}: pip install 'primum[{extra}]'.")
-    primum()
+    try:
+        primum(prog_name="primum")
+    except OSError as problem:  # click itself takes care of a closed pipe
+        if problem.errno not in DISK_FULL:
+            raise
+        # What is left in the buffer would fail again, with a traceback, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(f"Error: the output could not be written: {problem.strerror}.")

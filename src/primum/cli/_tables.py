@@ -1,162 +1,244 @@
-"""Tables of the user: CSV or Parquet, told apart by how their names end."""
+"""Reading a table: CSV or Parquet, told apart by the end of its name.
 
-import gzip
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+Features must be finite numbers in every row; what is not is refused with the place it is in.
+Other columns are passed on as they are written: `007` and `7` are different labels, and different
+identifiers.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
-import click
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from primum._typing import AnyArray, Floats
-from primum.rows import Block
-from primum.rows.parquet import SUFFIXES, write_parquet
-from primum.rows.watching import tell_watcher
+from primum._typing import Floats
+from primum.cli._csv import NUMBER, SEPARATORS, CsvFile, CsvOptions, Record, to_numbers
+from primum.rows import Block, ParquetRows
+from primum.rows.parquet import READ_AHEAD, SUFFIXES
 from primum.statistics import refuse_non_finite
 
 CSV_SUFFIXES = (".csv", ".csv.gz")
-CHUNK = 2**14  # rows of a CSV that are read at a time
+CELLS_PER_PART = 2**16  # of a CSV file: few enough for the text to stay in the cache
+FEWEST_ROWS_PER_PART = 32  # every column of a part costs some microseconds
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some consecutive rows: features as numbers, other columns as Arrow arrays."""
+
+    X: Floats
+    as_written: dict[str, Any]
+
+
+class Table(ABC):
+    """A table in a file or folder.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    columns : list of str
+        Names of its columns.
+    row_identifiers : list of str
+        Those that seem to identify the rows: columns of a CSV file without a name, the index of a
+        DataFrame stored as Parquet.
+    """
+
+    path: Path
+    columns: list[str]
+    row_identifiers: list[str]
+
+    @abstractmethod
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:
+        """Yield all rows in order, at least one part; refuse features that are not numbers."""
+
+    def find(self, names: Iterable[str]) -> None:
+        """Refuse a table that lacks one of these columns."""
+        for name in names:
+            if name not in self.columns:
+                close = get_close_matches(name, self.columns, 1)
+                meant = f" (did you mean {close[0]!r}?)" if close else ""
+                raise ValueError(f"{self.path} has no column {name!r}{meant}; {self._found()}.")
+
+    def _found(self) -> str:
+        return f"its columns are {_listed(self.columns)}"
 
 
 def is_parquet(path: Path) -> bool:
     """Tell whether a path is Parquet (a folder is), and refuse what is neither that nor CSV."""
-    if path.is_dir() or path.name.endswith(SUFFIXES):
+    name = path.name.lower()
+    if path.is_dir() or name.endswith(SUFFIXES):
         return True
-    if path.name.endswith(CSV_SUFFIXES):
+    if name.endswith(CSV_SUFFIXES):
         return False
-    raise click.UsageError(
+    raise ValueError(
         f"{path} is neither CSV nor Parquet by its name: it must end in "
         f"{', '.join((*CSV_SUFFIXES, *SUFFIXES))}."
     )
 
 
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Show what was wrong with the data as one sentence, without a traceback."""
-    try:
-        yield
-    except (ValueError, RuntimeError, OSError, ImportError) as problem:
-        raise click.ClickException(_sentence(problem)) from problem
+def open_table(path: Path, options: CsvOptions) -> Table:
+    """Open a table to read it; the options matter for CSV only."""
+    return ParquetTable(path) if is_parquet(path) else CsvTable(path, options)
 
 
-def _sentence(problem: Exception) -> str:
-    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+class ParquetTable(Table):
+    """A Parquet file or a folder of them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        schema = ParquetRows(path, (), 0).files[0].schema
+        self.columns = list(schema.names)
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        self.row_identifiers = [name for name in index if isinstance(name, str)]
+
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:
+        self.find([*numbers, *as_written])
+        rows = ParquetRows(self.path, numbers, len(numbers))
+        others = self._others(rows, list(as_written))
+        waiting = next(others)
+        if rows.n_rows == 0:
+            yield Part(np.empty((0, len(numbers))), _by_name(waiting))
+        for block in rows.map(_finite):
+            while as_written and waiting.num_rows < block.n_rows:
+                waiting = pa.concat_tables([waiting, next(others)])
+            yield Part(block.X, _by_name(waiting.slice(0, block.n_rows)))
+            waiting = waiting.slice(block.n_rows)
+
+    def _others(self, rows: ParquetRows, names: list[str]) -> Iterator[Any]:
+        """Yield columns of any type as Arrow tables, the first of them without rows."""
+        schema = _common_schema(rows, names)
+        yield schema.empty_table()
+        for file in rows.files:
+            with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=READ_AHEAD) as opened:
+                for batch in opened.iter_batches(columns=names, use_threads=False):
+                    yield pa.Table.from_batches([batch]).cast(schema)
 
 
-def read_table(path: Path, target: str | None = None) -> pd.DataFrame:
-    """Return a whole table; of the target, only an empty cell of a CSV is a missing value."""
-    if is_parquet(path):
-        return pd.read_parquet(path)
-    frame = pd.read_csv(path, low_memory=False)
-    if target is not None and target in frame:
-        frame[target] = _labels_as_written(path, target)
-    return frame
-
-
-def _labels_as_written(path: Path, target: str) -> pd.Series:
-    """Return numbers if all labels are, else text: a class may be named "NA" or "null"."""
-    text = pd.read_csv(path, usecols=[target], dtype=str, keep_default_na=False)[target]
-    text = text.str.strip().astype(object)
-    text = text.where(text != "", None)
-    numbers = pd.to_numeric(text, errors="coerce")
-    return numbers if numbers.notna().equals(text.notna()) else text
-
-
-def find_columns(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None:
-    """Refuse a table without some columns."""
-    for name in names:
-        if name not in frame.columns:
-            close = get_close_matches(name, map(str, frame.columns), 1)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
-            raise ValueError(
-                f"{path} has no column {name!r}{meant}; its columns are "
-                f"{', '.join(map(str, frame.columns[:8]))}{', ...' * (len(frame.columns) > 8)}."
-            )
-
-
-def to_matrix(frame: pd.DataFrame, names: Sequence[str], path: Path, start: int = 0) -> Floats:
-    """Return columns of a table as numbers, all of them finite."""
-    find_columns(frame, names, path)
-    wrong = [
-        f"{name!r} ({frame[name].dtype})"
-        for name in names
-        if len(frame) and not pd.api.types.is_numeric_dtype(frame[name].dtype)
+def _common_schema(rows: ParquetRows, names: list[str]) -> Any:
+    """Return the types of columns, without metadata; refuse files that do not agree on them."""
+    for file in rows.files:
+        for name in names:
+            if file.schema.get_field_index(name) < 0:
+                raise ValueError(f"{file.path} has not exactly one column named {name!r}.")
+    schemas = [
+        pa.schema([(name, file.schema.field(name).type) for name in names]) for file in rows.files
     ]
-    if wrong:
-        raise ValueError(
-            f"{path} has columns that are not numbers: {', '.join(wrong)}; turn them into numbers "
-            "or leave them out of the features."
+    for file, schema in zip(rows.files, schemas, strict=True):
+        for name in names:
+            kind, first = schema.field(name).type, schemas[0].field(name).type
+            if kind != first:
+                raise ValueError(
+                    f"{file.path} has {kind} in column {name!r}, but {rows.files[0].path} has "
+                    f"{first}: write all files with the same type."
+                )
+    return schemas[0]
+
+
+def _by_name(table: Any) -> dict[str, Any]:
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _finite(block: Block) -> Block:
+    if not np.isfinite(block.X).all():
+        refuse_non_finite(block)
+    return block
+
+
+class CsvTable(Table):
+    """A CSV file, compressed by gzip if its name says so.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+    options : CsvOptions
+        How it is written.
+    """
+
+    def __init__(self, path: Path, options: CsvOptions) -> None:
+        self.path, self.file = path, CsvFile(path, options)
+        self.missing = ("", *options.missing)
+        header = list(enumerate(self.file.header, 1))
+        self.columns = [name or f"column {j}" for j, name in header]
+        self.row_identifiers = [f"column {j}" for j, name in header if not name]
+        self._position = {name: j for j, name in enumerate(self.columns)}
+        if len(self._position) < len(self.columns):
+            name = Counter(self.columns).most_common(1)[0][0]
+            raise ValueError(f"{path} has several columns named {name!r}: rename them.")
+
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:
+        self.find([*numbers, *as_written])
+        # The empty part tells the types where there are no rows.
+        for chunk in chain([[]], self.file.chunks(self._rows_per_part)):
+            others = {name: self._cells(chunk, name) for name in as_written}
+            yield Part(self._matrix(chunk, numbers), others)
+
+    @property
+    def _rows_per_part(self) -> int:
+        return max(FEWEST_ROWS_PER_PART, CELLS_PER_PART // len(self.columns))
+
+    def _cells(self, chunk: list[Record], name: str) -> Any:
+        """Return the cells of a column, without spaces around them, as an Arrow array."""
+        position = self._position[name]
+        cells = [fields[position] for _, fields in chunk]
+        return pc.utf8_trim_whitespace(pa.array(cells, pa.string()))
+
+    def _matrix(self, chunk: list[Record], names: Sequence[str]) -> Floats:
+        """Return columns as numbers; refuse missing ones, and those whose square is too large."""
+        X = np.empty((len(chunk), len(names)))
+        for j, name in enumerate(names):
+            X[:, j] = to_numbers(self._cells(chunk, name), self.file.decimal, self.missing)
+        with np.errstate(over="ignore"):
+            usable = np.isfinite(X * X)
+        if not usable.all():
+            raise ValueError(self._unusable(chunk, names, usable))
+        return X
+
+    def _unusable(self, chunk: Any, names: Sequence[str], usable: Any) -> str:
+        """Say which cells are not numbers; if all are, where the first is that is missing."""
+        first = {name: int(usable[:, j].argmin()) for j, name in enumerate(names)}
+        places = [
+            (chunk[i][0], name, self._cells(chunk[i : i + 1], name)[0].as_py())
+            for j, (name, i) in enumerate(first.items())
+            if not usable[i, j]
+        ]
+        text = [place for place in places if place[2] not in self.missing]
+        if not text:
+            line, name, _ = min(places, key=lambda place: place[0])
+            return (
+                f"{self.path}, line {line}: there is no value in column {name!r}; fill it in, or "
+                "leave out the row or the column."
+            )
+        listed = _listed(f"{name!r} (line {line}: {cell[:30]!r})" for line, name, cell in text)
+        return (
+            f"{self.path} has columns that are not numbers of moderate size: {listed}; turn them "
+            f"into numbers or leave them out of the features{self._decimal_hint(text[0][2])}."
         )
-    X = frame[list(names)].to_numpy(dtype=np.float64, na_value=np.nan)
-    if not np.isfinite(X).all():
-        refuse_non_finite(Block(start, X, source=path.name, names=names))
-    return X
 
-
-def csv_blocks(path: Path, names: Sequence[str] | None, n_columns: int) -> Iterator[Block]:
-    """Yield the rows of a CSV file, a part at a time."""
-    start, size = 0, path.stat().st_size
-    compression = "gzip" if path.suffix == ".gz" else None
-    with path.open("rb") as file:
-        for frame in pd.read_csv(
-            file,
-            chunksize=CHUNK,
-            compression=compression,
-            low_memory=False,
-        ):
-            chosen = _by_place(frame, n_columns, path) if names is None else names
-            yield Block(start, to_matrix(frame, chosen, path, start), source=path.name)
-            start += len(frame)
-            tell_watcher(file.tell(), size)
-
-
-def _by_place(frame: pd.DataFrame, n_columns: int, path: Path) -> list[str]:
-    if len(frame.columns) != n_columns:
-        raise ValueError(
-            f"{path} has {len(frame.columns)} columns but the model has {n_columns} features "
-            "without names: leave the other columns out."
+    def _decimal_hint(self, cell: str) -> str:
+        other = "," if self.file.decimal == "." else "."
+        if other not in cell or not NUMBER.fullmatch(cell.replace(",", ".")):
+            return ""
+        return (
+            f" (the decimal mark is taken to be {self.file.decimal!r} and the separator "
+            f"{self.file.separator!r}: --decimal '{other}' changes the mark)"
         )
-    return list(frame.columns)
+
+    def _found(self) -> str:
+        kind = SEPARATORS.get(self.file.separator, repr(self.file.separator))
+        return f"its columns, separated by {kind}, are {_listed(self.columns)}"
 
 
-def write_table(path: Path, parts: Iterable[Mapping[str, AnyArray]]) -> None:
-    """Write a table from parts of its columns; it has its name only once it is complete."""
-    with replacing(path) as unfinished:
-        if is_parquet(path):
-            write_parquet(unfinished, parts)
-            return
-        with gzip.open(unfinished, "wt") if path.suffix == ".gz" else unfinished.open("w") as file:
-            for number, part in enumerate(parts):
-                pd.DataFrame(part).to_csv(file, index=False, header=number == 0)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a name to write to; what is written gets its own name if nothing went wrong."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def check_out(_context: click.Context, _parameter: click.Parameter, out: Path) -> Path:
-    """Refuse a place that cannot be written to, before the work and not after it."""
-    if not out.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {out.parent}.")
-    if not os.access(out.parent, os.W_OK):
-        raise click.BadParameter(f"the folder {out.parent} cannot be written to.")
-    return out
-
-
-out_option = click.option(
-    "--out",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=check_out,
-    help="File to write; an existing one is replaced once the new one is complete.",
-)
+def _listed(items: Iterable[str]) -> str:
+    items = list(items)
+    return ", ".join(items[:SHOWN]) + (f", ... ({len(items)})" if len(items) > SHOWN else "")

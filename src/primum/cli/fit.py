@@ -1,6 +1,7 @@
 """``primum fit``: from tables to a model in a file."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,51 +9,69 @@ import click
 import numpy as np
 import pandas as pd
 
-from primum.cli._models import METHODS, save_model
-from primum.cli._progress import progress_bar
-from primum.cli._tables import (
-    find_columns,
-    is_parquet,
-    out_option,
+from primum.cli._csv import CsvOptions
+from primum.cli._labels import REFUSED_AS_CLASS, doubtful_label, labels_of
+from primum.cli._models import METHODS, StoredModel, save_model
+from primum.cli._options import (
+    Penalty,
+    TablePath,
+    comma_separated,
+    csv_options,
+    id_option,
     plain_errors,
-    read_table,
-    to_matrix,
 )
+from primum.cli._output import out_option, refuse_inputs
+from primum.cli._progress import progress
+from primum.cli._tables import Table, is_parquet, open_table
 from primum.estimators._labels import read_labels
 from primum.problems import METRICS, Certificate
 
 SHOWN = 12  # features
-existing = click.Path(exists=True, path_type=Path)
-
-
-def _names(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[str]:
-    """Read a comma-separated list of columns."""
-    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
 
 
 @click.command()
-@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("data", type=TablePath(dir_okay=False))
 @click.option(
     "--target",
     required=True,
     help="Column with the labels; empty, or -1 among whole numbers, where unknown.",
 )
-@click.option("--unlabeled", multiple=True, type=existing, help="Further rows without labels.")
-@click.option("--features", callback=_names, help="Comma-separated columns; default: all others.")
-@click.option("--drop", callback=_names, help="Comma-separated columns that are no features.")
+@id_option("Column that identifies the rows: not a feature; carried into the predictions.")
+@click.option(
+    "--unlabeled",
+    multiple=True,
+    type=TablePath(dir_okay=True),
+    help="Further rows without labels.",
+)
+@click.option(
+    "--features", callback=comma_separated, help="Comma-separated columns; default: all others."
+)
+@click.option(
+    "--drop", callback=comma_separated, help="Comma-separated columns that are not features."
+)
 @click.option("--method", type=click.Choice(list(METHODS)), default="icls", show_default=True)
-@click.option("--alpha", type=click.FloatRange(min=0), default=0.0, help="Ridge penalty, per row.")
+@click.option("--alpha", type=Penalty(), default=0.0, help="Ridge penalty, per row.")
+@click.option(
+    "--alpha-labeled",
+    type=Penalty(),
+    help="For icls: the ridge penalty of the labelled loss; default: that of --alpha.",
+)
 @click.option("--metric", type=click.Choice(list(METRICS)), help="For icls; default: labeled.")
+@csv_options
 @out_option
 def fit(
     data: Path,
     target: str,
+    id_column: str | None,
     unlabeled: tuple[Path, ...],
     features: list[str],
     drop: list[str],
     method: str,
     alpha: float,
+    alpha_labeled: float | None,
     metric: str | None,
+    options: CsvOptions,
     out: Path,
 ) -> None:
     """Fit a model to DATA (CSV or Parquet) and store it.
@@ -60,17 +79,23 @@ def fit(
     Rows of DATA without a label count as unlabelled. Further unlabelled rows may be CSV files,
     and one Parquet file or folder of any size, which is read in parts and never held in memory.
     """
-    if metric is not None and method != "icls":
-        raise click.UsageError("--metric is for --method icls only.")
+    refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
     tables, stored = _sort(unlabeled)
-    model: Any = METHODS[method](alpha)
-    if metric is not None:
-        model.set_params(metric=metric)
+    model = _unfitted(method, alpha, metric=metric, alpha_labeled=alpha_labeled)
     with plain_errors():
-        X, y = _read(data, target, features, drop, tables)
+        table = open_table(data, options)
+        names = _feature_names(table, target, id_column, features, drop)
+        X, y = _read(table, target, names, [open_table(path, options) for path in tables], options)
         _fit(model, X, y, stored)
-        save_model(model, out)
+        save_model(StoredModel(model, id_column), out)
     click.echo("\n".join([*_in_words(model, y, stored), f"Model: {out}"]))
+
+
+def _unfitted(method: str, alpha: float, **for_icls: Any) -> Any:
+    given = {name: value for name, value in for_icls.items() if value is not None}
+    if given and method != "icls":
+        raise click.UsageError(f"{FOR_ICLS[next(iter(given))]} is for --method icls only.")
+    return METHODS[method](alpha).set_params(**given)
 
 
 def _sort(unlabeled: tuple[Path, ...]) -> tuple[list[Path], Path | None]:
@@ -83,35 +108,68 @@ def _sort(unlabeled: tuple[Path, ...]) -> tuple[list[Path], Path | None]:
     return [path for path in unlabeled if path not in stored], stored[0] if stored else None
 
 
+def _feature_names(
+    table: Table, target: str, id_column: str | None, features: list[str], drop: list[str]
+) -> list[str]:
+    """Return the columns to learn from."""
+    others = [target, *drop] if id_column is None else [target, id_column, *drop]
+    table.find([*others, *features])
+    both = [name for name in features if name in others]
+    if both:
+        raise ValueError(f"{both[0]!r} cannot be a feature and the target, the id or dropped.")
+    names = features or _all_features(table, others)
+    if not names:
+        raise ValueError(f"{table.path} has no column left to learn from.")
+    return names
+
+
+def _all_features(table: Table, others: list[str]) -> list[str]:
+    """Return all columns but some, and but those that seem to identify the rows."""
+    for name in table.row_identifiers:
+        if name not in others:
+            click.echo(
+                f"Warning: {name!r} of {table.path} seems to identify the rows, so it is not used "
+                "as a feature; to use it, list it in --features.",
+                err=True,
+            )
+    return [name for name in table.columns if name not in (*others, *table.row_identifiers)]
+
+
 def _read(
-    data: Path, target: str, features: list[str], drop: list[str], tables: list[Path]
+    table: Table, target: str, names: list[str], more: list[Table], options: CsvOptions
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Return the rows that are held in memory and their labels."""
-    frame = read_table(data, target)
-    find_columns(frame, [target, *features, *drop], data)
-    names = features or [str(name) for name in frame.columns]
-    names = [name for name in names if name not in (target, *drop)]
-    if not names:
-        raise ValueError(f"{data} has no column left to learn from.")
-    parts = [to_matrix(frame, names, data)]
-    parts += [to_matrix(read_table(path), names, path) for path in tables]
-    labels = _labels(frame[target])
-    unknown = pd.Series([None] * sum(map(len, parts[1:])), dtype=object)
-    y = pd.concat([labels, unknown], ignore_index=True) if len(unknown) else labels
-    return pd.DataFrame(np.concatenate(parts), columns=names), y
+    with progress(f"reading {table.path.name}"):
+        parts = list(table.parts(names, [target]))
+    cells = [cell for part in parts for cell in part.as_written[target].to_pylist()]
+    if not cells:
+        raise ValueError(f"{table.path} has column names but no rows.")
+    labels = labels_of(table, target, cells, options.missing)
+    _mention_doubtful(table, target, labels)
+    blocks = [part.X for part in parts]
+    for other in more:
+        with progress(f"reading {other.path.name}"):
+            blocks += [part.X for part in other.parts(names)]
+    X = np.concatenate(blocks)
+    y = pd.Series([*labels, *[None] * (len(X) - len(labels))], dtype=object)
+    return pd.DataFrame(X, columns=names), y
 
 
-def _labels(column: pd.Series) -> pd.Series:
-    """Return labels with None where there is none; floats that are whole numbers as such."""
-    known = column.notna()
-    if pd.api.types.is_float_dtype(column.dtype) and (column[known] % 1 == 0).all():
-        # A missing value made floats of them.
-        column = column.astype("Int64")
-    return column.astype(object).where(known, None)
+def _mention_doubtful(table: Table, target: str, labels: Sequence[Any]) -> None:
+    """Say that a text such as "NA" is a class, and refuse it if that makes three."""
+    text = doubtful_label(labels)
+    if text is None:
+        return
+    classes = set(labels) - {None}
+    advice = f"pass --missing {text!r} if it marks unknown labels"
+    where = f"{text!r} in column {target!r} of {table.path}"
+    if len(classes) > 2 or text in REFUSED_AS_CLASS:
+        raise ValueError(f"{where} is one of {len(classes)} different labels: {advice}.")
+    click.echo(f"Warning: {where} is taken as a class: {advice}.", err=True)
 
 
 def _fit(model: Any, X: pd.DataFrame, y: pd.Series, stored: Path | None) -> None:
-    with warnings.catch_warnings(record=True) as caught, progress_bar("fitting"):
+    with warnings.catch_warnings(record=True) as caught, progress("fitting", number=True):
         warnings.simplefilter("always")
         model.fit(X, y, X_unlabeled=stored)
     for warning in caught:
@@ -125,8 +183,8 @@ def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
     return [
         f"Fitted {type(model).__name__} to {len(labels.labeled)} labelled rows, "
         f"{len(labels.unlabeled)} unlabelled ones{'' if stored is None else f' and {stored}'}.",
-        f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}; a score "
-        f"above 0 means {second!r}, otherwise {first!r}.",
+        f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}; its score is "
+        f"fitted to 0 for {first!r} and to 1 for {second!r}, and 1/2 divides them.",
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
 

@@ -1,65 +1,121 @@
 """``primum predict``: from a model and a table to a table of predictions."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.cli._models import load_model
-from primum.cli._progress import progress_bar
-from primum.cli._tables import csv_blocks, is_parquet, out_option, plain_errors, write_table
-from primum.rows import ParquetRows
+from primum.cli._csv import CsvOptions
+from primum.cli._models import StoredModel, load_model
+from primum.cli._options import (
+    PREDICTION,
+    SCORE,
+    TablePath,
+    csv_options,
+    id_option,
+    plain_errors,
+)
+from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
+from primum.cli._progress import progress
+from primum.cli._tables import Table, open_table
 
 ROWS_PER_PART = 2**17  # of what is written: a row group, if that is Parquet
 
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("data", type=click.Path(exists=True, path_type=Path))
+@click.argument("data", type=TablePath(dir_okay=True))
+@id_option("Column that identifies the rows, carried over; default: that given to primum fit.")
+@click.option(
+    "--score",
+    type=click.Choice(["clipped", "raw"]),
+    help="Add the column score: the least-squares score, fitted to 0 for the first class and 1 "
+    "for the second, in sorted order. Clipped to [0, 1] it is an uncalibrated estimate of the "
+    "probability of the second class; raw, it may lie outside, and ranks all rows.",
+)
+@csv_options
 @out_option
-def predict(model: Path, data: Path, out: Path) -> None:
+def predict(
+    model: Path,
+    data: Path,
+    id_column: str | None,
+    score: str | None,
+    options: CsvOptions,
+    out: Path,
+) -> None:
     """Predict the class of every row of DATA (CSV, or a Parquet file or folder).
 
-    Writes the columns prediction and score, in the order of the rows, as CSV or Parquet. Both
-    tables are worked on in parts, so they may be of any size.
+    Writes the column prediction, and on request score, in the order of the rows, as CSV or
+    Parquet. Both tables are worked on in parts, so they may be of any size.
     """
-    is_parquet(out)  # refuses a name that says neither
-    if out.exists() and out.samefile(data):
-        raise click.UsageError(f"--out {out} is DATA itself: give another name.")
-    fitted = load_model(model)
-    with plain_errors(), one_blas_thread(), progress_bar("predicting"):
-        write_table(out, _predictions(fitted, data))
+    check_table_name(out)
+    refuse_inputs(out, [("MODEL", model), ("DATA", data)])
+    stored = load_model(model)
+    with plain_errors(), one_blas_thread(), progress("predicting"):
+        table = open_table(data, options)
+        ids = _id_columns(table, id_column, stored)
+        parts = _predictions(stored.estimator, table, ids, score)
+        write_table(out, (dict(zip(p.column_names, p.columns, strict=True)) for p in parts))
     click.echo(f"Predictions: {out}")
 
 
-def _predictions(model: Any, data: Path) -> Iterator[dict[str, AnyArray]]:
-    """Yield the table of predictions in parts, at least one."""
-    names = getattr(model, "feature_names_in_", None)
-    parts = _scores(data, None if names is None else list(names), model)
-    for scores in _gather(chain([np.zeros(0)], parts)):
-        yield {"prediction": model.classes_[(scores > 0).astype(np.intp)], "score": scores}
+def _id_columns(table: Table, asked: str | None, stored: StoredModel) -> list[str]:
+    """Return the column to carry over: the one asked for, or that of the fit if it is there."""
+    name = stored.id_column if asked is None else asked
+    if name is None:
+        return []
+    if asked is None and name not in table.columns:
+        click.echo(
+            f"Warning: the predictions have no id, because {table.path} has no column {name!r}.",
+            err=True,
+        )
+        return []
+    table.find([name])
+    return [name]
 
 
-def _scores(path: Path, names: Sequence[str] | None, model: Any) -> Iterator[Floats]:
-    """Yield the decision values of all rows of a table, a part at a time."""
-    score = model._scorer()
-    if is_parquet(path):
-        return ParquetRows(path, names, model.n_features_in_).map(score)
-    return map(score, csv_blocks(path, names, model.n_features_in_))
-
-
-def _gather(parts: Iterable[AnyArray]) -> Iterator[AnyArray]:
-    """Yield parts put together into large ones."""
-    waiting: list[AnyArray] = []
-    for part in parts:
-        waiting.append(part)
+def _predictions(model: Any, table: Table, ids: list[str], score: str | None) -> Iterator[Any]:
+    """Yield the predictions as Arrow tables of many rows, at least one."""
+    waiting: list[Any] = []
+    for part in table.parts(_features(model, table, ids), ids):
+        waiting.append(pa.table({**part.as_written, **_predicted(model, part.X, score)}))
         if sum(map(len, waiting)) >= ROWS_PER_PART:
-            yield np.concatenate(waiting)
+            yield pa.concat_tables(waiting)
             waiting = []
     if waiting:
-        yield np.concatenate(waiting)
+        yield pa.concat_tables(waiting)
+
+
+def _features(model: Any, table: Table, ids: list[str]) -> list[str]:
+    """Return the columns to score: by name, or all of them if the model knows no names."""
+    if hasattr(model, "feature_names_in_"):
+        return [str(name) for name in model.feature_names_in_]
+    others = [name for name in table.columns if name not in ids]
+    if len(others) != model.n_features_in_:
+        raise ValueError(
+            f"{table.path} has {len(others)} columns but the model has {model.n_features_in_} "
+            "features without names: leave the other columns out."
+        )
+    return others
+
+
+def _predicted(model: Any, X: Floats, score: str | None) -> dict[str, AnyArray]:
+    """Return the columns of the predictions of some rows."""
+    if len(X) == 0:  # scikit-learn refuses to predict nothing
+        return {PREDICTION: model.classes_[:0], **({SCORE: np.empty(0)} if score else {})}
+    named = hasattr(model, "feature_names_in_")
+    rows: Any = pd.DataFrame(X, columns=model.feature_names_in_, copy=False) if named else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = model.decision_function(rows) + 0.5
+    if not np.isfinite(scores).all():
+        raise ValueError("Some rows have values so large that their scores overflow: scale them.")
+    columns = {PREDICTION: model.predict(rows)}
+    if score is not None:
+        columns[SCORE] = np.clip(scores, 0.0, 1.0) if score == "clipped" else scores
+    return columns

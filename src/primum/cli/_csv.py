@@ -1,0 +1,258 @@
+"""CSV files, parsed strictly: every error names the line it is in.
+
+Every row must have as many fields as the header, and quotes must be closed. Guessing is limited to
+the separator, and to the decimal mark of files separated by semicolons.
+"""
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from primum._typing import Floats
+from primum.rows.watching import tell_watcher
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+MAX_LINE_LENGTH = 2**24  # characters; a file without line ends is never read as one line
+SNIFFED_LINES = 100
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+TRUTH = {"true": 1.0, "false": 0.0}
+
+Record = tuple[int, list[str]]  # the line where it begins, and its fields
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How CSV files are written.
+
+    Attributes
+    ----------
+    separator : str or None
+        One character between fields; None: detected from the first lines.
+    decimal : str or None
+        "." or ","; None: "." unless semicolons separate the fields and numbers have commas.
+    missing : tuple of str
+        What marks a missing value, beside an empty cell.
+    encoding : str
+        Of the text.
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    missing: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+
+
+class CsvFile:
+    """A CSV file, compressed by gzip if its name says so.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+    options : CsvOptions
+        How it is written.
+
+    Attributes
+    ----------
+    separator, decimal : str
+        As given, or as detected.
+    header : list of str
+        The names of the columns, empty where a column has none.
+    """
+
+    def __init__(self, path: Path, options: CsvOptions) -> None:
+        self.path, self.encoding = path, options.encoding
+        first = self._first_lines()
+        self.separator = options.separator or _separator(path, first)
+        self.decimal = options.decimal or _decimal(first, self.separator)
+        with self._opened() as (_, text):
+            _, header = next(self._records(text), (1, []))
+        if not header:
+            raise ValueError(f"{path} is empty: it must begin with a line of column names.")
+        self.header = [name.strip() for name in header]
+
+    def chunks(self, n_rows: int) -> Iterator[list[Record]]:
+        """Yield all rows, that many at a time, and tell whoever watches how far they have come."""
+        size, done = self.path.stat().st_size, 0
+        with self._opened() as (raw, text):
+            records = islice(self._records(text), 1, None)
+            while chunk := list(islice(records, n_rows)):
+                yield chunk
+                if done < raw.tell() < size:  # text is read ahead, so the end may come early
+                    done = raw.tell()
+                    tell_watcher(done, size)
+        tell_watcher(size, size)
+
+    def _records(self, text: IO[str]) -> Iterator[Record]:
+        """Yield the header and every row; refuse one with more or fewer fields."""
+        lines = _bounded_lines(text, self.path)
+        reader = csv.reader(lines, delimiter=self.separator, strict=True, skipinitialspace=True)
+        width = 0
+        while True:
+            line = reader.line_num + 1
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as problem:
+                raise ValueError(
+                    f"{self.path}, line {line}: the quotes or fields of this row are malformed "
+                    f"({problem}); correct the line."
+                ) from problem
+            if not fields or (fields == [""] and width != 1):
+                continue  # a blank line
+            width = width or len(fields)
+            if len(fields) != width:
+                raise ValueError(self._ragged(line, len(fields), width))
+            yield line, fields
+
+    def _ragged(self, line: int, found: int, width: int) -> str:
+        surplus = (
+            "; if the rows begin with row names, as R's write.table writes them, name that column "
+            "in the header too"
+        )
+        return (
+            f"{self.path}, line {line}, has {found} fields but the header has {width} (separator "
+            f"{self.separator!r}): correct the line{surplus if found == width + 1 else ''}."
+        )
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[IO[bytes], IO[str]]]:
+        """Open the file; give it as bytes, to see how far it was read, and as text."""
+        # A byte order mark is not part of the first name.
+        utf8 = codecs.lookup(self.encoding).name == "utf-8"
+        decoder = "utf-8-sig" if utf8 else self.encoding
+        try:
+            with self.path.open("rb") as raw:
+                content: Any = gzip.GzipFile(fileobj=raw) if self._compressed else raw
+                yield raw, io.TextIOWrapper(content, decoder, newline="")
+        except UnicodeError as problem:
+            raise ValueError(self._undecodable(problem)) from problem
+        except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
+            raise ValueError(
+                f"{self.path} is not gzip, or it is cut off or damaged: {_sentence(problem)}; copy "
+                "it again, or compress it again."
+            ) from problem
+
+    @property
+    def _compressed(self) -> bool:
+        return self.path.suffix.lower() == ".gz"
+
+    def _undecodable(self, problem: UnicodeError) -> str:
+        utf8 = "utf-8" in codecs.lookup(self.encoding).name
+        advice = "save it as UTF-8, or name its encoding" if utf8 else "name its true encoding"
+        place = self._undecodable_line(problem)
+        return (
+            f"{self.path} is not text in {self.encoding.upper()} ({place}): {advice}, "
+            f"for example --encoding {'latin-1' if utf8 else 'utf-8'}."
+        )
+
+    def _undecodable_line(self, problem: UnicodeError) -> str:
+        if "\n".encode(self.encoding) != b"\n":
+            return problem.reason if isinstance(problem, UnicodeDecodeError) else str(problem)
+        with gzip.open(self.path) if self._compressed else self.path.open("rb") as content:
+            for number, line in enumerate(content, 1):
+                try:
+                    line.decode(self.encoding)
+                except UnicodeDecodeError as here:
+                    return f"line {number} has the byte 0x{here.object[here.start]:02x}"
+        return str(problem)
+
+    def _first_lines(self) -> list[str]:
+        """Return the first lines that are not blank."""
+        with self._opened() as (_, text):
+            lines = _bounded_lines(text, self.path)
+            return list(islice((line for line in lines if line.strip()), SNIFFED_LINES))
+
+
+def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
+    """Yield the lines of a file; refuse one that is longer than any row can be."""
+    number = 0
+    while line := text.readline(MAX_LINE_LENGTH):
+        number += 1
+        if len(line) == MAX_LINE_LENGTH:
+            raise ValueError(
+                f"{path}, line {number}, has more than {MAX_LINE_LENGTH} characters: this is not a "
+                "table with a row per line."
+            )
+        yield line
+
+
+def _separator(path: Path, lines: list[str]) -> str:
+    """Return the separator that divides the first lines into most fields, equally many in each."""
+    widths = {
+        separator: [len(fields) for fields in _split(lines, separator)] for separator in SEPARATORS
+    }
+    several = {separator: found for separator, found in widths.items() if found and found[0] > 1}
+    equal = {separator: found for separator, found in several.items() if len(set(found)) == 1}
+    # Without any that fits all lines, the header decides, and the line that differs is refused.
+    header = {separator: found[0] for separator, found in (equal or several).items()}
+    best = [name for name, width in header.items() if width == max(header.values())]
+    if len(best) > 1:
+        raise ValueError(
+            f"{path} may be separated by {' or '.join(SEPARATORS[name] for name in best)}: say "
+            "which with --sep."
+        )
+    return best[0] if best else ","
+
+
+def _split(lines: list[str], separator: str) -> list[list[str]]:
+    """Return the fields of the first lines as far as they are well formed."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # the file is still to be read strictly, which names the line
+        records.extend(fields for fields in csv.reader(lines, delimiter=separator) if fields)
+    return records
+
+
+def _decimal(lines: list[str], separator: str) -> str:
+    """Return the decimal mark: a comma only where the numbers of the first lines have no other."""
+    if separator != ";":
+        return "."
+    cells = [cell.strip() for fields in _split(lines, separator) for cell in fields]
+    with_mark = [cell for cell in cells if NUMBER.fullmatch(cell.replace(",", "."))]
+    commas, points = (any(mark in cell for cell in with_mark) for mark in ",.")
+    return "," if commas and not points else "."
+
+
+def to_numbers(text: Any, decimal: str, missing: Sequence[str]) -> Floats:
+    """Return cells as numbers, True as 1 and False as 0; NaN if missing or not a number.
+
+    Parameters
+    ----------
+    text : Arrow array of strings
+        Cells, without spaces around them.
+    decimal : {".", ","}
+        The decimal mark. The other one is not accepted: in 1.500 it may divide thousands.
+    missing : sequence of str
+        What marks a missing value.
+    """
+    text = pc.if_else(pc.is_in(text, value_set=pa.array(missing, pa.string())), None, text)
+    if decimal == ",":
+        text = pc.replace_substring(pc.replace_substring(text, ".", "_"), ",", ".")
+    try:
+        return np.asarray(pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False))
+    except pa.ArrowInvalid:
+        return np.array([_number(cell) for cell in text.to_pylist()])
+
+
+def _number(cell: str | None) -> float:
+    if cell is None:
+        return np.nan
+    return float(cell) if NUMBER.fullmatch(cell) else TRUTH.get(cell.lower(), np.nan)
+
+
+def _sentence(problem: BaseException) -> str:
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip(".")

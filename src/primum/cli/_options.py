@@ -1,0 +1,144 @@
+"""Options, and the wording of errors, that ``fit`` and ``predict`` share."""
+
+import codecs
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from primum.cli._csv import CsvOptions
+from primum.cli._tables import is_parquet
+
+PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Show what was wrong with the data as one sentence, without a traceback."""
+    try:
+        yield
+    except MemoryError as problem:
+        raise click.ClickException(
+            "The rows do not fit in memory: store unlabelled rows as Parquet, which is read in "
+            "parts, or use fewer rows."
+        ) from problem
+    except (ValueError, RuntimeError, OSError, ImportError) as problem:
+        lines = str(problem).strip().splitlines() or [type(problem).__name__]
+        raise click.ClickException(lines[0]) from problem
+
+
+class TablePath(click.Path):
+    """A CSV or Parquet file that exists, or a folder of Parquet files where one is allowed."""
+
+    def __init__(self, *, dir_okay: bool) -> None:
+        super().__init__(exists=True, dir_okay=dir_okay, path_type=Path)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path; refuse one that is no table by its name, or neither file nor folder."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            is_parquet(path)
+        except ValueError as problem:
+            self.fail(str(problem), param, ctx)
+        if not (path.is_file() or path.is_dir()):
+            self.fail(f"{path} is not a regular file, and it is read more than once.", param, ctx)
+        return path
+
+
+class Penalty(click.ParamType):
+    """A ridge penalty; numbers beyond any use overflow once they are multiplied by rows."""
+
+    name = "number"
+    largest = 1e100
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number."""
+        number = click.FLOAT.convert(value, param, ctx)
+        if not (math.isfinite(number) and 0 <= number <= self.largest):
+            self.fail(f"must be from 0 to {self.largest:.0e}, got {value}.", param, ctx)
+        return float(number)
+
+
+def comma_separated(
+    _context: click.Context, parameter: click.Parameter, text: str | None
+) -> list[str]:
+    """Read a comma-separated list; refuse one that names something twice."""
+    names = [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise click.BadParameter(f"{twice[0]!r} is named twice.")
+    return names
+
+
+def id_option(explanation: str) -> Callable[[Any], Any]:
+    """Return the option for the column that identifies the rows."""
+    return click.option("--id", "id_column", callback=_id_column, help=explanation)
+
+
+def _id_column(_context: Any, _parameter: Any, name: str | None) -> str | None:
+    if name in (PREDICTION, SCORE):
+        raise click.BadParameter(f"{name!r} is a column of the predictions: rename the id.")
+    return name
+
+
+def _separator(_context: Any, _parameter: Any, text: str | None) -> str | None:
+    separator = {"tab": "\t", "\\t": "\t"}.get(text or "", text)
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+        raise click.BadParameter(f'must be one character, or "tab", got {text!r}.')
+    return separator
+
+
+def _encoding(_context: Any, _parameter: Any, name: str) -> str:
+    try:
+        "".encode(name)  # refuses codecs that are not encodings of text
+        return codecs.lookup(name).name
+    except LookupError:
+        raise click.BadParameter(f"{name!r} is not known; utf-8, latin-1 and utf-16 are.") from None
+
+
+OPTIONS = (
+    click.option(
+        "--sep",
+        callback=_separator,
+        help='Separator of CSV files, or "tab"; default: detected from the first lines.',
+    ),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        help='Decimal mark of CSV files; default: ".", and "," where semicolons separate the '
+        "fields and the numbers have commas.",
+    ),
+    click.option(
+        "--encoding",
+        callback=_encoding,
+        default="utf-8",
+        show_default=True,
+        help="Encoding of CSV files.",
+    ),
+    click.option(
+        "--missing",
+        callback=comma_separated,
+        help="Comma-separated marks of missing labels and values, beside empty cells, for "
+        "example NA,unknown. Features must have no missing values.",
+    ),
+)
+
+
+def csv_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of CSV files, as one argument ``options``."""
+
+    @wraps(command)
+    def with_options(
+        *, sep: str | None, decimal: str | None, encoding: str, missing: list[str], **others: Any
+    ) -> None:
+        command(options=CsvOptions(sep, decimal, tuple(missing), encoding), **others)
+
+    wrapped: Callable[..., None] = with_options
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped

@@ -1,0 +1,150 @@
+"""Stored models: what is not a fitted model of primum is refused with one sentence."""
+
+import io
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LinearRegression
+
+from primum import ICLSClassifier
+from primum.cli._models import StoredModel, load_model, save_model
+
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(name="fitted")
+def fit_in_memory(rows):
+    return ICLSClassifier().fit(rows[NAMES], rows["label"])
+
+
+@pytest.fixture(name="predict_refused")
+def predict_and_be_refused(call, refused, files):
+    def check(*words):
+        refused(call("predict", "m.skops", "more.csv", "--out", "out.csv"), 1, *words)
+        assert not (files / "out.csv").exists()
+
+    return check
+
+
+@pytest.mark.parametrize("id_column", [None, "patient"])
+def test_what_is_stored_is_read(tmp_path, fitted, id_column):
+    save_model(StoredModel(fitted, id_column), tmp_path / "m.skops")
+    stored = load_model(tmp_path / "m.skops")
+    assert stored.id_column == id_column
+    np.testing.assert_array_equal(stored.estimator.coef_, fitted.coef_)
+
+
+def test_pickle(files, predict_refused, fitted):
+    (files / "m.skops").write_bytes(pickle.dumps(fitted))
+    predict_refused("m.skops is not a model written by primum fit")
+
+
+def test_foreign_types(files, predict_refused):
+    skops.io.dump(print, files / "m.skops")
+    predict_refused("refused because it holds builtins.print")
+    skops.io.dump(np.testing.assert_allclose, files / "m.skops")
+    predict_refused("refused because it holds numpy")
+
+
+def test_another_estimator(files, predict_refused):
+    skops.io.dump(LinearRegression(), files / "m.skops")
+    predict_refused("holds a LinearRegression, not a fitted model")
+    skops.io.dump({"estimator": LinearRegression(), "id_column": None}, files / "m.skops")
+    predict_refused("holds a LinearRegression, not a fitted model")
+
+
+def test_another_id_column(files, predict_refused, fitted):
+    skops.io.dump({"estimator": fitted, "id_column": 3}, files / "m.skops")
+    predict_refused("holds a dict, not a fitted model")
+
+
+def test_not_fitted(files, predict_refused):
+    skops.io.dump(ICLSClassifier(), files / "m.skops")
+    predict_refused("not a fitted model")
+
+
+def test_cut_off(call, files, predict_refused):
+    call("fit", "data.csv", "--target", "label", "--out", "m.skops")
+    (files / "m.skops").write_bytes((files / "m.skops").read_bytes()[:-200])
+    predict_refused("is not a model written by primum fit, or it is damaged")
+
+
+def test_a_pipe(files, predict_refused):
+    os.mkfifo(files / "m.skops")
+    predict_refused("is not a model written by primum fit")
+
+
+def test_nested_json(files, predict_refused):
+    with zipfile.ZipFile(files / "m.skops", "w") as archive:
+        archive.writestr("schema.json", "[" * 100_000)
+    predict_refused("is not a model written by primum fit, or it is damaged")
+
+
+def test_an_archive_that_inflates_is_never_unpacked(files, predict_refused, monkeypatch):
+    with zipfile.ZipFile(files / "m.skops", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", " " * 10_000_000)
+    monkeypatch.setattr("skops.io.get_untrusted_types", lambda **_: pytest.fail("was unpacked"))
+    predict_refused("is not a model written by primum fit, or it is damaged")
+
+
+def test_an_array_whose_header_promises_more_memory_than_there_is(files, predict_refused, fitted):
+    save_model(StoredModel(fitted), files / "m.skops")
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (2**60,)}
+    )
+    with zipfile.ZipFile(files / "m.skops") as old:
+        members = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(files / "m.skops", "w") as new:
+        for name, content in members.items():
+            new.writestr(name, header.getvalue() if name.endswith(".npy") else content)
+    predict_refused("is not a model written by primum fit, or it is damaged")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("coef_", np.ones((1, 3), dtype=complex)),
+        ("coef_", np.ones((1, 4))),
+        ("coef_", np.ones(3)),
+        ("coef_", np.array([[1.0, np.nan, 1.0]])),
+        ("coef_", np.array([[1.0, np.inf, 1.0]])),
+        ("coef_", np.array([["1", "2", "3"]])),
+        ("coef_", "abc"),
+        ("intercept_", np.ones(2)),
+        ("intercept_", np.array([1j])),
+        ("intercept_", 0.5),
+        ("classes_", np.array(["no", "yes", "maybe"])),
+        ("classes_", np.array(["no", "no"])),
+        ("classes_", np.array([1j, 2j])),
+        ("n_features_in_", 4),
+        ("n_features_in_", "3"),
+        ("feature_names_in_", np.array(["a", "b", "b"], dtype=object)),
+        ("feature_names_in_", np.array(["a", "b"], dtype=object)),
+        ("feature_names_in_", np.array(["a", "b", 3], dtype=object)),
+    ],
+)
+def test_tampered_attributes(files, predict_refused, fitted, name, value):
+    setattr(fitted, name, value)
+    save_model(StoredModel(fitted), files / "m.skops")
+    said = "coef_" if name == "n_features_in_" and value == 4 else name
+    predict_refused("m.skops is refused because its", said, "fit the model again")
+
+
+def test_without_names(call, files, predict_refused, rows):
+    X = rows[NAMES].to_numpy()
+    model = ICLSClassifier().fit(X, np.tile([0, 1], 250))
+    skops.io.dump(model, files / "m.skops")
+    arguments = ("predict", "m.skops", "more.csv", "--score", "raw", "--out", "p.csv")
+    assert call(*arguments).exit_code == 0
+    scores = pd.read_csv("p.csv")["score"]
+    np.testing.assert_allclose(scores - 0.5, model.decision_function(X[20:]))
+    rows.to_csv("more.csv", index=False)
+    predict_refused("more.csv has 4 columns but the model has 3 features without names")
+    assert call(*arguments, "--id", "label").exit_code == 0
+    assert pd.read_csv("p.csv")["label"].tolist() == rows["label"].tolist()
