@@ -8,7 +8,7 @@ from primum.evaluation import compare_with_published, error, harm, rng_for, squa
 
 def test_error_and_loss():
     scores, y = np.array([0.2, 0.7, 0.5, 2.0]), np.array([0, 0, 1, 1])
-    assert error(scores, y) == 0.5
+    assert error(scores, y) == 0.25  # a score of 1/2 is class 1
     assert squared_loss(scores, y) == pytest.approx((0.04 + 0.49 + 0.25 + 1.0) / 4)
 
 
