@@ -28,7 +28,7 @@ from primum.evaluation.splits import (
     SemiSupervisedSplit,
     Split,
 )
-from primum.evaluation.store import ResultsError, ResultStore
+from primum.evaluation.store import ResultsError, ResultStore, read_snapshot
 from primum.evaluation.summary import (
     failed_sentence,
     failures,
@@ -69,6 +69,7 @@ __all__ = [
     "ordering_claims",
     "per_repeat",
     "published",
+    "read_snapshot",
     "rng_for",
     "roles_of",
     "run_experiment",

@@ -106,7 +106,7 @@ class ResultStore:
             )
         runs = []
         if resume and self.snapshot.exists():
-            before = self._read_snapshot()
+            before = read_snapshot(self.folder)
             self._refuse_other(before["config"])
             self.config["data"] = {**before["config"]["data"], **self.config["data"]}
             runs = before["versions"]
@@ -116,28 +116,6 @@ class ResultStore:
         text = json.dumps({"format": FORMAT, "config": self.config, "versions": runs}, indent=2)
         if not self.snapshot.exists() or self.snapshot.read_text() != text:
             _write_atomically(self.snapshot, text)
-
-    def _read_snapshot(self) -> dict[str, Any]:
-        try:
-            before = json.loads(self.snapshot.read_text())
-            if before.get("format") != FORMAT:
-                raise self._of_another_version(self.snapshot)
-            return {"config": dict(before["config"]), "versions": list(before["versions"])}
-        except ResultsError:
-            raise
-        except (ValueError, AttributeError, KeyError, TypeError) as problem:
-            raise ResultsError(
-                f"{self.snapshot} is corrupt ({type(problem).__name__}: {problem}): restore it, or "
-                "delete it and resume the same experiment (every line of the journal has a "
-                f"checksum of its configuration), or {OTHER_FOLDER}."
-            ) from problem
-
-    def _of_another_version(self, path: Path) -> ResultsError:
-        return ResultsError(
-            f"{path} was written by another version of primum, and nothing in it identifies the "
-            f"data and methods by content: its results can be read but not continued; "
-            f"{OTHER_FOLDER}."
-        )
 
     def _refuse_other(self, before: dict[str, Any]) -> None:
         """Refuse another configuration; data sets in only one of the two are no difference."""
@@ -182,7 +160,7 @@ class ResultStore:
             record = json.loads(payload)
             name, repeat = record["unit"]
             if "config" not in record:
-                raise self._of_another_version(self.journal)
+                raise _of_another_version(self.journal)
             if record["config"] != expected.get(name):
                 raise ResultsError(
                     f"Line {number} of {self.journal} holds results of data set {name!r} under "
@@ -210,6 +188,33 @@ class ResultStore:
                 "kept, continue with --resume."
             ) from problem
         self.done[unit] = rows
+
+
+def read_snapshot(folder: Path) -> dict[str, Any]:
+    """Return what the results in a folder are results of: ``config``, and ``versions`` by run."""
+    path = folder / "config.json"
+    try:
+        snapshot = json.loads(path.read_text())
+        if snapshot.get("format") != FORMAT:
+            raise _of_another_version(path)
+        return {"config": dict(snapshot["config"]), "versions": list(snapshot["versions"])}
+    except ResultsError:
+        raise
+    except FileNotFoundError as problem:
+        raise ResultsError(f"There are no results in {folder}: it has no {path.name}.") from problem
+    except (ValueError, AttributeError, KeyError, TypeError) as problem:
+        raise ResultsError(
+            f"{path} is corrupt ({type(problem).__name__}: {problem}): restore it, or delete it "
+            "and resume the same experiment (every line of the journal has a checksum of its "
+            f"configuration), or {OTHER_FOLDER}."
+        ) from problem
+
+
+def _of_another_version(path: Path) -> ResultsError:
+    return ResultsError(
+        f"{path} was written by another version of primum, and nothing in it identifies the data "
+        f"and methods by content: its results can be read but not continued; {OTHER_FOLDER}."
+    )
 
 
 def _to_json(value: Any) -> str:
