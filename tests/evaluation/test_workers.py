@@ -9,17 +9,25 @@ from pathlib import Path
 
 import pytest
 
-CODE = """
-import os, sys, time
+from primum.evaluation.locking import FolderLock
 from primum.evaluation.workers import run_parallel
 
-def work(folder, k):
-    open(os.path.join(folder, str(os.getpid())), "w").close()
-    time.sleep(600 if k else 0)
+CODE = """
+import os, sys, time
+from generate import two_classes
+from primum import LeastSquaresClassifier
+from primum.evaluation import CrossValidation, Experiment, Method, run_experiment
+
+class Endless(LeastSquaresClassifier):
+    def fit(self, X, y):
+        open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
+        time.sleep(600)
 
 if __name__ == "__main__":
-    for _ in run_parallel(work, [(sys.argv[1], k) for k in (0, 1, 1, 1, 1)], jobs=2):
-        pass
+    methods = [Method("endless", Endless(), sees="labeled")]
+    data, design = {"a": two_classes(60, 0, 3)[:2]}, CrossValidation(n_folds=3, n_labeled=10)
+    experiment = Experiment("test", data, design, methods, repeats=9)
+    run_experiment(experiment, sys.argv[2], jobs=2, progress=False)
 """
 
 
@@ -45,7 +53,7 @@ def test_no_worker_outlives_a_killed_run(tmp_path):
     script.write_text(CODE)
     folder.mkdir()
     process = subprocess.Popen(
-        [sys.executable, str(script), str(folder)],
+        [sys.executable, str(script), str(folder), str(tmp_path / "out")],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         start_new_session=True,
     )
@@ -58,6 +66,8 @@ def test_no_worker_outlives_a_killed_run(tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     wait_for(lambda: not any(map(is_running, group)))
+    # Nor is the folder's lock held by any of them.
+    FolderLock(tmp_path / "out").release()
 
 
 def _group(pid):
@@ -68,8 +78,6 @@ def _group(pid):
 
 
 def test_results_of_all_tasks_are_yielded():
-    from primum.evaluation.workers import run_parallel
-
     tasks = [(-k,) for k in range(5)]
     assert list(run_parallel(abs, tasks, jobs=1)) == list(range(5))
     assert sorted(run_parallel(abs, tasks, jobs=2)) == list(range(5))

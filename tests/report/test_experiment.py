@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -56,7 +57,7 @@ def test_cross_validation(tmp_path):
     results, page = report(tmp_path)
     assert "<h1>Mine &amp; yours</h1>" in page
     for words in (
-        "4 methods on 2 data sets, 4 repeats, seed 17.",
+        "Methods: 4; data sets: 2; repeats: 4; seed: 17.",
         "The supervised twin is Plain",
         "Mean classification error (share of the test rows) ± its standard error, over up to 4 rep",
         "Bold: the best of all methods shown",
@@ -197,3 +198,17 @@ def test_a_folder_without_results(tmp_path):
     with pytest.raises(ResultsError, match=r"There are no results in .*other: it has no config"):
         write_report(experiment(), results, tmp_path / "other")
     assert list((tmp_path / "other").iterdir()) == []
+
+
+def test_the_documented_example(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text()
+    (code,) = (
+        c for c in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "write_report" in c
+    )
+    code = code.replace("repeats=20", "repeats=2").replace("jobs=-1", "jobs=1, progress=False")
+    X, y = two_classes(120, 0, 3)[:2]
+    names = {"X": pd.DataFrame(X), "y": pd.Series(y)}
+    exec(code, names)
+    assert names["results"]["note"].isna().all()
+    assert "The supervised twin is Least squares" in (tmp_path / "out/report.html").read_text()

@@ -66,8 +66,8 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
 
 def _words(experiment: Experiment, results: "pd.DataFrame") -> Iterator[str]:
     yield (
-        f"{len(experiment.methods)} methods on {len(experiment.data)} data sets, "
-        f"{experiment.repeats} repeats, seed {experiment.seed}."
+        f"Methods: {len(experiment.methods)}; data sets: {len(experiment.data)}; repeats: "
+        f"{experiment.repeats}; seed: {experiment.seed}."
     )
     if experiment.twin is None:
         yield "No method sees only the labelled rows, so there is no twin to compare with."
