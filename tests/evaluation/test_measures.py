@@ -3,12 +3,19 @@ import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
 
-from primum.evaluation import compare_with_published, error, harm, rng_for, squared_loss
+from primum.evaluation import (
+    agreement,
+    compare_with_published,
+    error,
+    harm,
+    rng_for,
+    squared_loss,
+)
 
 
 def test_error_and_loss():
     scores, y = np.array([0.2, 0.7, 0.5, 2.0]), np.array([0, 0, 1, 1])
-    assert error(scores, y) == 0.5
+    assert error(scores, y) == 0.25  # a score of 1/2 is class 1
     assert squared_loss(scores, y) == pytest.approx((0.04 + 0.49 + 0.25 + 1.0) / 4)
 
 
@@ -56,3 +63,22 @@ def test_published_curves_are_compared_at_the_same_number_of_labels():
     assert abs(compared.loc["haberman", "z"]) < 4
     assert np.isnan(compared.loc["transfusion", "z"])
     assert np.isnan(compared.loc["transfusion", "published_mean"])
+
+
+def test_a_handful_of_repeats_is_not_judged():
+    cell = {"dataset": "wdbc", "classifier": "ICLS", "measure": "error", "mean": 0.3}
+    few, enough = (
+        compare_with_published(
+            pd.DataFrame([{**cell, "sd_over_repeats": 0.05, "repeats": repeats}]), "table2"
+        )
+        for repeats in (19, 20)
+    )
+    assert few["z"].isna().all()
+    assert few["published_mean"].notna().all()
+    assert agreement(few, "error").sentence() == (
+        "error: 19 repeats are too few to judge the agreement with the published figures; 20 are "
+        "needed."
+    )
+    assert not agreement(few, "error").faithful
+    assert agreement(enough, "error").sentence().startswith("error: 1 cells have a published value")
+    assert agreement(enough, "loss_test").sentence() == "loss_test: no cell has a published value."

@@ -1,6 +1,5 @@
 """Runs that are killed, spoilt, or asked for twice."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
 
 from generate import two_classes
 from primum.evaluation import (
@@ -20,7 +20,7 @@ from primum.evaluation import (
     Experiment,
     LearningCurve,
     Method,
-    ResultsError,
+    failures,
     per_repeat,
     run_experiment,
     summarise,
@@ -91,21 +91,43 @@ class Fussy(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         return self
 
-    def decision_function(self, X):
-        return X[:, 0]
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
 
 
-def test_failures_are_rows_with_their_message(tmp_path):
-    results = run(tmp_path, methods=(*LEAST_SQUARES[:1], Method("Fussy", Fussy())))
+def test_failures_are_rows_with_their_message_and_are_said_aloud(tmp_path):
+    methods = (*LEAST_SQUARES[:1], Method("Fussy", Fussy(), sees="labeled"))
+    said = r"^Fussy failed in \d+ of 18 fits \(the first: ArithmeticError: the first row displeases"
+    with pytest.warns(FitFailedWarning, match=said):
+        results = run(tmp_path, methods=methods)
     failed = results[results["error"].isna()]
     assert 0 < len(failed) < len(results) / 2
     assert set(failed["classifier"]) == {"Fussy"}
     assert set(failed["note"]) == {"ArithmeticError: the first row displeases me"}
+    listed = failures(results)
+    assert set(listed["classifier"]) == {"Fussy"}
+    assert listed["times"].sum() == len(failed)
+    assert set(listed["fits"]) == {9}
     summary = summarise(results, curve=False)
     fussy = summary[(summary.classifier == "Fussy") & (summary.measure == "error")]
     whole = per_repeat(results, curve=False).query("classifier == 'Fussy'")["error"].notna().sum()
     assert fussy["repeats"].sum() == whole
     assert fussy["failed"].sum() == 6 - whole
+
+
+class Broken(Fussy):
+    def fit(self, X, y):
+        raise ArithmeticError("never")
+
+
+def test_a_method_that_always_fails_is_named(tmp_path):
+    methods = (*LEAST_SQUARES[:1], Method("Broken", Broken()))
+    with pytest.warns(FitFailedWarning, match="^Broken failed in all 18 fits"):
+        results = run(tmp_path, methods=methods)
+    summary = summarise(results, curve=False).query("classifier == 'Broken'")
+    assert set(summary["repeats"]) == {0}
+    assert set(summary["failed"]) == {3}
+    assert summary["mean"].isna().all()
 
 
 @pytest.mark.parametrize("lines", [1, 5])
@@ -133,74 +155,6 @@ def test_killed_anywhere_it_resumes_to_identical_results(tmp_path, lines):
     same(resumed, whole)
     assert journal.read_bytes().count(b"\n") == 80
     assert not resumed.duplicated(["dataset", "repeat", "at", "classifier"]).any()
-
-
-def test_a_half_written_line_is_done_again(tmp_path):
-    whole = run(tmp_path)
-    journal = tmp_path / "journal.jsonl"
-    for cut in (1, 50, 700):
-        journal.write_bytes(journal.read_bytes()[:-cut])
-        same(run(tmp_path, resume=True), whole)
-
-
-def test_a_corrupt_line_is_named_and_kept(tmp_path):
-    run(tmp_path)
-    journal = tmp_path / "journal.jsonl"
-    spoilt = journal.read_text().replace('"a",1]', '"a",2]', 1)
-    journal.write_text(spoilt)
-    with pytest.raises(ResultsError, match=r"Line \d of .*journal.jsonl is corrupt: delete that"):
-        run(tmp_path, resume=True)
-    assert journal.read_text() == spoilt
-
-
-def test_existing_results_are_not_overwritten(tmp_path):
-    run(tmp_path)
-    with pytest.raises(ResultsError, match="already holds results: pass --resume to continue"):
-        run(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("change", "key"),
-    [
-        ({"seed": 1}, "seed was 0, now 1"),
-        ({"methods": LEAST_SQUARES[:2]}, "methods was"),
-        ({"design": CrossValidation(n_folds=4, n_labeled=10)}, "design was"),
-    ],
-)
-def test_results_of_another_configuration_are_refused(tmp_path, change, key):
-    run(tmp_path)
-    before = (tmp_path / "journal.jsonl").read_bytes()
-    with pytest.raises(ResultsError, match=f"results of another configuration .{key}"):
-        run(tmp_path, resume=True, **change)
-    assert (tmp_path / "journal.jsonl").read_bytes() == before
-
-
-def test_other_data_under_the_same_name_are_refused(tmp_path):
-    run(tmp_path)
-    other = experiment()
-    other.data["a"] = (other.data["a"][0][:80], other.data["a"][1][:80])
-    with pytest.raises(ResultsError, match=r"another configuration .data was .*90 x 3"):
-        run_experiment(other, tmp_path, resume=True, progress=False)
-
-
-def test_the_snapshot_says_what_was_run(tmp_path):
-    run(tmp_path)
-    snapshot = json.loads((tmp_path / "config.json").read_text())
-    assert snapshot["config"]["methods"]["ICLS"].startswith("ICLSClassifier(rcond=1.49")
-    assert {"python", "numpy", "scipy", "scikit-learn", "primum"} <= set(snapshot["versions"])
-
-
-def test_bad_experiments():
-    with pytest.raises(ValueError, match="repeats must be at least 1, got 0"):
-        experiment(repeats=0)
-    with pytest.raises(ValueError, match="'c' must have one label per row and two classes"):
-        Experiment("x", {"c": (np.zeros((5, 2)), np.zeros(5))}, CrossValidation(), LEAST_SQUARES)
-
-
-def test_unwritable_folder(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ResultsError, match=r"Cannot write results to .*choose another folder"):
-        run(tmp_path / "file" / "inside")
 
 
 def test_slow_methods_can_be_run_less_often(tmp_path):

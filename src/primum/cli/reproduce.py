@@ -1,10 +1,12 @@
 """``primum reproduce``: the paper's tables and figures, from the data to the report."""
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from sklearn.exceptions import FitFailedWarning
 
 from primum.cli.datasets import data_home_option
 from primum.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
@@ -80,6 +82,11 @@ def reproduce(
             _reproduce_one(one, folder, found, list(missing), repeats, jobs, seed, again)
     except ResultsError as problem:
         raise click.ClickException(str(problem)) from problem
+    except OSError as problem:
+        raise click.ClickException(
+            f"Cannot write the report to {out}: {problem.strerror or problem}; continue with "
+            "--resume, nothing that was computed is lost."
+        ) from problem
     except KeyboardInterrupt:
         raise click.ClickException("Stopped; continue with --resume.") from None
     for name, reason in missing.items():
@@ -124,9 +131,11 @@ def _reproduce_one(
                 "was chosen and found."
             )
         experiment = plan.experiment(PLAN_OF[target], chosen, repeats, seed)
-        results = run_experiment(
-            experiment, folder, jobs=jobs, resume=resume, progress=sys.stderr.isatty()
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
+            results = run_experiment(
+                experiment, folder, jobs=jobs, resume=resume, progress=sys.stderr.isatty()
+            )
         lost = [name for name in missing if name in plan.datasets]
         words = _write(target, folder, plan, results, lost)
     click.echo("\n".join(words))

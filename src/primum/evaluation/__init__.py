@@ -1,5 +1,6 @@
 """Comparing classifiers on data whose labels are partly hidden."""
 
+from primum.evaluation.experiment import Experiment
 from primum.evaluation.judgement import (
     Agreement,
     Claim,
@@ -14,13 +15,11 @@ from primum.evaluation.methods import (
     LEAST_SQUARES,
     SUPPORT_VECTORS,
     Method,
-    score_minus_half,
-    score_probability,
-    score_signed,
 )
 from primum.evaluation.paper import PLANS, Plan
 from primum.evaluation.published import compare_with_published, published
-from primum.evaluation.runner import Experiment, run_experiment, run_unit
+from primum.evaluation.runner import run_experiment, run_unit
+from primum.evaluation.scores import score_minus_half, score_probability, score_signed
 from primum.evaluation.seeds import rng_for
 from primum.evaluation.splits import (
     CrossValidation,
@@ -29,8 +28,16 @@ from primum.evaluation.splits import (
     SemiSupervisedSplit,
     Split,
 )
-from primum.evaluation.store import ResultsError, ResultStore
-from primum.evaluation.summary import per_repeat, summarise
+from primum.evaluation.store import ResultsError, ResultStore, read_snapshot
+from primum.evaluation.summary import (
+    failed_sentence,
+    failures,
+    fit_warnings,
+    per_repeat,
+    roles_of,
+    summarise,
+    twin_of,
+)
 
 __all__ = [
     "BASELINES",
@@ -55,11 +62,16 @@ __all__ = [
     "agreement",
     "compare_with_published",
     "error",
+    "failed_sentence",
+    "failures",
+    "fit_warnings",
     "harm",
     "ordering_claims",
     "per_repeat",
     "published",
+    "read_snapshot",
     "rng_for",
+    "roles_of",
     "run_experiment",
     "run_unit",
     "score_minus_half",
@@ -69,4 +81,5 @@ __all__ = [
     "squared_loss",
     "stand_in_sentence",
     "summarise",
+    "twin_of",
 ]

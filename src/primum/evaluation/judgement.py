@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primum.evaluation.published import compare_with_published
+from primum.evaluation.published import MIN_REPEATS_FOR_Z, compare_with_published
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Agreement:
     """How z is scattered for one measure.
 
-    A faithful run has about 95 % of its cells within 2, and none beyond 4.
+    A faithful run has about 95 % of its cells within 2, and none beyond 4. ``repeats`` is the
+    largest number of repeats of a cell that has a published value.
     """
 
     measure: str
@@ -23,6 +24,7 @@ class Agreement:
     share_within_2: float
     largest: float
     largest_cell: str
+    repeats: int
 
     @property
     def faithful(self) -> bool:
@@ -31,6 +33,13 @@ class Agreement:
 
     def sentence(self) -> str:
         """Say it in words."""
+        if not self.repeats:
+            return f"{self.measure}: no cell has a published value."
+        if not self.cells:
+            return (
+                f"{self.measure}: {self.repeats} repeats are too few to judge the agreement with "
+                f"the published figures; {MIN_REPEATS_FOR_Z} are needed."
+            )
         return (
             f"{self.measure}: {self.cells} cells have a published value; |z| < 2 in "
             f"{self.share_within_2:.0%} of them, largest |z| {self.largest:.1f} "
@@ -40,9 +49,11 @@ class Agreement:
 
 def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
     """Judge one measure of a summary that was compared with published figures."""
-    cells = summary[(summary["measure"] == measure) & summary["z"].notna()]
+    known = summary[(summary["measure"] == measure) & summary["published_mean"].notna()]
+    repeats = int(known["repeats"].max()) if len(known) else 0
+    cells = known[known["z"].notna()]
     if cells.empty:
-        return Agreement(measure, 0, 0.0, 0.0, "none")
+        return Agreement(measure, 0, 0.0, 0.0, "none", repeats)
     size = cells["z"].abs()
     worst = cells.loc[size.idxmax()]
     at = f", U = {worst['n_unlabeled']}" if "n_unlabeled" in cells else ""
@@ -52,6 +63,7 @@ def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
         float(np.mean(size < 2)),
         float(size.max()),
         f"{worst['classifier']} on {worst['dataset']}{at}",
+        repeats,
     )
 
 

@@ -12,8 +12,8 @@ SIGNIFICANCE = 0.01
 
 
 def error(scores: Floats, y: Index) -> float:
-    """Return the share of rows on the wrong side of 1/2."""
-    return float(np.mean((scores > 0.5) != (y == 1)))
+    """Return the share of rows on the wrong side of 1/2, which itself is class 1."""
+    return float(np.mean((scores >= 0.5) != (y == 1)))
 
 
 def squared_loss(scores: Floats, y: Index) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.linear_model import RidgeClassifierCV
 
 from primum._sklearn import logistic_regression_cv
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import Floats, Index
 from primum.estimators import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
@@ -22,23 +22,12 @@ from primum.estimators import (
     TSVMClassifier,
     USMClassifier,
 )
+from primum.evaluation.identity import describe
 from primum.evaluation.measures import squared_hinge, squared_loss
+from primum.evaluation.scores import Score, score_minus_half, score_probability, score_signed
 from primum.evaluation.twice_constant import TwiceConstantSelfLearning
 
-
-def score_minus_half(clf: Any, X: AnyArray) -> Floats:
-    """Read the score of this library's least-squares family."""
-    return np.asarray(clf.decision_function(X) + 0.5)
-
-
-def score_signed(clf: Any, X: AnyArray) -> Floats:
-    """Read a score fitted to labels -1 and 1."""
-    return np.asarray((clf.decision_function(X) + 1.0) / 2.0)
-
-
-def score_probability(clf: Any, X: AnyArray) -> Floats:
-    """Read the probability of class 1."""
-    return np.asarray(clf.predict_proba(X)[:, 1])
+SEES = ("labeled", "partly", "all")
 
 
 @dataclass(frozen=True)
@@ -54,8 +43,11 @@ class Method:
     sees : {"labeled", "partly", "all"}
         Trained on labelled rows only; on all training rows, the unlabelled ones marked -1; or on
         all training rows with their true labels (an oracle).
-    score : callable (fitted estimator, X) -> scores
-        The score of class 1.
+    score : callable (fitted estimator, X) -> scores, or None
+        The score of class 1, on a scale whose labels are 0 and 1: ``score_minus_half``,
+        ``score_signed``, ``score_probability`` or your own. None: the known scale of this
+        library's classes, otherwise ``predict_proba``; without that the method has an error, from
+        ``predict``, and no loss.
     loss : callable (scores, labels 0 and 1) -> float
         The loss that is reported beside the error.
     every : int
@@ -65,9 +57,27 @@ class Method:
     name: str
     estimator: Any
     sees: str = "partly"
-    score: Callable[[Any, AnyArray], Floats] = score_minus_half
+    score: Score | None = None
     loss: Callable[[Floats, Index], float] = squared_loss
     every: int = 1
+
+    def __post_init__(self) -> None:
+        if self.sees not in SEES:
+            raise ValueError(f"sees of {self.name!r} must be one of {SEES}, got {self.sees!r}.")
+        if self.every < 1:
+            raise ValueError(f"every of {self.name!r} must be at least 1, got {self.every}.")
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the method is, by content."""
+        what = f"Method {self.name!r}: its"
+        return {
+            "estimator": describe(self.estimator, f"{what} estimator"),
+            "sees": self.sees,
+            "score": describe(self.score, f"{what} score"),
+            "loss": describe(self.loss, f"{what} loss"),
+            "every": int(self.every),
+        }
 
 
 # The published figures agree with a pseudo-inverse of the second moment that ignores eigenvalues
@@ -76,20 +86,27 @@ class Method:
 # shows in the results.
 PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
 _least_squares = LeastSquaresClassifier(rcond=PSEUDO_INVERSE)
+# The paper's method, as it is run in all of its experiments. Where the labelled rows do not determine
+# the model, the authors' code ends near labels of 1/2.
+PAPER_ICLS = ICLSClassifier(rcond=PSEUDO_INVERSE, tie_break="half")
+
+
+def _least_squares_method(name: str, estimator: Any, sees: str = "partly") -> Method:
+    return Method(name, estimator, sees, score_minus_half)
+
 
 LEAST_SQUARES = (
-    Method("Supervised", _least_squares, sees="labeled"),
-    Method("Self-Learning", SelfLearningClassifier(_least_squares)),
-    Method("USM", USMClassifier(rcond=PSEUDO_INVERSE)),
-    # Where labelled rows do not determine the model, the authors' code ends near labels of 1/2.
-    Method("ICLS", ICLSClassifier(rcond=PSEUDO_INVERSE, tie_break="half")),
-    Method("Oracle", _least_squares, sees="all"),
+    _least_squares_method("Supervised", _least_squares, sees="labeled"),
+    _least_squares_method("Self-Learning", SelfLearningClassifier(_least_squares)),
+    _least_squares_method("USM", USMClassifier(rcond=PSEUDO_INVERSE)),
+    _least_squares_method("ICLS", PAPER_ICLS),
+    _least_squares_method("Oracle", _least_squares, sees="all"),
 )
 
 # In the published learning curves beside the five of the tables.
 FURTHER_LEAST_SQUARES = (
-    Method("Projection", ICLSClassifier(metric="all", rcond=PSEUDO_INVERSE)),
-    Method("EM-LS", EMLeastSquaresClassifier("soft", rcond=PSEUDO_INVERSE)),
+    _least_squares_method("Projection", ICLSClassifier(metric="all", rcond=PSEUDO_INVERSE)),
+    _least_squares_method("EM-LS", EMLeastSquaresClassifier("soft", rcond=PSEUDO_INVERSE)),
 )
 
 # What a careful user would have had without unlabelled rows: regularisation chosen by

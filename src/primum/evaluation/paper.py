@@ -4,9 +4,10 @@ A further table is a further entry here; the runner does not change.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from primum.datasets import CATALOGUE, Dataset
+from primum.evaluation.experiment import Experiment
 from primum.evaluation.methods import (
     BASELINES,
     FURTHER_LEAST_SQUARES,
@@ -14,7 +15,6 @@ from primum.evaluation.methods import (
     SUPPORT_VECTORS,
     Method,
 )
-from primum.evaluation.runner import Experiment
 from primum.evaluation.splits import CrossValidation, Design, LearningCurve
 
 
@@ -67,12 +67,7 @@ class Plan:
             methods=self.methods,
             repeats=self.repeats if repeats is None else repeats,
             seed=seed,
-            fingerprints={dataset.name: dataset.info.fingerprint for dataset in datasets},
         )
-
-    def leak_free(self) -> "Plan":
-        """Return the same plan with features scaled on the training rows only."""
-        return replace(self, design=replace(self.design, scaling="train"))
 
 
 PLANS = {

@@ -2,87 +2,38 @@
 
 The unit of work is one repeat of one data set. Units are independent, run in parallel with one
 BLAS thread each, and are stored as soon as they are done; what is stored is not run again.
-A fit that raises becomes a row with its message, and the experiment goes on.
+A fit that raises becomes a row with its message, and the experiment goes on; in the end a warning
+lists what failed.
 """
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 from threadpoolctl import threadpool_limits
 
 from primum._typing import AnyArray, Floats, Index
+from primum.evaluation.experiment import Experiment, codes_of
+from primum.evaluation.identity import distributions_of
 from primum.evaluation.measures import MEASURES, error
 from primum.evaluation.methods import Method
+from primum.evaluation.scores import default_score, refuse_marker_as_class
 from primum.evaluation.seeds import rng_for
 from primum.evaluation.splits import Design, Split, hidden_labels, scale_features
 from primum.evaluation.store import ResultStore
+from primum.evaluation.summary import failed_sentence
+from primum.evaluation.workers import run_parallel
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-@dataclass(frozen=True)
-class Experiment:
-    """Data sets, a design, methods, and how often.
-
-    Attributes
-    ----------
-    name : str
-        For the configuration and the report.
-    data : mapping of name to (X, y)
-        Fully labelled data of two classes.
-    design : Design
-        How rows are split.
-    methods : sequence of Method
-        What is compared; the first one is the supervised twin.
-    repeats : int
-        Random repetitions; more can be added later.
-    seed : int
-        Of all random numbers.
-    """
-
-    name: str
-    data: Mapping[str, tuple[Floats, AnyArray]]
-    design: Design
-    methods: Sequence[Method]
-    repeats: int = 100
-    seed: int = 0
-    fingerprints: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.repeats < 1:
-            raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
-        for name, (X, y) in self.data.items():
-            if len(np.unique(y)) != 2 or len(X) != len(y):
-                raise ValueError(
-                    f"Data set {name!r} must have one label per row and two classes, got "
-                    f"{len(X)} rows, {len(y)} labels and {len(np.unique(y))} classes."
-                )
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """What makes results comparable; repeats and further data sets may be added later."""
-        return {
-            "experiment": self.name,
-            "design": {"kind": self.design.name, **asdict(self.design)},
-            "methods": {method.name: repr(method.estimator) for method in self.methods},
-            "seed": self.seed,
-            "data": {
-                name: self.fingerprints.get(name, f"{X.shape[0]} x {X.shape[1]}")
-                for name, (X, _) in self.data.items()
-            },
-        }
-
-    @property
-    def units(self) -> list[tuple[str, int]]:
-        """All (data set, repeat)."""
-        return [(name, repeat) for name in self.data for repeat in range(self.repeats)]
+KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
+NUMBERS = (*MEASURES, "objective")
 
 
 def run_experiment(
@@ -100,7 +51,8 @@ def run_experiment(
     experiment : Experiment
         What to run.
     folder : path
-        Where results are kept; a run that was killed continues there with ``resume=True``.
+        Where results are kept; a run that was killed continues there with ``resume=True``. Only one
+        run at a time can use a folder, and only for one configuration.
     jobs : int, default=1
         Processes; -1 is one per core.
     resume : bool, default=False
@@ -111,14 +63,19 @@ def run_experiment(
     Returns
     -------
     DataFrame
-        One row per (data set, repeat, split, method), with the measures, and the message of a
-        fit that failed.
+        One row per (data set, repeat, split, method), with the measures, the method's role, how its
+        score was read, its loss, and the message of a fit that failed. If any failed, a
+        ``FitFailedWarning`` says so.
     """
-    store = ResultStore(folder, experiment.config, resume=resume)
-    missing = [unit for unit in experiment.units if unit not in store.done]
-    for unit, rows in _compute(experiment, missing, jobs, progress):
-        store.append(unit, rows)
-    return collect(store, experiment)
+    packages = distributions_of([method.estimator for method in experiment.methods])
+    with ResultStore(folder, experiment.config, resume=resume, packages=packages) as store:
+        missing = [unit for unit in experiment.units if unit not in store.done]
+        for unit, rows in _compute(experiment, missing, jobs, progress):
+            store.append(unit, rows)
+        results = collect(store, experiment)
+    if sentence := failed_sentence(results):
+        warnings.warn(sentence, FitFailedWarning, stacklevel=2)
+    return results
 
 
 def collect(store: ResultStore, experiment: Experiment) -> "pd.DataFrame":
@@ -126,28 +83,25 @@ def collect(store: ResultStore, experiment: Experiment) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [row for unit in experiment.units for row in store.done[unit]]
-    return pd.DataFrame(rows, columns=[*KEYS, *MEASURES, "objective", "note"])
+    results = pd.DataFrame(rows, columns=[*KEYS, *NUMBERS, "score", "note"])
+    losses = {method.name: _name(method.loss) for method in experiment.methods}
+    return results.astype(dict.fromkeys(NUMBERS, float)).assign(
+        role=results["classifier"].map(experiment.roles), loss=results["classifier"].map(losses)
+    )
 
 
-KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", function))
 
 
 def _compute(
     experiment: Experiment, units: list[tuple[str, int]], jobs: int, progress: bool
-) -> Any:
-    from joblib import Parallel, delayed
-
+) -> Iterable[Any]:
     # Long units of different data sets side by side, so that the bar moves evenly.
     units = sorted(units, key=lambda unit: unit[1])
-    work = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(run_unit)(
-            *experiment.data[name],
-            unit=(name, repeat),
-            design=experiment.design,
-            methods=experiment.methods,
-            seed=experiment.seed,
-        )
-        for name, repeat in units
+    shared = (experiment.design, tuple(experiment.methods), experiment.seed)
+    work = run_parallel(
+        run_unit, ((*experiment.data[unit[0]], unit, *shared) for unit in units), jobs
     )
     return _with_bar(work, len(units), experiment.name) if progress else work
 
@@ -161,7 +115,6 @@ def _with_bar(work: Any, total: int, name: str) -> Any:
 def run_unit(
     X: Floats,
     y: AnyArray,
-    *,
     unit: tuple[str, int],
     design: Design,
     methods: Sequence[Method],
@@ -169,7 +122,7 @@ def run_unit(
 ) -> tuple[tuple[str, int], list[dict[str, Any]]]:
     """Return (unit, the rows of one repeat of one data set)."""
     dataset, repeat = unit
-    codes = np.unique(y, return_inverse=True)[1]
+    codes = codes_of(y)
     rng = rng_for(seed, design.name, dataset, repeat)
     methods = [method for method in methods if repeat % method.every == 0]
     with threadpool_limits(1):
@@ -201,13 +154,13 @@ def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, Any
         try:
             measures = _fit_and_score(method, X, y, split)
         except Exception as failure:  # any failure of any classifier is a result, not an end
-            nothing = dict.fromkeys(MEASURES)
+            nothing = dict.fromkeys((*NUMBERS, "score"))
             return {**nothing, "note": f"{type(failure).__name__}: {failure}"}
     said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
     return {**measures, "note": "; ".join(sorted(said)) or None}
 
 
-def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, float | None]:
+def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, Any]:
     train, hidden = hidden_labels(y, split)
     rows, labels = {
         "labeled": (split.labeled, y[split.labeled]),
@@ -219,16 +172,26 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
     start = time.perf_counter()
     clf.fit(X_train, labels)
     seconds = time.perf_counter() - start
-    scores = {
-        name: method.score(clf, X[index])
-        for name, index in (("labeled", split.labeled), ("train", train), ("test", split.test))
-    }
+    refuse_marker_as_class(clf)
+    parts = {"labeled": split.labeled, "train": train, "test": split.test}
     return {
-        "error": error(scores["test"], y[split.test]),
-        "loss_labeled": method.loss(scores["labeled"], y[split.labeled]),
-        "loss_train": method.loss(scores["train"], y[train]),
-        "loss_test": method.loss(scores["test"], y[split.test]),
+        **_error_and_losses(method, clf, {k: (X[i], y[i]) for k, i in parts.items()}),
         "seconds": seconds,
         # What the method itself minimised, if it says so: it tells local optima apart.
         "objective": getattr(clf, "objective_", None),
     }
+
+
+def _error_and_losses(
+    method: Method, clf: Any, parts: dict[str, tuple[Floats, Index]]
+) -> dict[str, Any]:
+    """Return the error on test rows, the loss on each part, and the name of the score read."""
+    read = default_score(clf) if method.score is None else method.score
+    scores = {} if read is None else {part: read(clf, X) for part, (X, _) in parts.items()}
+    X_test, y_test = parts["test"]
+    if method.score is None:
+        wrong = float(np.mean(clf.predict(X_test) != y_test))
+    else:
+        wrong = error(scores["test"], y_test)
+    losses = {f"loss_{part}": method.loss(s, parts[part][1]) for part, s in scores.items()}
+    return {"error": wrong, **losses, "score": None if read is None else _name(read)}

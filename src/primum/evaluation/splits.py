@@ -15,8 +15,6 @@ from sklearn.model_selection import check_cv
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators import read_labels
 
-SCALINGS = ("paper", "train", "none")
-
 
 class SemiSupervisedSplit:
     """Cross-validation in which unlabelled rows always train and are never scored.
@@ -90,6 +88,10 @@ class Design:
 
     n_labeled: int | None = None
     scaling: str = "paper"
+
+    def __post_init__(self) -> None:
+        if self.scaling not in ("paper", "train", "none"):
+            raise ValueError(f"scaling must be 'paper', 'train' or 'none', got {self.scaling!r}.")
 
     @property
     def name(self) -> str:

@@ -1,9 +1,10 @@
-"""A folder of results that survives being killed.
+"""A folder of results that survives being killed, and holds those of one configuration only.
 
-``journal.jsonl`` has one line per finished unit of work: a checksum and the unit's rows. Lines are
-appended by one process and flushed to disk, so a kill can only cut the last line, which is then
-dropped and done again. ``config.json`` says what the results are results of; a folder is never
-continued under another configuration.
+``journal.jsonl`` has one line per finished unit of work: a checksum, and the unit's rows with a
+checksum of the configuration they are results of. Lines are appended by one process, which holds
+the folder's lock, and flushed to disk, so a kill can only cut the last line; it is then dropped and
+computed again. ``config.json`` says what was run, on which data and with which versions; a folder
+is never continued under another configuration. Further data sets may be added: they are recorded.
 """
 
 import json
@@ -13,9 +14,17 @@ import zlib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
+
+from primum.evaluation.identity import checksum, name_differences
+from primum.evaluation.locking import FolderInUseError, FolderLock
 
 PACKAGES = ("primum", "numpy", "scipy", "scikit-learn")
+FORMAT = 2
+OTHER_FOLDER = "choose another folder with --out"
+Unit = tuple[str, int]
 
 
 class ResultsError(ValueError):
@@ -23,7 +32,7 @@ class ResultsError(ValueError):
 
 
 class ResultStore:
-    """Results of one experiment in one folder.
+    """Results of one experiment in one folder; locked until ``close``.
 
     Parameters
     ----------
@@ -33,90 +42,205 @@ class ResultStore:
         What must not change between runs into the same folder (seed, design, methods, data).
     resume : bool
         Whether a folder that already holds results may be continued.
+    packages : sequence of str
+        Further packages whose versions are recorded.
+
+    Attributes
+    ----------
+    done : dict of (data set, repeat) to rows
+        The finished units.
     """
 
-    def __init__(self, folder: str | Path, config: dict[str, Any], *, resume: bool = False) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        config: dict[str, Any],
+        *,
+        resume: bool = False,
+        packages: list[str] | None = None,
+    ) -> None:
         self.folder = Path(folder)
         self.journal = self.folder / "journal.jsonl"
+        self.snapshot = self.folder / "config.json"
+        self.config = json.loads(_to_json(config))
+        self._versions = _versions(packages or [])
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._open(json.loads(json.dumps(config)), resume)
-        except OSError as problem:
+            self._lock = FolderLock(self.folder)
+        except FolderInUseError as problem:
             raise ResultsError(
-                f"Cannot write results to {self.folder}: {problem.strerror or problem}; "
-                "choose another folder with --out."
-            ) from problem
+                f"Another run (process {problem}) is writing to {self.folder}: wait until it has "
+                f"ended, or {OTHER_FOLDER}."
+            ) from None
+        except OSError as problem:
+            raise self._cannot_write(problem) from problem
+        try:
+            self._open(resume)
+        except OSError as problem:
+            self.close()
+            raise self._cannot_write(problem) from problem
+        except BaseException:
+            self.close()
+            raise
 
-    def _open(self, config: dict[str, Any], resume: bool) -> None:
-        snapshot = self.folder / "config.json"
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the folder."""
+        self._lock.release()
+
+    def _cannot_write(self, problem: OSError) -> ResultsError:
+        return ResultsError(
+            f"Cannot write results to {self.folder}: {problem.strerror or problem}; {OTHER_FOLDER}."
+        )
+
+    def _open(self, resume: bool) -> None:
         if self.journal.exists() and self.journal.stat().st_size and not resume:
             raise ResultsError(
-                f"{self.folder} already holds results: pass --resume to continue them, or choose "
-                "another folder with --out."
+                f"{self.folder} already holds results: pass --resume to continue them, or "
+                f"{OTHER_FOLDER}."
             )
-        if snapshot.exists() and resume:
-            self._refuse_other(json.loads(snapshot.read_text())["config"], config)
-        else:
-            _write_atomically(
-                snapshot, json.dumps({"config": config, "versions": _versions()}, indent=2)
+        runs = []
+        if resume and self.snapshot.exists():
+            before = read_snapshot(self.folder)
+            self._refuse_other(before["config"])
+            self.config["data"] = {**before["config"]["data"], **self.config["data"]}
+            runs = before["versions"]
+        self.done = self._read_journal()
+        if self._versions not in runs:
+            runs = [*runs, self._versions]
+        text = json.dumps({"format": FORMAT, "config": self.config, "versions": runs}, indent=2)
+        if not self.snapshot.exists() or self.snapshot.read_text() != text:
+            _write_atomically(self.snapshot, text)
+
+    def _refuse_other(self, before: dict[str, Any]) -> None:
+        """Refuse another configuration; data sets in only one of the two are no difference."""
+        common = before["data"].keys() & self.config["data"].keys()
+        old, new = (
+            {**config, "data": {name: config["data"][name] for name in sorted(common)}}
+            for config in (before, self.config)
+        )
+        if named := name_differences(old, new):
+            raise ResultsError(
+                f"{self.folder} holds results of another configuration ({named}): {OTHER_FOLDER}."
             )
-        self.done = {tuple(unit): rows for unit, rows in self._read()}
 
-    def _refuse_other(self, before: dict[str, Any], now: dict[str, Any]) -> None:
-        for key in sorted(before.keys() | now.keys()):
-            old, new = before.get(key), now.get(key)
-            if key == "data":  # results of other data sets may stand beside each other
-                old, new = (
-                    {k: v[k] for k in before[key].keys() & now[key].keys()}
-                    for v in (before[key], now[key])
-                )
-            if old != new:
-                raise ResultsError(
-                    f"{self.folder} holds results of another configuration ({key} was {old!r}, "
-                    f"now {new!r}): choose another folder with --out."
-                )
-
-    def _read(self) -> Iterator[tuple[list[Any], list[dict[str, Any]]]]:
-        """Yield the finished units; cut off a last line that was not written to its end."""
+    def _read_journal(self) -> dict[Unit, list[dict[str, Any]]]:
+        """Return the finished units; cut off a last line that was not written to its end."""
         if not self.journal.exists():
-            return
+            return {}
         content = self.journal.read_bytes()
         complete = content.rfind(b"\n") + 1
+        done: dict[Unit, list[dict[str, Any]]] = {}
+        for unit, rows in self._parse(content[:complete]):
+            if unit in done and done[unit] != rows:
+                raise ResultsError(
+                    f"{self.journal} has different results of data set {unit[0]!r}, repeat "
+                    f"{unit[1]}: delete one of the lines, or {OTHER_FOLDER}."
+                )
+            done[unit] = rows
         if complete < len(content):
             with self.journal.open("r+b") as file:
                 file.truncate(complete)
-        for number, line in enumerate(content[:complete].splitlines(), start=1):
-            yield self._parse(line, number)
+        return done
 
-    def _parse(self, line: bytes, number: int) -> tuple[list[Any], list[dict[str, Any]]]:
-        checksum, _, payload = line.partition(b" ")
-        if checksum != _checksum(payload):
-            raise ResultsError(
-                f"Line {number} of {self.journal} is corrupt: delete that line to have its results "
-                "computed again with --resume, or choose another folder with --out."
-            )
-        record = json.loads(payload)
-        return record["unit"], record["rows"]
+    def _parse(self, content: bytes) -> Iterator[tuple[Unit, list[dict[str, Any]]]]:
+        expected = {name: self._checksum_of(name) for name in self.config["data"]}
+        for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+            crc, _, payload = line.partition(b" ")
+            if crc != _crc(payload):
+                raise ResultsError(
+                    f"Line {number} of {self.journal} is corrupt: delete that line to have its "
+                    f"results computed again with --resume, or {OTHER_FOLDER}."
+                )
+            record = json.loads(payload)
+            name, repeat = record["unit"]
+            if "config" not in record:
+                raise _of_another_version(self.journal)
+            if record["config"] != expected.get(name):
+                raise ResultsError(
+                    f"Line {number} of {self.journal} holds results of data set {name!r} under "
+                    f"another configuration than {self.snapshot.name}'s or this run's: "
+                    f"{OTHER_FOLDER}."
+                )
+            yield (name, repeat), record["rows"]
 
-    def append(self, unit: tuple[str, int], rows: list[dict[str, Any]]) -> None:
+    def _checksum_of(self, name: str) -> str:
+        """Return the checksum of all that the results of one data set depend on."""
+        return checksum({**self.config, "data": {name: self.config["data"][name]}})
+
+    def append(self, unit: Unit, rows: list[dict[str, Any]]) -> None:
         """Write the rows of a finished unit, all or nothing."""
-        payload = json.dumps({"unit": list(unit), "rows": rows}, separators=(",", ":")).encode()
-        with self.journal.open("ab") as file:
-            file.write(_checksum(payload) + b" " + payload + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        record = {"config": self._checksum_of(unit[0]), "unit": list(unit), "rows": rows}
+        payload = _to_json(record).encode()
+        try:
+            with self.journal.open("ab") as file:
+                file.write(_crc(payload) + b" " + payload + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as problem:
+            raise ResultsError(
+                f"Cannot write to {self.journal}: {problem.strerror or problem}; what it holds is "
+                "kept, continue with --resume."
+            ) from problem
         self.done[unit] = rows
 
 
-def _checksum(payload: bytes) -> bytes:
+def read_snapshot(folder: Path) -> dict[str, Any]:
+    """Return what the results in a folder are results of: ``config``, and ``versions`` by run."""
+    path = folder / "config.json"
+    try:
+        snapshot = json.loads(path.read_text())
+        if snapshot.get("format") != FORMAT:
+            raise _of_another_version(path)
+        return {"config": dict(snapshot["config"]), "versions": list(snapshot["versions"])}
+    except ResultsError:
+        raise
+    except FileNotFoundError as problem:
+        raise ResultsError(f"There are no results in {folder}: it has no {path.name}.") from problem
+    except (ValueError, AttributeError, KeyError, TypeError) as problem:
+        raise ResultsError(
+            f"{path} is corrupt ({type(problem).__name__}: {problem}): restore it, or delete it "
+            "and resume the same experiment (every line of the journal has a checksum of its "
+            f"configuration), or {OTHER_FOLDER}."
+        ) from problem
+
+
+def _of_another_version(path: Path) -> ResultsError:
+    return ResultsError(
+        f"{path} was written by another version of primum, and nothing in it identifies the data "
+        f"and methods by content: its results can be read but not continued; {OTHER_FOLDER}."
+    )
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy number as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be stored.")
+
+
+def _crc(payload: bytes) -> bytes:
     return f"{zlib.crc32(payload):08x}".encode()
 
 
-def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+def _versions(packages: list[str]) -> dict[str, str]:
+    names = dict.fromkeys([*PACKAGES, *packages])
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
 def _write_atomically(path: Path, text: str) -> None:
     beside = path.with_suffix(".tmp")
-    beside.write_text(text)
+    with beside.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     beside.replace(path)

@@ -1,11 +1,18 @@
 """From one row per fit to one row per cell of a table."""
 
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from primum.evaluation.experiment import TWIN
 from primum.evaluation.measures import MEASURES, harm
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Results that were stored without roles are the paper's, and are known by these names.
+PAPER_ROLES = {"Supervised": TWIN, "Oracle": "oracle"}
 
 
 def per_repeat(results: "pd.DataFrame", *, curve: bool) -> "pd.DataFrame":
@@ -24,7 +31,20 @@ def _cell_keys(curve: bool) -> list[str]:
     return ["dataset", "n_labeled", "n_unlabeled"] if curve else ["dataset"]
 
 
-def summarise(results: "pd.DataFrame", *, curve: bool, twin: str = "Supervised") -> "pd.DataFrame":
+def roles_of(frame: "pd.DataFrame") -> dict[str, str]:
+    """Return the role of every classifier in results or in a summary."""
+    names = frame["classifier"].drop_duplicates()
+    if "role" not in frame:
+        return {name: PAPER_ROLES.get(name, "") for name in names}
+    return dict(zip(names, frame.loc[names.index, "role"], strict=True))
+
+
+def twin_of(frame: "pd.DataFrame") -> str | None:
+    """Return the name of the supervised twin in results or in a summary, if there is one."""
+    return next((name for name, role in roles_of(frame).items() if role == TWIN), None)
+
+
+def summarise(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) -> "pd.DataFrame":
     """Return mean, spread over repeats and harm for every cell and measure.
 
     Parameters
@@ -33,19 +53,32 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str = "Supervised")
         What ``run_experiment`` returns.
     curve : bool
         Whether numbers of unlabelled rows are told apart (learning curves) or not.
-    twin : str
-        The classifier that ``times_worse`` compares with.
+    twin : str, optional
+        The classifier that ``times_worse`` compares with, if not the experiment's twin.
+
+    Returns
+    -------
+    DataFrame
+        A row per cell and measure: ``mean``, its standard error ``se``, ``sd_over_repeats``, the
+        quartiles ``q25``, ``median`` and ``q75``, the number of ``repeats`` these are over and of
+        those that ``failed``, and the comparison with the twin: in how many repeats worse, and
+        whether significantly.
     """
     import pandas as pd
 
+    roles = roles_of(results)
+    twin = _checked_twin(roles, twin_of(results) if twin is None else twin)
     repeats = per_repeat(results, curve=curve)
     cells = _cell_keys(curve)
+    losses = dict(results.groupby("classifier")["loss"].first()) if "loss" in results else {}
     summary = pd.DataFrame(
         {
             **dict(zip(cells, cell, strict=True)),
             "classifier": classifier,
             "measure": measure,
             **_cell(group, measure, classifier, twin),
+            "role": TWIN if classifier == twin else roles[classifier],
+            "loss": losses.get(classifier),
         }
         for cell, group in repeats.groupby(cells, sort=False)
         for classifier in group["classifier"].unique()
@@ -55,18 +88,41 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str = "Supervised")
     return summary
 
 
-def _cell(group: "pd.DataFrame", measure: str, classifier: str, twin: str) -> dict[str, object]:
+def _checked_twin(roles: dict[str, str], twin: str | None) -> str | None:
+    if twin is not None and twin not in roles:
+        raise ValueError(f"twin must be one of {', '.join(roles)}, got {twin!r}.")
+    twin = (
+        next((name for name, role in roles.items() if role == TWIN), None) if twin is None else twin
+    )
+    if twin is None:
+        warnings.warn(
+            "No method sees only the labelled rows, so there is no supervised twin and times_worse "
+            "is empty: name one, by Experiment(twin=...) or summarise(twin=...).",
+            stacklevel=3,
+        )
+    return twin
+
+
+def _cell(
+    group: "pd.DataFrame", measure: str, classifier: str, twin: str | None
+) -> dict[str, object]:
     values = {
         name: rows.set_index("repeat")[measure]
         for name, rows in group.groupby("classifier")
         if name in (classifier, twin)
     }
     own = values[classifier].dropna()
+    q25, median, q75 = own.quantile([0.25, 0.5, 0.75])
     cell: dict[str, object] = {
         "mean": own.mean(),
+        "se": own.std() / np.sqrt(len(own)) if len(own) else np.nan,
         "sd_over_repeats": own.std(),
+        "q25": q25,
+        "median": median,
+        "q75": q75,
         "repeats": len(own),
-        "failed": len(values[classifier]) - len(own),
+        # A method may have no loss; it failed where it has no error.
+        "failed": int(group.loc[group["classifier"] == classifier, "error"].isna().sum()),
         "times_worse": None,
         "significantly_worse": False,
     }
@@ -76,3 +132,33 @@ def _cell(group: "pd.DataFrame", measure: str, classifier: str, twin: str) -> di
         cell["times_worse"] = against.times_worse
         cell["significantly_worse"] = against.significantly_worse
     return cell
+
+
+def failures(results: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a row per data set and classifier that failed: how often, and the first message."""
+    return _notes(results, results["error"].isna())
+
+
+def fit_warnings(results: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a row per data set and classifier that warned: how often, and the first message."""
+    return _notes(results, results["error"].notna() & results["note"].notna())
+
+
+def _notes(results: "pd.DataFrame", chosen: "pd.Series") -> "pd.DataFrame":
+    keys = ["dataset", "classifier"]
+    fits = results.groupby(keys, sort=False).size().rename("fits")
+    grouped = results[chosen].groupby(keys, sort=False)["note"]
+    notes = grouped.agg(times="size", first="first").reset_index()
+    return notes.join(fits, on=keys)[[*keys, "times", "fits", "first"]]
+
+
+def failed_sentence(results: "pd.DataFrame") -> str:
+    """Say which classifiers failed, how often and why; empty if none did."""
+    found: Any = failures(results)
+    parts = []
+    for name, rows in found.groupby("classifier", sort=False):
+        fits = int((results["classifier"] == name).sum())
+        times = int(rows["times"].sum())
+        share = f"all {fits} fits" if times == fits else f"{times} of {fits} fits"
+        parts.append(f"{name} failed in {share} (the first: {rows['first'].iloc[0]})")
+    return "; ".join(parts) + ". failures(results) lists them by data set." if parts else ""

@@ -1,6 +1,7 @@
 """Pictures and tables of what was computed elsewhere."""
 
 from primum.report.constraint_set import constraint_set, plot_constraint_set
+from primum.report.experiment import results_table, write_report
 from primum.report.figures import curves_figure, save_figure
 from primum.report.tables import Table, datasets_table, error_table
 
@@ -11,5 +12,7 @@ __all__ = [
     "datasets_table",
     "error_table",
     "plot_constraint_set",
+    "results_table",
     "save_figure",
+    "write_report",
 ]

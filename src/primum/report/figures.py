@@ -1,11 +1,17 @@
-"""Figures in a clean style whose colours can be told apart by everybody."""
+"""Figures in a clean style whose colours can be told apart by everybody.
 
+Curves show means with a band of one standard error to either side; those of times, which have
+outliers, medians with a band from the lower to the upper quartile.
+"""
+
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum.datasets import CATALOGUE
+from primum.report.tables import dataset_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +29,9 @@ STYLES = {
 }
 LABELS = {
     "error": "classification error",
-    "loss_test": "squared loss on test rows",
+    "loss_test": "loss on test rows",
+    "squared_loss": "squared loss on test rows",
+    "squared_hinge": "squared hinge on test rows",
     "seconds": "training time (s)",
 }
 FORMATS = ("png", "svg", "pdf")
@@ -33,11 +41,11 @@ PAPER = ("Supervised", "Self-Learning", "USM", "ICLS", "Oracle")
 def curves_figure(
     summary: "pd.DataFrame",
     *measures: str,
-    classifiers: tuple[str, ...] = PAPER,
+    classifiers: Sequence[str] | None = None,
     log_scale: bool = True,
     largest: int | None = None,
 ) -> Any:
-    """Draw mean and standard error against the number of unlabelled rows.
+    """Draw means (medians of times) and their bands against the number of unlabelled rows.
 
     Parameters
     ----------
@@ -45,8 +53,8 @@ def curves_figure(
         With a column ``n_unlabeled``.
     *measures : str
         Which measures to draw: a panel for every data set and measure.
-    classifiers : tuple of str
-        Which classifiers, if they are there.
+    classifiers : sequence of str, optional
+        Which classifiers, if they are there; default: all.
     log_scale : bool
         Whether the numbers of unlabelled rows are powers of two.
     largest : int, optional
@@ -60,6 +68,7 @@ def curves_figure(
     from matplotlib.figure import Figure
 
     cells = summary if largest is None else summary[summary["n_unlabeled"] <= largest]
+    styles = line_styles(summary["classifier"].unique() if classifiers is None else classifiers)
     drawn = [(name, measure) for name in cells["dataset"].unique() for measure in measures]
     columns = min(4, len(drawn))
     rows = -(-len(drawn) // columns)
@@ -67,37 +76,76 @@ def curves_figure(
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, (name, measure) in zip(panels, drawn, strict=False):
         chosen = (cells["dataset"] == name) & (cells["measure"] == measure)
-        _draw_panel(panel, cells[chosen], classifiers, log_scale)
-        panel.set_title(CATALOGUE[name].title if name in CATALOGUE else name, fontsize=10)
+        _draw_panel(panel, cells[chosen], styles, log_scale)
+        panel.set_title(dataset_title(name), fontsize=10)
         panel.set_yscale("log" if measure == "seconds" else "linear")
         if len(measures) > 1:
-            panel.set_ylabel(LABELS.get(measure, measure), fontsize=9)
+            panel.set_ylabel(_label(summary, measure), fontsize=9)
     for panel in panels[len(drawn) :]:
         panel.set_visible(False)
     figure.supxlabel("unlabelled rows", fontsize=10)
     if len(measures) == 1:
-        figure.supylabel(LABELS.get(measures[0], measures[0]), fontsize=10)
+        figure.supylabel(_label(summary, measures[0]), fontsize=10)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     return figure
 
 
+def line_styles(classifiers: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return a colour and line for every classifier: the usual ones, and others for the rest."""
+    taken = [STYLES[name] for name in classifiers if name in STYLES]
+    colors = list(dict.fromkeys(color for color, _ in STYLES.values()))
+    spare = [style for style in product(colors, ("-", "--", "-.", ":")) if style not in taken]
+    # Neighbours differ in colour.
+    spare.sort(key=lambda style: ("-", "--", "-.", ":").index(style[1]))
+    others = [name for name in classifiers if name not in STYLES]
+    free = {name: spare[k % len(spare)] for k, name in enumerate(others)}
+    return {name: STYLES.get(name) or free[name] for name in classifiers}
+
+
+def _label(summary: "pd.DataFrame", measure: str) -> str:
+    losses = summary["loss"].dropna().unique() if "loss" in summary else ["squared_loss"]
+    if measure == "loss_test" and len(losses) == 1:
+        return LABELS.get(losses[0], f"{losses[0]} on test rows")
+    return LABELS.get(measure, measure)
+
+
 def _draw_panel(
-    panel: Any, cells: "pd.DataFrame", classifiers: tuple[str, ...], log_scale: bool
+    panel: Any, cells: "pd.DataFrame", styles: dict[str, tuple[str, str]], log_scale: bool
 ) -> None:
-    for name in classifiers:
+    for name, (color, line) in styles.items():
         curve = cells[cells["classifier"] == name].sort_values("n_unlabeled")
         if curve.empty:
             continue
-        color, line = STYLES.get(name, ("#999999", "-"))
-        x, mean = curve["n_unlabeled"], curve["mean"]
-        sem = curve["sd_over_repeats"].fillna(0) / np.sqrt(curve["repeats"])
-        panel.plot(x, mean, line, color=color, label=name, linewidth=1.3)
-        panel.fill_between(x, mean - sem, mean + sem, color=color, alpha=0.2, linewidth=0)
+        x, (center, lower, upper) = curve["n_unlabeled"], _center_and_band(curve)
+        panel.plot(x, center, line, color=color, label=name, linewidth=1.3)
+        panel.fill_between(x, lower, upper, color=color, alpha=0.2, linewidth=0)
     if log_scale:
         panel.set_xscale("log", base=2)
     panel.spines[["top", "right"]].set_visible(False)
     panel.tick_params(labelsize=8)
+
+
+def _center_and_band(curve: "pd.DataFrame") -> tuple[Any, Any, Any]:
+    if "median" in curve and set(curve["measure"]) == {"seconds"}:
+        return curve["median"], curve["q25"], curve["q75"]
+    standard_error = curve["sd_over_repeats"].fillna(0) / np.sqrt(curve["repeats"])
+    return curve["mean"], curve["mean"] - standard_error, curve["mean"] + standard_error
+
+
+def curve_caption(summary: "pd.DataFrame", *measures: str) -> str:
+    """Say what a figure of curves shows, and what its bands mean."""
+    shown = [_label(summary, measure) for measure in measures]
+    kinds = []
+    if set(measures) - {"seconds"}:
+        kinds.append("lines are means over repeats, bands one standard error to either side")
+    if "seconds" in measures:
+        kinds.append("lines are medians over repeats, bands from the lower to the upper quartile")
+    repeats = summary["repeats"].max()
+    return (
+        f"{' and '.join(shown).capitalize()} against the number of unlabelled rows. "
+        f"{'; for times, '.join(kinds).capitalize()}; {repeats} repeats."
+    )
 
 
 def z_figure(summary: "pd.DataFrame") -> Any:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primum.datasets import CATALOGUE
-from primum.report.tables import Cell, Table
+from primum.report.tables import Cell, Table, dataset_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +90,7 @@ def minima_table(folds: "pd.DataFrame") -> Table:
     for name, part in folds.groupby("dataset", sort=False):
         found = minima_of(part)
         texts = [
-            CATALOGUE[name].title if name in CATALOGUE else str(name),
+            dataset_title(name),
             str(found.folds),
             f"{found.objective:.5f}",
             f"{found.other_objective:.5f}",

@@ -19,6 +19,8 @@ thead tr { border-bottom: 2px solid #1a1a1a; }
 tbody tr:nth-child(even) { background: #f5f7f9; }
 small { color: #777; }
 img { max-width: 100%; height: auto; }
+figure { margin: 1rem 0; }
+figcaption { color: #555; font-size: .85rem; }
 """
 
 
@@ -41,9 +43,12 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def picture(figure: Any, description: str) -> str:
-    """Return a figure as an image inside the page."""
+def picture(figure: Any, caption: str) -> str:
+    """Return a figure as an image inside the page, with a caption below."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     data = base64.b64encode(buffer.getvalue()).decode()
-    return f"<img alt='{escape(description, quote=True)}' src='data:image/png;base64,{data}'>"
+    return (
+        f"<figure><img alt='{escape(caption, quote=True)}' src='data:image/png;base64,{data}'>"
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )

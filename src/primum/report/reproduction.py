@@ -12,6 +12,7 @@ from primum.evaluation import (
     Plan,
     agreement,
     compare_with_published,
+    failed_sentence,
     ordering_claims,
     rng_for,
     stand_in_sentence,
@@ -19,15 +20,26 @@ from primum.evaluation import (
 )
 from primum.evaluation.published import KEYS
 from primum.report.constraint_set import plot_constraint_set
-from primum.report.figures import curves_figure, save_figure, z_figure
+from primum.report.figures import PAPER, curve_caption, curves_figure, save_figure, z_figure
 from primum.report.local_optima import local_optima_sentences, minima_table, paired_folds
 from primum.report.page import html_page, paragraph, picture
+from primum.report.provenance import provenance
 from primum.report.tables import Table, datasets_table, error_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("mean", "sd_over_repeats", "repeats", "times_worse", "published_mean", "z")
+FURTHER_COLUMNS = ("significantly_worse", "failed", "se", "q25", "median", "q75", "role", "loss")
+Z_CAPTION = (
+    "z of all cells against the quantiles of a standard normal; a faithful run is on the line."
+)
+ILLUSTRATIONS = {
+    "constrained-problem": "One parameter: the loss on labelled rows as a curve, and the interval "
+    "of the parameters that some labelling of the unlabelled rows produces.",
+    "constrained-subset": "Two parameters: the polygon of the parameters that some labelling of "
+    "the unlabelled rows produces, with the supervised, the constrained and the oracle solution.",
+}
 # Measures that were published.
 JUDGED = ("error", "loss_test")
 # Figures of the learning curves by target of the command line.
@@ -46,8 +58,7 @@ def write_results(folder: Path, results: "pd.DataFrame", summary: "pd.DataFrame"
     """Write ``results.parquet`` and ``summary.csv``."""
     results.to_parquet(folder / "results.parquet", index=False)
     keys = [key for key in KEYS if key in summary]
-    further = ["significantly_worse", "failed"]
-    summary[[*keys, *COLUMNS, *further]].to_csv(folder / "summary.csv", index=False)
+    summary[[*keys, *COLUMNS, *FURTHER_COLUMNS]].to_csv(folder / "summary.csv", index=False)
 
 
 def write_table(folder: Path, table: Table, name: str) -> None:
@@ -60,7 +71,7 @@ def write_table(folder: Path, table: Table, name: str) -> None:
         "html": html_page(name, [(name, [table.to_html()])]),
     }
     for kind, text in texts.items():
-        (folder / f"{name}.{kind}").write_text(text + "\n")
+        (folder / f"{name}.{kind}").write_text(text + "\n", encoding="utf-8")
 
 
 def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str]:
@@ -81,13 +92,11 @@ def write_table_report(
     write_table(folder / "tables", error, f"{name}-error")
     write_table(folder / "tables", loss, f"{name}-loss")
     words = [*_judgement(plan, summary), *_remarks(results, missing)]
-    scatter = z_figure(summary)
-    save_figure(scatter, folder / "figures", "z")
     sections = [
         ("In words", [paragraph(text) for text in words]),
         ("Classification error", [error.to_html()]),
         ("Loss on test rows", [loss.to_html()]),
-        ("Agreement with the published figures", [picture(scatter, "z against a normal")]),
+        *_agreement_sections(folder, summary),
     ]
     folds = paired_folds(results)
     optima = list(local_optima_sentences(folds, summary)) if len(folds) else []
@@ -95,7 +104,7 @@ def write_table_report(
         minima = minima_table(folds)
         write_table(folder / "tables", minima, f"{name}-minima")
         sections.append(("Local optima of the TSVM", [*map(paragraph, optima), minima.to_html()]))
-    _write_page(folder, plan.title, sections)
+    _write_page(folder, plan.title, [*sections, ("What was run", list(provenance(folder)))])
     return [error.to_text(), *words, *optima]
 
 
@@ -112,6 +121,14 @@ def _judgement(plan: Plan, summary: "pd.DataFrame") -> Iterator[str]:
         yield plan.remark
 
 
+def _agreement_sections(folder: Path, summary: "pd.DataFrame") -> Iterator[tuple[str, list[str]]]:
+    """Draw z where there is any, that is, if there are enough repeats."""
+    if summary["z"].notna().any():
+        scatter = z_figure(summary)
+        save_figure(scatter, folder / "figures", "z")
+        yield "Agreement with the published figures", [picture(scatter, Z_CAPTION)]
+
+
 def write_curves_report(
     folder: Path,
     plan: Plan,
@@ -125,13 +142,12 @@ def write_curves_report(
     words += _remarks(results, missing)
     sections: list[tuple[str, list[str]]] = [("In words", [paragraph(text) for text in words])]
     for target, measure in CURVES.items():
-        figure = curves_figure(summary, measure)
+        figure = curves_figure(summary, measure, classifiers=PAPER)
         save_figure(figure, folder / "figures", target)
-        sections.append((target.replace("-", " ").capitalize(), [picture(figure, target)]))
-    scatter = z_figure(summary)
-    save_figure(scatter, folder / "figures", "z")
-    sections.append(("Agreement with the published figures", [picture(scatter, "z")]))
-    _write_page(folder, plan.title, sections)
+        caption = curve_caption(summary, measure)
+        sections.append((target.replace("-", " ").capitalize(), [picture(figure, caption)]))
+    sections += _agreement_sections(folder, summary)
+    _write_page(folder, plan.title, [*sections, ("What was run", list(provenance(folder)))])
     return words
 
 
@@ -146,8 +162,9 @@ def write_peaking_report(
     for name, largest in (("peaking", None), ("peaking-zoom", 25)):
         figure = curves_figure(summary, "error", log_scale=False, largest=largest)
         save_figure(figure, folder / "figures", name)
-        sections.append((name.replace("-", ", ").capitalize(), [picture(figure, name)]))
-    _write_page(folder, plan.title, sections)
+        caption = curve_caption(summary, "error")
+        sections.append((name.replace("-", ", ").capitalize(), [picture(figure, caption)]))
+    _write_page(folder, plan.title, [*sections, ("What was run", list(provenance(folder)))])
     return words
 
 
@@ -168,10 +185,10 @@ def write_illustrations(folder: Path, seed: int) -> list[str]:
     rng = rng_for(seed, "illustrations")
     X, y = one_feature(200, random_state=int(rng.integers(2**31)))
     parts = []
-    for name, fit_intercept in (("constrained-problem", False), ("constrained-subset", True)):
-        figure = _illustration(X, y, fit_intercept, rng)
+    for name, caption in ILLUSTRATIONS.items():
+        figure = _illustration(X, y, name == "constrained-subset", rng)
         save_figure(figure, folder / "figures", name)
-        parts.append(picture(figure, name))
+        parts.append(picture(figure, caption))
     _write_page(folder, "Illustrations", [("One parameter, and two", parts)])
     return [f"Drew both illustrations in {folder / 'figures'}."]
 
@@ -190,13 +207,12 @@ def _illustration(X: Any, y: Any, fit_intercept: bool, rng: np.random.Generator)
 
 
 def _remarks(results: "pd.DataFrame", missing: Sequence[str]) -> Iterator[str]:
-    failed = results["error"].isna()
-    if failed.any():
-        yield f"{failed.sum()} of {len(results)} fits failed; results.parquet has the messages."
+    if sentence := failed_sentence(results):
+        yield sentence
     if missing:
         yield f"Not run, because the data were not found: {', '.join(missing)}."
 
 
 def _write_page(folder: Path, title: str, sections: Sequence[tuple[str, Sequence[str]]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.html").write_text(html_page(title, sections))
+    (folder / "report.html").write_text(html_page(title, sections), encoding="utf-8")

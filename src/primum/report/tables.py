@@ -4,18 +4,32 @@ A table is made once, as cells that say what is bold and what is underlined; a f
 how that looks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 from primum.datasets import CATALOGUE, Dataset, pca99, z_score
+from primum.evaluation import roles_of, twin_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Not eligible for bold: what learns without unlabelled rows, or knows all labels.
-NOT_SEMI_SUPERVISED = ("Supervised", "Oracle", "Ridge (CV)", "Logistic (CV)")
+# What is measured, with its unit.
+MEASURED = {
+    "error": "classification error (share of the test rows)",
+    "loss_test": "loss on test rows",
+    "seconds": "training time (seconds)",
+}
+LOSSES = {
+    "squared_loss": "squared loss on test rows (mean squared difference between the score and the "
+    "label, 0 or 1)",
+    "squared_hinge": "squared hinge loss on test rows (mean; 0 beyond the margin)",
+}
+BOLD = (
+    "Bold: the best of all methods shown; where that is an oracle, which knows all labels, also "
+    "the best of the others."
+)
 
 
 @dataclass(frozen=True)
@@ -101,29 +115,47 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
     )
 
 
+def measured(summary: "pd.DataFrame", measure: str) -> str:
+    """Return what a measure of a summary is, with its unit."""
+    losses = set(summary["loss"].dropna()) if "loss" in summary else set()
+    if measure != "loss_test" or len(losses) != 1:
+        return MEASURED[measure]
+    (loss,) = losses
+    return LOSSES.get(loss, f"{loss} on test rows")
+
+
+def dataset_title(name: str) -> str:
+    """Return the name of a data set as tables and figures show it."""
+    return CATALOGUE[name].title if name in CATALOGUE else str(name)
+
+
+def best_of(means: "pd.Series", roles: Mapping[str, str]) -> set[str]:
+    """Return the classifiers of the smallest mean; if all are oracles, the best others too."""
+    best = set(means.index[means == means.min()])
+    others = means[[roles[name] != "oracle" for name in means.index]]
+    return best if best & set(others.index) else best | set(others.index[others == others.min()])
+
+
 def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
-    """Return Table 2 (or 3) from a summary: mean, times worse, bold and underlined as there."""
+    """Return Table 2 (or 3) from a summary: means and how often worse, in the paper's form."""
     cells = summary[summary["measure"] == measure]
     repeats = int(cells["repeats"].max())
     classifiers = list(cells["classifier"].unique())
+    roles, twin = roles_of(cells), twin_of(cells)
     rows = []
     for name in cells["dataset"].unique():
         row = cells[cells["dataset"] == name].set_index("classifier")
-        eligible = [c for c in row.index if c not in NOT_SEMI_SUPERVISED]
-        best = row.loc[eligible, "mean"].idxmin() if eligible else None
-        rows.append(
-            (
-                Cell(CATALOGUE[name].title if name in CATALOGUE else name),
-                *(
-                    _error_cell(row.loc[c], repeats, bold=c == best) if c in row.index else Cell("")
-                    for c in classifiers
-                ),
-            )
+        best = best_of(row["mean"], roles)
+        shown = (
+            _error_cell(row.loc[c], repeats, bold=c in best) if c in row.index else Cell("")
+            for c in classifiers
         )
+        rows.append((Cell(dataset_title(name)), *shown))
     return Table(
-        f"Mean {measure.replace('_', ' ')} and, in parentheses, how many of {repeats} repeats are "
-        "worse than supervised. Bold: best semi-supervised. Underlined: significantly worse than "
-        "supervised (Wilcoxon, p < 0.01).",
+        f"Mean {measured(cells, measure)} over {repeats} repeats; in parentheses, in how many of "
+        f"them it is worse than {twin}. {BOLD} Underlined: significantly worse than {twin} "
+        "(Wilcoxon, p < 0.01). Small print: ± the standard error of the mean, then the published "
+        "mean and z.",
         ("Dataset", *classifiers),
         tuple(rows),
     )
@@ -131,12 +163,20 @@ def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
 
 def _error_cell(cell: "pd.Series", repeats: int, bold: bool) -> Cell:
     known = cell.dropna()
+    if "mean" not in known:
+        return Cell("failed" if cell["failed"] else "–")
     text = f"{cell['mean']:.2f}" if cell["mean"] < 10 else f"{cell['mean']:.1f}"
     if "times_worse" in known:
         fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
         text += f" ({int(cell['times_worse'])}{fewer})"
-    note = f"{cell['published_mean']:.3f}, z {cell['z']:+.1f}" if "z" in known else ""
-    return Cell(text, bold, bool(cell["significantly_worse"]), note)
+    notes = []
+    if "sd_over_repeats" in known:
+        notes.append(f"± {cell['sd_over_repeats'] / cell['repeats'] ** 0.5:.3f}")
+    if "published_mean" in known:
+        notes.append(f"{cell['published_mean']:.3f}")
+    if "z" in known:
+        notes.append(f"z {cell['z']:+.1f}")
+    return Cell(text, bold, bool(cell["significantly_worse"]), ", ".join(notes))
 
 
 def _marked(cell: Cell, bold: str, underline: str) -> str:
@@ -155,7 +195,7 @@ def _latex(cell: Cell) -> str:
 def _latex_escape(text: str) -> str:
     for sign in "&%_#":
         text = text.replace(sign, "\\" + sign)
-    return text
+    return text.replace("±", r"$\pm$")
 
 
 def _html(cell: Cell) -> str:

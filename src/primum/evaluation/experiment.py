@@ -1,0 +1,114 @@
+"""What an experiment is: data sets, a design, methods, and how often."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from primum._typing import AnyArray, Floats
+from primum.evaluation.identity import describe, describe_data
+from primum.evaluation.methods import Method
+from primum.evaluation.splits import Design
+
+# What a method is in a comparison, by the labels it sees; one of them may be the twin.
+TWIN = "twin"
+ROLES = {"labeled": "supervised", "partly": "semi-supervised", "all": "oracle"}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Data sets, a design, methods, and how often.
+
+    Attributes
+    ----------
+    name : str
+        For the configuration and the report.
+    data : mapping of name to (X, y)
+        Fully labelled data of two classes: arrays, or a DataFrame and a Series, in the same order.
+    design : Design
+        How rows are split.
+    methods : sequence of Method
+        What is compared.
+    repeats : int
+        Random repetitions; more can be added later.
+    seed : int
+        Of all random numbers.
+    twin : str, optional
+        Name of the supervised twin, with which all others are compared repeat by repeat; by default
+        the first method that sees the labelled rows only.
+    """
+
+    name: str
+    data: Mapping[str, tuple[Floats, AnyArray]]
+    design: Design
+    methods: Sequence[Method]
+    repeats: int = 100
+    seed: int = 0
+    twin: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1:
+            raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
+        names = [method.name for method in self.methods]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"Every method needs its own name, but {twice[0]!r} is there twice.")
+        if self.twin is None:
+            first = (method.name for method in self.methods if method.sees == "labeled")
+            object.__setattr__(self, "twin", next(first, None))
+        elif self.twin not in names:
+            raise ValueError(f"twin must name a method ({', '.join(names)}), got {self.twin!r}.")
+        arrays = {name: _read_data(name, X, y) for name, (X, y) in self.data.items()}
+        object.__setattr__(self, "data", arrays)
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """What every method is in the comparison."""
+        roles = {method.name: ROLES[method.sees] for method in self.methods}
+        return {**roles, self.twin: TWIN} if self.twin is not None else roles
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What makes results comparable; repeats and further data sets may be added later."""
+        design = {"kind": self.design.name, **asdict(self.design)}
+        return {
+            "experiment": self.name,
+            "design": describe(design, "The design"),
+            "methods": {method.name: method.config for method in self.methods},
+            "seed": int(self.seed),
+            "data": {name: describe_data(X, codes_of(y)) for name, (X, y) in self.data.items()},
+        }
+
+    @property
+    def units(self) -> list[tuple[str, int]]:
+        """All (data set, repeat)."""
+        return [(name, repeat) for name in self.data for repeat in range(self.repeats)]
+
+
+def codes_of(y: AnyArray) -> AnyArray:
+    """Return labels of two classes, coded 0 and 1."""
+    return np.unique(y, return_inverse=True)[1]
+
+
+def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
+    """Return features and labels as arrays, or say what is wrong with them."""
+    import pandas as pd
+
+    labels = np.asarray(y)
+    missing = pd.isna(labels)
+    if np.any(missing):
+        raise ValueError(
+            f"Data set {name!r} must be fully labelled, but {np.sum(missing)} labels are missing: "
+            "leave those rows out. (For partly labelled data there is SemiSupervisedSplit.)"
+        )
+    try:
+        rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"Data set {name!r} must have numeric features: {problem}") from problem
+    if labels.ndim != 1 or len(np.unique(labels)) != 2 or len(rows) != len(labels):
+        raise ValueError(
+            f"Data set {name!r} must have one label per row and two classes, got {len(rows)} rows, "
+            f"labels of shape {labels.shape} and {len(np.unique(labels))} classes."
+        )
+    return rows, labels

@@ -1,0 +1,193 @@
+"""The report of an own experiment: one call, one HTML page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from primum.evaluation import (
+    Experiment,
+    LearningCurve,
+    failed_sentence,
+    failures,
+    fit_warnings,
+    roles_of,
+    summarise,
+    twin_of,
+)
+from primum.report.figures import curve_caption, curves_figure
+from primum.report.page import html_page, paragraph, picture
+from primum.report.provenance import provenance
+from primum.report.tables import BOLD, Cell, Table, best_of, dataset_title, measured
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Section = tuple[str, list[str]]
+
+
+def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | Path) -> Path:
+    """Write one HTML page with everything about an experiment.
+
+    Tables, for learning curves figures too, of errors, losses and times, with standard errors and
+    the comparison with the supervised twin; failed fits and warnings; what was run on which data,
+    with the seed and all versions. The numbers are written beside it, as ``results.parquet`` (a row
+    per fit) and ``summary.csv`` (a row per cell).
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What was run.
+    results : DataFrame
+        What ``run_experiment`` returned.
+    folder : path
+        The folder that was given to ``run_experiment``.
+
+    Returns
+    -------
+    Path
+        Of the page, ``report.html``.
+    """
+    folder = Path(folder)
+    curve = isinstance(experiment.design, LearningCurve)
+    run = list(provenance(folder))
+    summary = summarise(results, curve=curve)
+    results.to_parquet(folder / "results.parquet", index=False)
+    summary.to_csv(folder / "summary.csv", index=False)
+    sections = [
+        ("In words", [paragraph(text) for text in _words(experiment, results)]),
+        *_measure_sections(summary, curve),
+        *_note_sections(results),
+        ("What was run", run),
+    ]
+    page = folder / "report.html"
+    page.write_text(html_page(experiment.name, sections), encoding="utf-8")
+    return page
+
+
+def _words(experiment: Experiment, results: "pd.DataFrame") -> Iterator[str]:
+    yield (
+        f"Methods: {len(experiment.methods)}; data sets: {len(experiment.data)}; repeats: "
+        f"{experiment.repeats}; seed: {experiment.seed}."
+    )
+    if experiment.twin is None:
+        yield "No method sees only the labelled rows, so there is no twin to compare with."
+    else:
+        yield (
+            f"The supervised twin is {experiment.twin}: the other methods are compared with it, "
+            "repeat by repeat."
+        )
+    if sentence := failed_sentence(results):
+        yield sentence
+
+
+def _measure_sections(summary: "pd.DataFrame", curve: bool) -> Iterator[Section]:
+    """Yield errors, losses (each kind apart: they have different scales) and times."""
+    yield "Classification error", _parts(summary, "error", curve)
+    for loss, cells in summary.groupby("loss", sort=False):
+        with_loss = cells[cells["measure"] == "loss_test"].groupby("classifier")["mean"].count()
+        have = cells[cells["classifier"].isin(with_loss.index[with_loss > 0])]
+        if len(have):
+            yield f"Loss on test rows: {loss}", _parts(have, "loss_test", curve)
+    without = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)["mean"]
+    unknown = [name for name, count in without.count().items() if count == 0]
+    if unknown:
+        text = (
+            f"No loss: {', '.join(unknown)}. There are no probabilities, and nothing says what the "
+            "decision values mean; declare it by Method(score=...). (Or all fits failed.)"
+        )
+        yield "Methods without a loss", [paragraph(text)]
+    yield "Training time", _parts(summary, "seconds", curve)
+
+
+def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
+    if not curve:
+        return [results_table(summary, measure).to_html()]
+    figure = curves_figure(summary, measure)
+    largest = summary.groupby("dataset")["n_unlabeled"].transform("max")
+    at_most = summary[summary["n_unlabeled"] == largest]
+    return [
+        picture(figure, curve_caption(summary, measure)),
+        results_table(at_most, measure).to_html(),
+    ]
+
+
+def results_table(summary: "pd.DataFrame", measure: str) -> Table:
+    """Return a row per data set: means with standard errors, medians for times.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        From ``summarise``; of a learning curve, one number of unlabelled rows per data set.
+    measure : {"error", "loss_test", "seconds"}
+        What to show.
+
+    Returns
+    -------
+    Table
+        With a caption that says what is shown.
+    """
+    cells = summary[summary["measure"] == measure]
+    classifiers = list(cells["classifier"].unique())
+    repeats = int(cells["repeats"].max())
+    rows = []
+    for name in cells["dataset"].unique():
+        row = cells[cells["dataset"] == name].set_index("classifier")
+        best = set() if measure == "seconds" else best_of(row["mean"], roles_of(cells))
+        shown = (
+            _cell(row.loc[c], measure, repeats, c in best) if c in row.index else Cell("not run")
+            for c in classifiers
+        )
+        rows.append((Cell(_row_title(name, row)), *shown))
+    return Table(_caption(cells, measure, repeats), ("Dataset", *classifiers), tuple(rows))
+
+
+def _row_title(name: str, row: "pd.DataFrame") -> str:
+    unlabeled = f", U = {row['n_unlabeled'].iloc[0]}" if "n_unlabeled" in row else ""
+    return f"{dataset_title(name)}{unlabeled}"
+
+
+def _cell(cell: "pd.Series", measure: str, repeats: int, bold: bool) -> Cell:
+    if not cell["repeats"]:
+        return Cell("failed" if cell["failed"] else "–")
+    fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
+    failed = f"{cell['failed']} repeats failed" if cell["failed"] else ""
+    if measure == "seconds":
+        return Cell(f"{cell['median']:.3g}", note=failed)
+    known = cell.dropna()
+    error = f" ± {cell['se']:.3f}" if "se" in known else ""
+    worse = f" ({int(cell['times_worse'])}{fewer})" if "times_worse" in known else ""
+    return Cell(
+        f"{cell['mean']:.3f}{error}{worse}", bold, bool(cell["significantly_worse"]), failed
+    )
+
+
+def _caption(cells: "pd.DataFrame", measure: str, repeats: int) -> str:
+    what, twin = measured(cells, measure), twin_of(cells)
+    at = " U: number of unlabelled rows, the largest." if "n_unlabeled" in cells else ""
+    if measure == "seconds":
+        return f"Median {what} over up to {repeats} repeats.{at}"
+    text = f"Mean {what} ± its standard error, over up to {repeats} repeats.{at} {BOLD}"
+    if twin is None:
+        return text
+    return (
+        f"{text} In parentheses: in how many repeats worse than {twin}, the supervised twin. "
+        f"Underlined: significantly worse than it (Wilcoxon, p < 0.01)."
+    )
+
+
+def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
+    for heading, notes in (
+        ("Fits that failed", failures(results)),
+        ("Warnings of fits", fit_warnings(results)),
+    ):
+        if len(notes):
+            rows = [
+                tuple(
+                    Cell(str(text))
+                    for text in (dataset_title(n.dataset), n.classifier, n.times, n.fits, n.first)
+                )
+                for n in notes.itertuples()
+            ]
+            header = ("Dataset", "Method", "Times", "Of fits", "The first message")
+            table = Table("By data set and method.", header, tuple(rows))
+            yield heading, [table.to_html()]

@@ -1,0 +1,63 @@
+"""Committed results of the paper's experiments are read by today's code, to the same figures."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from primum.evaluation import PLANS, ResultsError, ResultStore, agreement, ordering_claims
+from primum.report import error_table
+from primum.report.figures import PAPER, curves_figure, z_figure
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+def summary_of(name):
+    return pd.read_csv(EXPERIMENTS / name / "summary.csv")
+
+
+@pytest.mark.parametrize("name", ["table2", "table3"])
+@pytest.mark.parametrize(("kind", "measure"), [("error", "error"), ("loss", "loss_test")])
+def test_tables(name, kind, measure):
+    committed = EXPERIMENTS / name / "tables" / f"{name}-{kind}"
+    table = error_table(summary_of(name), measure)
+    assert table.to_text() + "\n" == committed.with_suffix(".txt").read_text()
+    assert table.to_markdown() + "\n" == committed.with_suffix(".md").read_text()
+    assert table.to_latex() + "\n" == committed.with_suffix(".tex").read_text()
+    assert table.to_html() in committed.with_suffix(".html").read_text()
+    assert table.to_html() in (EXPERIMENTS / name / "report.html").read_text()
+
+
+def test_judgements():
+    """The sentences of the committed reports follow from the committed summaries."""
+    for name in ("table2", "table3", "curves"):
+        summary, page = summary_of(name), (EXPERIMENTS / name / "report.html").read_text()
+        for measure in ("error", "loss_test"):
+            assert agreement(summary, measure).sentence().replace("<", "&lt;") in page
+    for claim in ordering_claims(summary_of("table2")):
+        assert claim.sentence() in (EXPERIMENTS / "table2" / "report.html").read_text()
+
+
+def test_figures():
+    curves = curves_figure(summary_of("curves"), "error", classifiers=PAPER)
+    legend = curves.legends[0].get_texts()
+    assert [text.get_text() for text in legend] == list(PAPER)
+    peaking = curves_figure(summary_of("peaking"), "error", log_scale=False, largest=25)
+    assert len(peaking.axes) == 2
+    assert len(z_figure(summary_of("table2")).axes[0].lines[-1].get_xdata()) > 300
+
+
+def test_they_are_not_continued(tmp_path):
+    shutil.copy(EXPERIMENTS / "table2" / "config.json", tmp_path)
+    config = PLANS["table2"].experiment("table2", [], None, 0).config
+    with pytest.raises(ResultsError, match=r"another version of primum.*read but not continued"):
+        ResultStore(tmp_path, config, resume=True)
+
+
+def test_bold_includes_the_baselines():
+    """On most of the sets a baseline beats every method that uses unlabelled rows."""
+    text = (EXPERIMENTS / "table2" / "tables" / "table2-error.md").read_text()
+    baselines = [line.split(" | ")[-2:] for line in text.splitlines()[2:]]
+    assert sum(bool(re.search(r"\*\*", "".join(cells))) for cells in baselines) > 8
