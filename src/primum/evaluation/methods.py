@@ -86,8 +86,8 @@ class Method:
 # shows in the results.
 PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
 _least_squares = LeastSquaresClassifier(rcond=PSEUDO_INVERSE)
-# The paper's method, as it is run in all of its experiments. Where the labelled rows do not determine
-# the model, the authors' code ends near labels of 1/2.
+# The paper's method, as it is run in all of its experiments. Where the labelled rows do not
+# determine the model, the code of its authors ends near labels of 1/2.
 PAPER_ICLS = ICLSClassifier(rcond=PSEUDO_INVERSE, tie_break="half")
 
 
@@ -108,6 +108,9 @@ FURTHER_LEAST_SQUARES = (
     _least_squares_method("Projection", ICLSClassifier(metric="all", rcond=PSEUDO_INVERSE)),
     _least_squares_method("EM-LS", EMLeastSquaresClassifier("soft", rcond=PSEUDO_INVERSE)),
 )
+
+# The library's own choice where the labelled rows do not determine the model.
+NEAREST_TWIN = _least_squares_method("ICLS (twin)", ICLSClassifier(rcond=PSEUDO_INVERSE))
 
 # What a careful user would have had without unlabelled rows: regularisation chosen by
 # cross-validation on the labelled ones.

@@ -45,6 +45,9 @@ LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding decides
 # A thousandth of the tolerance costs a few steps more and brings the labels, not only the loss,
 # close to their limit.
 AIM = 1e-3
+# Once the path is that close, so many more values of sigma are tried until a guess is exact: labels
+# that matter little to the loss, beside far-out rows, are not decided before.
+PATIENCE = 6
 # Rows with |p| below this share of its size at q = 1/2 are weakly decided: another label might do.
 WEAK = 1e-9
 # Singular values below this share of the longest column of M are rounding.
@@ -111,12 +114,18 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
     lengths, size = columns.lengths(), float(np.linalg.norm(problem.target)) + np.linalg.norm(xi)
     rounding = _Rounding(WEAK * size_of_p, RANK * float(lengths.max()), EPS * size * lengths)
     first_sigma = 1.0 / max(size_of_p, 1e-300)
-    sigma, iterations = first_sigma, 0
+    sigma, iterations, close = first_sigma, 0, 0
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
-    while not best.final and iterations < max_iter and sigma < first_sigma * LARGEST_SIGMA:
+    while (
+        not best.final
+        and close < PATIENCE
+        and iterations < max_iter
+        and sigma < first_sigma * LARGEST_SIGMA
+    ):
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, steps = _minimise_psi(columns, problem.target, sigma, point, budget)
-        on_path = _judge(problem, q, AIM * tol)
+        on_path = _judge(problem, q)
+        close += on_path.gap <= AIM * tol
         near_end = on_path.gap <= max(tol, NEAR_ROUNDING * rounding.slack.sum())
         guess, tries = _guess_face(problem, q, AIM * tol, near_end, rounding)
         best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
@@ -127,12 +136,12 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
         sigma, previous = sigma * GROWTH, (sigma, arrived)
 
 
-def _judge(problem: BoxProblem, q: Floats, aim: float) -> Answer:
-    """Return q with its gap; a point of the path is final once its gap is within the aim."""
+def _judge(problem: BoxProblem, q: Floats) -> Answer:
+    """Return q, a point of the path, with its gap; its labels are still on their way."""
     columns = problem.columns
     p = columns.project(columns.accumulate(q) - problem.target)
     gap = duality_gap(p, q, columns.weight)
-    return Answer(q, gap, final=gap <= aim)
+    return Answer(q, gap, final=False)
 
 
 def _minimise_psi(

@@ -50,6 +50,7 @@ UNDECIDED_PER_COLUMN = 3
 STOPPED, REST = 0.9, 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # share of the rows that may be gathered
+FEW_ROWS = 2**12  # all of so many rows may be
 BAND_NUMBERS = 2**23  # and how many numbers (64 MB) they may have,
 BAND_PER_COLUMN = 8  # but at least so many rows for each dimension
 STEPS_PER_SIGMA = 12
@@ -254,7 +255,8 @@ def _in_band(
 ) -> Iterator[_Best]:
     """Solve for the rows close to the hyperplane with all others held, and judge that."""
     t, (r, n) = problem.target, columns.shape
-    limit = min(int(LARGEST_BAND * n), max(BAND_NUMBERS // r, BAND_PER_COLUMN * r))
+    share = max(int(LARGEST_BAND * n), FEW_ROWS)
+    limit = min(share, max(BAND_NUMBERS // r, BAND_PER_COLUMN * r))
     if band * sweep.inside > limit:
         return
     gathered = columns.band(xi, 0.5 * band / sigma, limit)
