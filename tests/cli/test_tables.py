@@ -77,6 +77,8 @@ class TestSeparatorsAndDecimalMarks:
             ValueError, match=r"no column 'd'; .* separated by semicolons, are a, b"
         ):
             list(table("a;b,d\n1;2\n").parts(["d"]))
+        with pytest.raises(ValueError, match=r"separated by commas, are a b .--sep sets another"):
+            list(table("a b\n1 2\n").parts(["b"]))
 
 
 class TestMalformedFiles:

@@ -236,7 +236,8 @@ class CsvTable(Table):
 
     def _found(self) -> str:
         kind = SEPARATORS.get(self.file.separator, repr(self.file.separator))
-        return f"its columns, separated by {kind}, are {_listed(self.columns)}"
+        hint = " (--sep sets another separator)" if len(self.columns) == 1 else ""
+        return f"its columns, separated by {kind}, are {_listed(self.columns)}{hint}"
 
 
 def _listed(items: Iterable[str]) -> str:
