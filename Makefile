@@ -22,7 +22,8 @@ demo: $(READY)  ## compare the methods on WDBC: a table and a picture
 	$(BIN)/python examples/demo.py
 
 test: lint types $(READY)  ## lint, types and all tests but the slow ones
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto -k 'not array_api'
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest --numprocesses auto -k array_api tests/estimators
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest --numprocesses auto -m slow

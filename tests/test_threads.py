@@ -119,7 +119,8 @@ def test_a_limit_set_at_run_time_holds():
         assert block_threads() == 1
 
 
-def test_n_jobs_is_read_as_in_scikit_learn():
+def test_n_jobs_is_read_as_in_scikit_learn(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")  # whatever this machine has
     with threadpool_limits(4, user_api="openmp"):
         for n_jobs, threads in ((1, 1), (7, 7), (-1, 4), (-2, 3), (-9, 1), (None, 4)):
             with using_threads(n_jobs):

@@ -11,19 +11,31 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils._array_api import _convert_to_numpy as convert_to_numpy
 from sklearn.utils._array_api import get_namespace, get_namespace_and_device
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _num_samples as count_rows
 
+try:
+    from sklearn.utils._array_api import check_same_namespace
+except ImportError:
+    check_same_namespace = None
+# Arrays of other libraries need scikit-learn 1.9: before it nothing checks that the rows to predict
+# are where the model is.
+ARRAY_API = check_same_namespace is not None
+
 __all__ = [
+    "ARRAY_API",
     "HasMethods",
     "Interval",
     "LinearClassifierMixin",
     "StrOptions",
+    "check_namespace",
     "check_parameters",
     "check_sample_weight",
+    "convert_to_numpy",
     "count_rows",
     "get_namespace",
     "get_namespace_and_device",
@@ -36,6 +48,12 @@ __all__ = [
 def check_parameters(estimator: BaseEstimator) -> None:
     """Compare the parameters of an estimator with its ``_parameter_constraints``."""
     estimator._validate_params()
+
+
+def check_namespace(estimator: BaseEstimator, X: Any, method: str) -> None:
+    """Refuse an X for a method of an estimator that was fitted to arrays of another library."""
+    if ARRAY_API:
+        check_same_namespace(X, estimator, attribute="coef_", method=method)
 
 
 def logistic_regression_cv(**parameters: Any) -> LogisticRegressionCV:

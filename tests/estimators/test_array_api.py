@@ -1,15 +1,17 @@
 """Arrays of other libraries, computed where they live.
 
 scikit-learn dispatches to other libraries only if SCIPY_ARRAY_API was set before SciPy was
-imported, so the first test runs the others in a process of their own. They run with
-array-api-strict, which has nothing but the standard, and with PyTorch where it is installed.
+imported: ``make test`` runs these tests, and scikit-learn's own, in a run of pytest for them alone.
+They use array-api-strict, which has nothing but the standard and whose second device stands for a
+GPU, and PyTorch where it is installed.
 """
 
+import importlib
 import os
-import subprocess
-import sys
+from importlib.util import find_spec
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 
@@ -19,27 +21,24 @@ from primum import (
     LeastSquaresClassifier,
     USMClassifier,
 )
+from primum._sklearn import ARRAY_API
+from primum.rows import to_numpy
 
-DISPATCHES = os.environ.get("SCIPY_ARRAY_API") == "1"
-alone = pytest.mark.skipif(not DISPATCHES, reason="run by the first test of this file")
-
-
-@pytest.mark.skipif(DISPATCHES, reason="this is the inner run")
-def test_the_tests_below_pass_where_scikit_learn_dispatches():
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-        env={**os.environ, "SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
+pytestmark = [
+    pytest.mark.skipif(
+        os.environ.get("SCIPY_ARRAY_API") != "1", reason="make test runs it, with SCIPY_ARRAY_API=1"
+    ),
+    pytest.mark.skipif(not ARRAY_API, reason="needs scikit-learn 1.9"),
+]
+HOMES = [("array_api_strict", "CPU_DEVICE"), ("array_api_strict", "device1"), ("torch", "cpu")]
 
 
-@pytest.fixture(params=["array_api_strict", "torch"])
+@pytest.fixture(params=[home for home in HOMES if find_spec(home[0])], ids=" on ".join)
 def asarray(request):
-    return pytest.importorskip(request.param).asarray
+    library, device = request.param
+    xp = importlib.import_module(library)
+    device = xp.Device(device) if library == "array_api_strict" else xp.device(device)
+    return lambda values: xp.asarray(values, device=device)
 
 
 @pytest.fixture(params=["formed", "streamed"])
@@ -69,7 +68,6 @@ FAMILY = [
 ]
 
 
-@alone
 @pytest.mark.usefixtures("columns")
 @pytest.mark.parametrize("clf", FAMILY, ids=str)
 def test_the_same_answer_in_the_same_library(clf, asarray):
@@ -81,16 +79,15 @@ def test_the_same_answer_in_the_same_library(clf, asarray):
         chances = fitted.predict_proba(asarray(X_u))
         for array in (fitted.coef_, fitted.intercept_, predicted, chances):
             assert type(array) is type(asarray(X))
-    np.testing.assert_allclose(np.asarray(fitted.coef_), expected.coef_, atol=1e-10)
-    np.testing.assert_array_equal(np.asarray(predicted), expected.predict(X_u))
-    np.testing.assert_allclose(np.asarray(chances), expected.predict_proba(X_u), atol=1e-10)
+    np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-10)
+    np.testing.assert_array_equal(to_numpy(predicted), expected.predict(X_u))
+    np.testing.assert_allclose(to_numpy(chances), expected.predict_proba(X_u), atol=1e-10)
     if hasattr(expected, "certificate_"):
         assert fitted.certificate_.converged
-        soft = np.asarray(fitted.soft_labels_)
+        soft = to_numpy(fitted.soft_labels_)
         np.testing.assert_allclose(soft, expected.soft_labels_, atol=1e-8)
 
 
-@alone
 @pytest.mark.usefixtures("columns")
 def test_rows_scattered_in_one_array_single_precision_and_weights(asarray):
     X, y, X_u = problem()
@@ -102,12 +99,14 @@ def test_rows_scattered_in_one_array_single_precision_and_weights(asarray):
     with sklearn.config_context(array_api_dispatch=True):
         weight = asarray(weight.astype(np.float32))
         fitted = ICLSClassifier().fit(asarray(rows), asarray(labels), sample_weight=weight)
-        assert fitted.coef_.dtype == asarray(rows).dtype
-    np.testing.assert_allclose(np.asarray(fitted.coef_), expected.coef_, atol=1e-6)
+        assert fitted.coef_.dtype == asarray(rows.astype(float)).dtype
+        scores = fitted.decision_function(asarray(rows))
+        assert scores.dtype == fitted.coef_.dtype
+    np.testing.assert_allclose(to_numpy(scores), expected.decision_function(rows), atol=1e-6)
+    np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-6)
     assert fitted.certificate_.converged
 
 
-@alone
 def test_equal_rows_are_found_there_too(asarray, monkeypatch):
     monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
     X, y, X_u = problem(U=100)
@@ -115,10 +114,9 @@ def test_equal_rows_are_found_there_too(asarray, monkeypatch):
     expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     with sklearn.config_context(array_api_dispatch=True):
         fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
-    np.testing.assert_allclose(np.asarray(fitted.coef_), expected.coef_, atol=1e-10)
+    np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-10)
 
 
-@alone
 def test_a_value_that_is_no_number_is_refused(asarray):
     X, y, X_u = problem()
     X_u[4_321, 2] = np.nan
@@ -129,7 +127,6 @@ def test_a_value_that_is_no_number_is_refused(asarray):
         ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
 
 
-@alone
 def test_ties_go_to_the_second_class_there_too(asarray):
     X, y, _ = problem()
     rows = np.zeros((3, 5))
@@ -139,4 +136,79 @@ def test_ties_go_to_the_second_class_there_too(asarray):
         clf.coef_, clf.intercept_ = asarray(np.eye(1, 5)), asarray(np.zeros(1))
         predicted = clf.predict(asarray(rows))
         assert type(predicted) is type(asarray(X))
-    assert np.asarray(predicted).tolist() == [1, 1, 0]
+    assert to_numpy(predicted).tolist() == [1, 1, 0]
+
+
+def test_the_score_counts_known_labels_wherever_they_are(asarray):
+    X, y, X_u = problem(L=40)
+    truth = np.where(np.arange(40) % 3, y, -1)
+    weight = np.linspace(1.0, 2.0, 40)
+    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    with sklearn.config_context(array_api_dispatch=True):
+        fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+        rows = asarray(X)
+        assert fitted.score(rows, asarray(truth)) == expected.score(X, truth)
+        for labels, weights in ((asarray(truth), asarray(weight)), (truth, weight)):
+            weighted = fitted.score(rows, labels, sample_weight=weights)
+            assert weighted == expected.score(X, truth, sample_weight=weight)
+
+
+def test_rows_in_files_are_predicted_and_labelled_by_numpy(asarray, tmp_path):
+    X, y, X_u = problem()
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame(X_u, columns=list("abcde")).to_parquet(path)
+    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    with sklearn.config_context(array_api_dispatch=True):
+        for more in (asarray(X_u), path):
+            fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=more)
+            np.testing.assert_array_equal(fitted.predict(path), expected.predict(X_u))
+            np.testing.assert_allclose(
+                fitted.predict_proba(path), expected.predict_proba(X_u), atol=1e-10
+            )
+            soft = fitted.soft_labels(path)
+            np.testing.assert_allclose(soft, expected.soft_labels_, atol=1e-8)
+
+
+def test_soft_labels_of_the_same_rows_are_where_the_rows_are(asarray):
+    X, y, X_u = problem()
+    with sklearn.config_context(array_api_dispatch=True):
+        fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+        soft = fitted.soft_labels(asarray(X_u))
+        assert type(soft) is type(fitted.soft_labels_)
+        assert soft.device == fitted.soft_labels_.device
+    np.testing.assert_allclose(to_numpy(soft), to_numpy(fitted.soft_labels_), atol=1e-12)
+
+
+def test_labels_and_weights_may_be_in_another_library(asarray):
+    X, y, X_u = problem(L=20)
+    weight = np.linspace(1.0, 2.0, 20)
+    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u, sample_weight=weight)
+    with sklearn.config_context(array_api_dispatch=True):
+        here = ICLSClassifier().fit(asarray(X), y, asarray(X_u), sample_weight=weight)
+        there = ICLSClassifier().fit(X, asarray(y), X_u, sample_weight=asarray(weight))
+    np.testing.assert_allclose(to_numpy(here.coef_), expected.coef_, atol=1e-10)
+    np.testing.assert_array_equal(there.coef_, expected.coef_)
+
+
+def test_rows_in_two_libraries_are_refused(asarray):
+    X, y, X_u = problem()
+    with sklearn.config_context(array_api_dispatch=True):
+        with pytest.raises(
+            ValueError, match=r"X is an array of .* on .*, X_unlabeled one of NumPy"
+        ):
+            ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=X_u)
+        with pytest.raises(ValueError, match=r"X is an array of NumPy, X_unlabeled one of .* on"):
+            ICLSClassifier().fit(X, y, X_unlabeled=asarray(X_u))
+        fitted = ICLSClassifier().fit(asarray(X), asarray(y))
+        for predict in (fitted.predict, fitted.predict_proba, fitted.decision_function):
+            with pytest.raises(ValueError, match="must use the same namespace"):
+                predict(X)
+
+
+def test_names_of_classes_come_back_as_numpy_strings(asarray):
+    X, y, _ = problem(L=20)
+    names = np.array(["no", "yes"])[y]
+    expected = ICLSClassifier().fit(X, names).predict(X)
+    with sklearn.config_context(array_api_dispatch=True):
+        predicted = ICLSClassifier().fit(asarray(X), names).predict(asarray(X))
+    np.testing.assert_array_equal(predicted, expected)

@@ -6,11 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from primum._sklearn import check_parameters, check_sample_weight, get_namespace_and_device
+from primum._sklearn import (
+    ARRAY_API,
+    check_parameters,
+    check_sample_weight,
+    get_namespace_and_device,
+)
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import Labels, read_labels
 from primum.problems import LabeledRows
@@ -63,7 +69,7 @@ def read_training_data(
         X = validate_data(
             estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
         )
-    labels = read_labels(y if home is None else to_numpy(y), X.shape[0])
+    labels = read_labels(on_this_machine(y), X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     check_every_class_has_weight(labels, weight)
@@ -87,11 +93,13 @@ def read_training_data(
 
 @dataclass(frozen=True)
 class Home:
-    """The array library, device and precision of arrays that are not NumPy's."""
+    """The array library and device of arrays that are not NumPy's."""
 
     xp: Any
     device: Any
-    dtype: Any
+
+    def __str__(self) -> str:
+        return f"{self.xp.__name__.rpartition('.')[2]} on {self.device}"
 
     @property
     def dtypes(self) -> list[Any]:
@@ -99,10 +107,10 @@ class Home:
         return [self.xp.float64, self.xp.float32]
 
     def take_in(self, estimator: Any, names: tuple[str, ...]) -> None:
-        """Bring attributes of an estimator here."""
+        """Bring attributes of an estimator here, in the double precision that NumPy gives them."""
         for name in names:
             if (value := getattr(estimator, name, None)) is not None:
-                moved = self.xp.asarray(value, dtype=self.dtype, device=self.device)
+                moved = self.xp.asarray(value, dtype=self.xp.float64, device=self.device)
                 setattr(estimator, name, moved)
 
 
@@ -111,7 +119,17 @@ def home_of(X: Any) -> Home | None:
     xp, dispatched, device = get_namespace_and_device(X)
     if not dispatched or isinstance(X, np.ndarray):
         return None
-    return Home(xp, device, X.dtype if X.dtype in (xp.float32, xp.float64) else xp.float64)
+    if not ARRAY_API:
+        raise ValueError(
+            "Arrays of other libraries need scikit-learn 1.9 or newer, this is "
+            f"{sklearn.__version__}: upgrade it, or give NumPy arrays."
+        )
+    return Home(xp, device)
+
+
+def on_this_machine(values: Any) -> Any:
+    """Return an array of another library as a NumPy array, and anything else as it is."""
+    return values if home_of(values) is None else to_numpy(values)
 
 
 def read_unlabeled_rows(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> Rows:
@@ -140,11 +158,13 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
         return X[:0, :]
     if is_outside(X_unlabeled):
         raise not_in_memory(estimator)
+    home = home_of(X)
+    _check_same_home(home, home_of(X_unlabeled))
     check_same_columns(estimator, X_unlabeled)
     with naming_the_place(X_unlabeled, "X_unlabeled"):
         rows = check_array(
             X_unlabeled,
-            dtype=DTYPES if (home := home_of(X)) is None else home.dtypes,
+            dtype=DTYPES if home is None else home.dtypes,
             accept_sparse="csr",
             input_name="X_unlabeled",
             estimator=estimator,
@@ -152,6 +172,17 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
         )
     check_same_columns(estimator, rows)
     return rows
+
+
+def _check_same_home(home: Home | None, other: Home | None) -> None:
+    """Refuse further rows in another library or on another device than X."""
+    if home is None and other is None:
+        return
+    if home is None or other is None or (home.xp, home.device) != (other.xp, other.device):
+        raise ValueError(
+            f"X is an array of {home or 'NumPy'}, X_unlabeled one of {other or 'NumPy'}: give both "
+            "in the same library and on the same device."
+        )
 
 
 @contextmanager
@@ -213,8 +244,9 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     """Check sample_weight; None stays None."""
     if sample_weight is None:
         return None
+    sample_weight = on_this_machine(sample_weight)
     if home_of(X) is not None:  # weights are used beside the rows, wherever those are
-        sample_weight, X = to_numpy(sample_weight), np.zeros((X.shape[0], 1))
+        X = np.zeros((X.shape[0], 1))
     weight = np.asarray(
         check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     )

@@ -8,15 +8,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from primum._sklearn import Interval, get_namespace
+from primum._sklearn import ARRAY_API, Interval, check_namespace, get_namespace
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
-from primum.estimators._data import Home, TrainingData, open_outside, read_training_data
+from primum.estimators._data import Home, TrainingData, home_of, open_outside, read_training_data
 from primum.estimators._fitting import fitting
 from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin, predicted_classes
-from primum.rows import Block, Rows
+from primum.rows import ArrayRows, Block, Rows, to_numpy
 from primum.statistics import refuse_non_finite
 
 # Fitted attributes that live where the rows live.
@@ -110,8 +110,18 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
-            return super().decision_function(X)
+            home = home_of(X)
+            return super().decision_function(X) if home is None else self._scores_there(X, home)
         return self._apply(rows, self._scorer(), np.float64)
+
+    def _scores_there(self, X: Any, home: Home) -> Any:
+        """Return the scores minus 1/2 of an array of another library, in double precision."""
+        check_namespace(self, X, "decision_function")
+        rows = ArrayRows(validate_data(self, X, dtype=home.dtypes, reset=False))
+        xp, coef, intercept = home.xp, self.coef_[0, :], self.intercept_[0]
+        # Single precision is widened block by block: all at once it would fill the device.
+        blocks = rows.map(lambda block: xp.astype(block.X, xp.float64) @ coef + intercept)
+        return xp.concat(list(blocks))
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
@@ -128,6 +138,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
+            check_namespace(self, X, "predict")
             return super().predict(X)
         score, classes = self._scorer(), self.classes_
 
@@ -154,6 +165,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
+            check_namespace(self, X, "predict_proba")
             return _chances(self.decision_function(X))
         score = self._scorer()
         return self._apply(rows, lambda block: _chances(score(block)), np.float64, n_values=2)
@@ -161,13 +173,15 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
     def _apply(
         self, rows: Rows, kernel: Callable[[Block], Any], dtype: Any, n_values: int | None = None
     ) -> Any:
-        """Return ``kernel(block)``, one or n_values numbers per row, of rows not in memory."""
+        """Return ``kernel(block)``, one or n_values numbers per row, where the rows are."""
         with using_threads(self.n_jobs):
-            return rows.apply(kernel, dtype, n_values)
+            values = rows.apply(kernel, dtype, n_values)
+        home = home_of(rows.array) if isinstance(rows, ArrayRows) else None
+        return values if home is None else home.xp.asarray(values, device=home.device)
 
     def _scorer(self) -> Callable[[Block], Floats]:
         """Return a function that scores rows which are not in memory."""
-        coef, intercept = self.coef_[0], self.intercept_[0]
+        coef, intercept = to_numpy(self.coef_)[0], to_numpy(self.intercept_)[0]
 
         def score(block: Block) -> Floats:
             scores = np.asarray(block.X @ coef + intercept)
@@ -181,7 +195,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
-        tags.array_api_support = True
+        tags.array_api_support = ARRAY_API
         return tags
 
 

@@ -11,6 +11,7 @@ from primum._sklearn import (
     get_namespace_and_device,
 )
 from primum._typing import AnyArray
+from primum.estimators._data import on_this_machine
 from primum.estimators._labels import read_labels
 from primum.rows import to_numpy
 
@@ -74,11 +75,10 @@ class KnownLabelsScoreMixin:
         float
             The share of correct predictions.
         """
-        predicted = np.asarray(self.predict(X))  # type: ignore[attr-defined]
-        labels = read_labels(y, len(predicted), multi_class=True, one_class=True)
+        predicted = np.asarray(on_this_machine(self.predict(X)))  # type: ignore[attr-defined]
+        labels = read_labels(on_this_machine(y), len(predicted), multi_class=True, one_class=True)
         known, truth = labels.labeled, labels.classes[labels.codes]
         if sample_weight is not None:
-            sample_weight = check_sample_weight(sample_weight, predicted)[known]
-        return float(
-            accuracy_score(truth, np.asarray(predicted)[known], sample_weight=sample_weight)
-        )
+            weight = check_sample_weight(on_this_machine(sample_weight), predicted)
+            sample_weight = weight[known]
+        return float(accuracy_score(truth, predicted[known], sample_weight=sample_weight))

@@ -244,7 +244,7 @@ class ICLSClassifier(LeastSquaresBase):
             For a Dask collection, a Dask array that is not yet computed.
         """
         check_is_fitted(self)
-        rows = read_unlabeled_rows(self, X_unlabeled, np.zeros((0, self.n_features_in_)))
+        rows = read_unlabeled_rows(self, X_unlabeled, self.coef_[:0, :])
         before = self._n_labels - self._n_more  # unlabelled rows of X stand before these
         if rows.n_rows != self._n_more:
             raise ValueError(

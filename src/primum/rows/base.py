@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
+from primum._sklearn import convert_to_numpy
 from primum._typing import AnyArray, Floats, Index
 
 T = TypeVar("T")
@@ -219,6 +220,6 @@ def to_numpy(X: Any) -> Any:
         return X.toarray()
     if hasattr(X, "detach"):  # a PyTorch tensor, wherever it lives
         return X.detach().cpu().numpy()
-    if type(X).__module__.partition(".")[0] == "cupy":
-        return X.get()
+    if hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray):
+        return convert_to_numpy(X, X.__array_namespace__())
     return np.asarray(X)
