@@ -13,6 +13,7 @@ import click
 
 from primum.cli._csv import CsvOptions
 from primum.cli._tables import is_parquet
+from primum.problems import METRICS
 
 PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
 
@@ -62,6 +63,25 @@ class Penalty(click.ParamType):
         if not (math.isfinite(number) and 0 <= number <= self.largest):
             self.fail(f"must be from 0 to {self.largest:.0e}, got {value}.", param, ctx)
         return float(number)
+
+
+class Metric(click.ParamType):
+    """A metric of ICLS: one of the names, or a number from 0 to 1."""
+
+    name = "metric"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str | float:
+        """Return the name or the number."""
+        if value in METRICS:
+            return str(value)
+        try:
+            share = float(value)
+        except ValueError:
+            share = math.nan
+        if not 0 <= share <= 1:
+            names = ", ".join(METRICS)
+            self.fail(f"must be {names}, or a number from 0 to 1, got {value!r}.", param, ctx)
+        return share
 
 
 def comma_separated(

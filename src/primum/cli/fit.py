@@ -13,6 +13,7 @@ from primum.cli._csv import CsvOptions
 from primum.cli._labels import REFUSED_AS_CLASS, doubtful_label, labels_of
 from primum.cli._models import METHODS, StoredModel, save_model
 from primum.cli._options import (
+    Metric,
     Penalty,
     TablePath,
     comma_separated,
@@ -24,7 +25,7 @@ from primum.cli._output import out_option, refuse_inputs
 from primum.cli._progress import progress
 from primum.cli._tables import Table, is_parquet, open_table
 from primum.estimators._labels import read_labels
-from primum.problems import METRICS, Certificate
+from primum.problems import Certificate
 
 SHOWN = 12  # features
 FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
@@ -57,7 +58,11 @@ FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
     type=Penalty(),
     help="For icls: the ridge penalty of the labelled loss; default: that of --alpha.",
 )
-@click.option("--metric", type=click.Choice(list(METRICS)), help="For icls; default: labeled.")
+@click.option(
+    "--metric",
+    type=Metric(),
+    help="For icls: labeled (the default), all, euclidean, or a number from 0 (labeled) to 1 (all).",
+)
 @csv_options
 @out_option
 def fit(
@@ -70,7 +75,7 @@ def fit(
     method: str,
     alpha: float,
     alpha_labeled: float | None,
-    metric: str | None,
+    metric: str | float | None,
     options: CsvOptions,
     out: Path,
 ) -> None:
@@ -195,17 +200,8 @@ def _listed(names: Any) -> str:
 
 
 def _proof_in_words(proof: Certificate) -> list[str]:
-    reached = "Solved" if proof.converged else "Not solved as exactly as asked"
-    moved = (
-        "The unlabelled rows moved the answer: its scores differ from those of the supervised "
-        f"model by {proof.shift:.2g}, root mean square."
-        if proof.moved
-        else "The unlabelled rows did not move the answer: it is that of the supervised model."
-    )
     return [
         f"Squared loss on the labelled rows: {proof.labeled_loss:.6g}, of the supervised model "
-        f"{proof.supervised_loss:.6g}.",
-        f"{reached}: proven to be within {max(proof.gap, 0.0):.1e} of the best possible "
-        f"({proof.passes} passes over the unlabelled rows).",
-        moved,
+        f"{proof.supervised_loss:.6g} ({proof.passes} passes over the unlabelled rows).",
+        *str(proof).splitlines(),
     ]
