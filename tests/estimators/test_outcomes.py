@@ -107,10 +107,11 @@ def test_the_class_share_counts_rows_whatever_their_weight(clf):
 
 @each(LEAST_SQUARES[:4])
 def test_how_least_squares_was_solved(clf, monkeypatch):
-    X, y, _ = partly_labelled(n=30, d=40)
+    X, y, _ = partly_labelled()
     assert clone(clf).fit(X, y).solver_ == "normal_equations"
-    monkeypatch.setattr(equations, "FORM_A_UP_TO", 0)
+    X, y, _ = partly_labelled(n=30, d=40)
     assert clone(clf).fit(X, y).solver_ == "row_space"
+    monkeypatch.setattr(equations, "FORM_A_UP_TO", 0)
     monkeypatch.setattr(equations, "FACTORISE_ROWS_UP_TO", 0)
     assert clone(clf).fit(sparse.csr_array(X), y).solver_ == "conjugate_gradients"
 
