@@ -24,6 +24,21 @@ def test_readme_example_prints_what_the_readme_says(capsys):
     assert "converged=True" in printed
 
 
+def test_scikit_learn_page_prints_what_its_comments_say(capsys):
+    text = (ROOT / "docs" / "scikit-learn.md").read_text()
+    namespace = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(compile(block, "scikit-learn.md", "exec"), namespace)
+        said = re.findall(r"^\s*print\(.*\)  # (.*)$", block, flags=re.MULTILINE)
+        printed = capsys.readouterr().out.splitlines()
+        assert len(printed) == len(said), block
+        for line, promised in zip(printed, said, strict=True):
+            if promised.startswith("0."):  # a few rows may go the other way on another machine
+                assert float(line) == pytest.approx(float(promised), abs=0.02), block
+            else:
+                assert line == promised, block
+
+
 def test_readme_names_existing_commands_files_and_classes():
     import primum
 

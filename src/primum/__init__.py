@@ -8,6 +8,7 @@ from primum.estimators import (
     S4VMClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
+    UnlabeledRows,
     USMClassifier,
     WellSVMClassifier,
 )
@@ -25,5 +26,6 @@ __all__ = [
     "SelfLearningClassifier",
     "TSVMClassifier",
     "USMClassifier",
+    "UnlabeledRows",
     "WellSVMClassifier",
 ]

@@ -8,6 +8,7 @@ from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.s4vm import S4VMClassifier
 from primum.estimators.self_learning import SelfLearningClassifier
 from primum.estimators.tsvm import TSVMClassifier
+from primum.estimators.unlabeled_rows import UnlabeledRows
 from primum.estimators.usm import USMClassifier
 from primum.estimators.wellsvm import WellSVMClassifier
 
@@ -20,6 +21,7 @@ __all__ = [
     "SelfLearningClassifier",
     "TSVMClassifier",
     "USMClassifier",
+    "UnlabeledRows",
     "WellSVMClassifier",
     "read_labels",
 ]

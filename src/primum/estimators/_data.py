@@ -19,6 +19,7 @@ from primum._sklearn import (
 )
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import Labels, read_labels
+from primum.estimators.unlabeled_rows import given_rows
 from primum.problems import LabeledRows
 from primum.rows import ArrayRows, Rows, chain, is_outside, open_rows, to_numpy
 from primum.statistics import first_non_finite
@@ -134,6 +135,7 @@ def on_this_machine(values: Any) -> Any:
 
 def read_unlabeled_rows(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> Rows:
     """Return further unlabelled rows, wherever they are."""
+    X_unlabeled = given_rows(X_unlabeled)
     outside = open_outside(estimator, X_unlabeled)
     return outside or ArrayRows(read_unlabeled(estimator, X_unlabeled, X))
 
@@ -154,6 +156,7 @@ def not_in_memory(estimator: BaseEstimator) -> ValueError:
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
     """Check further unlabelled rows against the columns of X; None is no rows."""
+    X_unlabeled = given_rows(X_unlabeled)
     if X_unlabeled is None:
         return X[:0, :]
     if is_outside(X_unlabeled):

@@ -54,7 +54,7 @@ def read_labels(
     if len(classes) == 1 and not one_class:
         _refuse_one_class(classes, len(labeled), len(unlabeled))
     if len(classes) > 2 and not multi_class:
-        _refuse_many_classes(classes)
+        _refuse_many_classes(classes, len(unlabeled))
     return Labels(classes, labeled, unlabeled, codes)
 
 
@@ -81,12 +81,19 @@ def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> No
     )
 
 
-def _refuse_many_classes(classes: AnyArray) -> None:
-    hint = " (in a y of floats unknown is NaN, and -1.0 is a class)"
+def _refuse_many_classes(classes: AnyArray, n_unlabeled: int) -> None:
+    hint = ""
+    if classes.dtype.kind == "f" and -1.0 in classes:
+        hint = " (in a y of floats unknown is NaN, and -1.0 is a class)"
+    elif classes.dtype.kind in "iu" and not n_unlabeled and classes[-1] == len(classes) - 1:
+        hint = (
+            " (if y had -1 for unknown labels, the meta-estimator that called fit has made it the "
+            "class 0, as VotingClassifier, StackingClassifier, BaggingClassifier and "
+            "cross_val_predict do: give it the labelled rows, and the others as X_unlabeled)"
+        )
     raise ValueError(
         "Only binary classification is supported. The type of the target is multiclass: "
-        f"found {len(classes)} classes in y, {_some(classes)}"
-        f"{hint if classes.dtype.kind == 'f' and -1.0 in classes else ''}; "
+        f"found {len(classes)} classes in y, {_some(classes)}{hint}; "
         "keep two of them or merge them into two, and mark unknown labels as -1 (integers) or None."
     )
 

@@ -56,8 +56,8 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
                 collection, default=None
             Further unlabelled rows, of weight 1 each: an array, a Parquet file or folder, or a
             Dask array or DataFrame. Files and Dask collections are visited a few times, block by
-            block, and never held in memory. A pipeline does not transform these rows: in a
-            pipeline, mark unlabelled rows in y instead.
+            block, and never held in memory. A pipeline transforms these rows only if its
+            ``transform_input`` names them. Under cross-validation wrap them in UnlabeledRows.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row of X counts.
 

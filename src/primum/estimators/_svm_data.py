@@ -186,8 +186,8 @@ class TransductiveMachine(LinearMachine):
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
-            pipeline, mark unlabelled rows in y instead.
+            Further unlabelled rows, of weight 1 each. A pipeline transforms them only if its
+            ``transform_input`` names them. Under cross-validation wrap them in UnlabeledRows.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row of X counts in its mean loss. Class shares count rows.
 

@@ -39,6 +39,7 @@ from primum.estimators._fitting import fitting
 from primum.estimators._labels import Labels, read_labels
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.least_squares import LeastSquaresClassifier
+from primum.estimators.unlabeled_rows import given_rows
 from primum.rows import is_outside
 
 
@@ -104,8 +105,8 @@ class SelfLearningClassifier(
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is
             unknown.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, of weight 1 each. A pipeline does not transform them: in a
-            pipeline, mark unlabelled rows in y instead.
+            Further unlabelled rows, of weight 1 each. A pipeline transforms them only if its
+            ``transform_input`` names them. Under cross-validation wrap them in UnlabeledRows.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row of X counts, if the classifier knows weights.
 
@@ -192,6 +193,7 @@ class SelfLearningClassifier(
         )
 
     def _read_more(self, X_unlabeled: Any, X: Any) -> Any:
+        X_unlabeled = given_rows(X_unlabeled)
         if is_outside(X_unlabeled):
             raise not_in_memory(self)
         if _refits_cheaply(self._base()):
