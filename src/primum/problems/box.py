@@ -17,6 +17,8 @@ If several q are optimal, the one meant is the one closest to 1/2: the least com
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from primum._typing import Floats
 from primum.problems.columns import Columns
 from primum.rows import Labels
@@ -96,4 +98,4 @@ class Judgement:
 
     def within(self, tol: float) -> bool:
         """Tell whether the gap is within tol, absolute (in units of scale) plus relative."""
-        return self.gap <= tol * (self.scale + self.objective)
+        return bool(np.isfinite(self.gap)) and self.gap <= tol * (self.scale + self.objective)

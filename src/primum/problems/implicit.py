@@ -255,7 +255,7 @@ def _unfactorised_problem(
             "only metric='labeled' with alpha_labeled=0 and tie_break='half' can be solved, but "
             f"metric={metric!r}, alpha_labeled={alpha_labeled:g} and tie_break={tie_break!r} were "
             "asked for: reduce the number of features, for example with TruncatedSVD(200), and use "
-            "a ridge; tie_break='half' is often much worse than the supervised model."
+            "a ridge; tie_break='half' can be much worse than the supervised model."
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
     B = equations.solve(X_t).T * labeled.root[:, None]
