@@ -21,7 +21,7 @@ def test_readme_example_prints_what_the_readme_says(capsys):
     said = re.search(r"It prints (0\.\d+) for the supervised twin and (0\.\d+) for ICLS", text)
     assert f"{supervised:.2f}" == said[1]
     assert f"{icls:.2f}" == said[2]
-    assert "converged=True" in printed
+    assert "(proven; tolerance 1e-08)" in printed
 
 
 def test_scikit_learn_page_prints_what_its_comments_say(capsys):
@@ -58,7 +58,7 @@ def test_demo_prints_a_table_and_saves_a_picture(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", arguments)
     runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
     table = capsys.readouterr().out
-    for name in ("Supervised", "Self-Learning", "USM", "ICLS", "Oracle", "worse than supervised"):
+    for name in ("Supervised", "Self-Learning", "ICLS", "Ridge (CV)", "Logistic (CV)", "worse"):
         assert name in table
     assert (out / "learning_curve.png").stat().st_size > 10_000
 
@@ -67,7 +67,7 @@ def test_cluster_example_prints_its_certificate():
     pytest.importorskip("distributed")
     command = [sys.executable, str(ROOT / "examples" / "cluster.py"), "--rows", "30000"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert "converged=True" in done.stdout, done.stderr
+    assert "(proven; tolerance 1e-08)" in done.stdout, done.stderr
     assert re.search(r"predicted as the second class: 0\.\d+ of 30000 rows", done.stdout)
 
 

@@ -61,7 +61,7 @@ FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
 @click.option(
     "--metric",
     type=Metric(),
-    help="For icls: labeled (the default), all, euclidean, or a number from 0 (labeled) to 1 (all).",
+    help="For icls: labeled (default), all, euclidean, or a number from 0 (labeled) to 1 (all).",
 )
 @csv_options
 @out_option

@@ -302,9 +302,8 @@ class ICLSClassifier(LeastSquaresBase):
         else:
             advice = "rounding stops it there, so raise tol, standardise the features or add alpha"
         warnings.warn(
-            f"ICLSClassifier stopped after {proof.iterations} iterations with an objective "
-            f"proven to be within {proof.gap:.1e} of the best possible, not within the "
-            f"tol={self.tol:.1e} asked for; {advice}.",
+            f"ICLSClassifier stopped after {proof.iterations} iterations with "
+            f"{proof.shortfall}; {advice}.",
             ConvergenceWarning,
             stacklevel=4,
         )

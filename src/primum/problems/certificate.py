@@ -99,6 +99,20 @@ class Certificate:
         """No labelling of the unlabelled rows has an objective below this."""
         return self.objective - self.gap
 
+    @property
+    def shortfall(self) -> str:
+        """What was proven of a fit that did not converge, and what was asked for."""
+        if self.gap > self.tol * (1.0 + self.objective) or self.distance_gap is None:
+            return (
+                f"an objective proven to be within {self.gap:.1e} of the best possible, not within "
+                f"the tol={self.tol:.1e} asked for"
+            )
+        return (
+            "a squared distance to the supervised twin proven to be within "
+            f"{self.distance_gap:.1e} of the least possible, not within {self.tol**0.5:.1e}, the "
+            f"root of tol={self.tol:.1e}"
+        )
+
     def __str__(self) -> str:
         return "\n".join([self._what_is_proven(), self._which_model(), self._what_moved()])
 

@@ -133,6 +133,8 @@ class IterativeEquations:
             return product
 
         nothing = np.zeros_like(sums)
+        sums = sums.copy()
+        sums[first:] *= self.varying[:, 0]
         if np.linalg.norm(sums) <= RESIDUAL * size:  # the equations hold as well as they can here
             return nothing, nothing
         diagonal = None

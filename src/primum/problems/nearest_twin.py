@@ -112,4 +112,5 @@ class NearestTwin:
             price = np.fmin(z**2 / (2 * multiples), 2 * (2 * labeled_gap) ** 0.5 * z)
         slack = self.columns.gaps(base + multiples[:, None] * gradient, q) + price
         distance = float(np.sum((Mq - self.twin) ** 2)) / self.total
-        return Judgement(distance, 2.0 * float(slack.min()) / self.total)
+        # Nothing is nearer to the twin than the twin itself.
+        return Judgement(distance, min(2.0 * float(slack.min()) / self.total, distance))
