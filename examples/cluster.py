@@ -1,7 +1,7 @@
-"""Unlabelled rows on a Dask cluster: here two worker processes of this machine.
+"""Unlabelled rows on a Dask cluster: here, two worker processes on this machine.
 
-Rows are made by the workers, block by block, and stay there; only small summaries travel. With a
-``Client`` of a cluster of many machines the rest is the same.
+The workers generate the rows, block by block, and keep them; only small summaries are transferred.
+With a ``Client`` of a larger cluster the rest stays the same.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def main():
 
 
 def fit(n_rows):
-    # Two overlapping classes; the labels of the many rows are never looked at.
+    # Two overlapping classes; the labels of the unlabelled rows are never used.
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 15)
     X = rng.normal(size=(30, FEATURES)) + y[:, None]
@@ -35,11 +35,11 @@ def fit(n_rows):
     shape, chunks = (n_rows, FEATURES), (max(1, n_rows // 8), FEATURES)
     second = lazy.integers(0, 2, size=(n_rows, 1), chunks=(chunks[0], 1))
     rows = lazy.normal(size=shape, chunks=chunks) + second
-    rows = rows.persist()  # keep them in the workers' memory; without this, every pass remakes them
+    rows = rows.persist()  # keep them in memory; otherwise every pass generates them again
 
     clf = ICLSClassifier().fit(X, y, X_unlabeled=rows)
     print(clf.certificate_)
-    share = (clf.predict(rows) == 1).mean()  # lazy until asked
+    share = (clf.predict(rows) == 1).mean()  # lazy
     print(f"predicted as the second class: {share.compute():.3f} of {n_rows} rows")
 
 

@@ -1,9 +1,9 @@
 """Does unlabelled data help? A comparison on the Wisconsin breast cancer data (WDBC).
 
-Of 569 rows, 35 are labelled; more and more of the others are given without their labels, and the
-rest is for testing. Repeated over random splits. Beside the supervised least-squares model and the
-semi-supervised ones stand ridge and logistic regression, tuned by cross-validation on the labelled
-rows: what a careful user would have without any unlabelled row. Prints a table for the largest
+Of 569 rows, 35 are labelled; an increasing number of the others are used without their labels, and
+the rest are for testing, over many random splits. The supervised least-squares model and the
+semi-supervised ones are compared with ridge and logistic regression, tuned by cross-validation on
+the labelled rows: what is possible without any unlabelled row. Prints a table for the largest
 number of unlabelled rows and saves a learning curve.
 """
 
