@@ -87,7 +87,9 @@ def curves_figure(
     if len(measures) == 1:
         figure.supylabel(_label(summary, measures[0]), fontsize=10)
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+    # As many names side by side as the figure is wide, at about one inch and a half each.
+    side_by_side = min(len(labels), max(2, int(figure.get_figwidth() / 1.5)))
+    figure.legend(handles, labels, loc="outside upper center", ncols=side_by_side, frameon=False)
     return figure
 
 
