@@ -77,6 +77,11 @@ class Columns(Protocol):
         """Return M with each of its r dimensions multiplied by a factor."""
         ...
 
+    @property
+    def gram_of_all(self) -> Floats:
+        """``M M'``, rows counted with their weight."""
+        ...
+
 
 def columns_of(B: Floats, design: Design) -> Columns:
     """Return M in the form that suits its size."""
@@ -130,6 +135,11 @@ class FormedColumns:
     def gaps(self, duals: Floats, q: Any) -> Floats:  # noqa: D102
         self._passes += 1
         return np.array([duality_gap(xi @ self.matrix, q, self.weight) for xi in duals])
+
+    @cached_property
+    def gram_of_all(self) -> Floats:  # noqa: D102
+        self._passes += 1
+        return (self.matrix if self.weight is None else self.matrix * self.weight) @ self.matrix.T
 
     def scaled(self, factor: Floats) -> "FormedColumns":  # noqa: D102
         return FormedColumns(factor[:, None] * self.matrix, self.weight)
@@ -239,11 +249,11 @@ class StreamedColumns:
         total = self.design.rows.map_reduce(block_sweep, add)
         if mostly_inside:
             inside = self.design.n_rows - total.inside
-            total = replace(total, gram=self._gram_of_all - total.gram, inside=inside)
+            total = replace(total, gram=self.gram_of_all - total.gram, inside=inside)
         return replace(total, Mq=self.B @ total.Mq)
 
     @cached_property
-    def _gram_of_all(self) -> Floats:
+    def gram_of_all(self) -> Floats:  # noqa: D102
         B_t, frame = self.B.T, self.design.frame
 
         def block_gram(block: Block) -> Floats:

@@ -32,9 +32,6 @@ from primum.problems.box import BoxProblem, Judgement
 from primum.problems.columns import Columns
 from primum.rows import Labels
 
-# How much more a deviation from ``M_1 q = m`` costs than one from the twin, as a root. It need not
-# be large, because the multipliers correct for it, and the larger it is the worse the condition.
-PENALTY = 100.0
 # Multiples of the gradient of the labelled loss that are tried in a proof.
 MULTIPLES = 10.0 ** np.arange(-2, 13)
 
@@ -78,10 +75,13 @@ class NearestTwin:
         descent[: self.rank] = self.strength**2 * (Mq[: self.rank] - self.goal)
         return descent
 
-    def held(self, level: Floats) -> BoxProblem:
-        """Return the box problem in which ``M_1 q`` is held near a level by a penalty."""
+    def held(self, level: Floats, penalty: float) -> BoxProblem:
+        """Return the box problem in which ``M_1 q`` is held near a level.
+
+        A deviation from it costs ``penalty**2`` times as much as one from the twin.
+        """
         factor = np.ones(len(self.twin))
-        factor[: self.rank] = PENALTY
+        factor[: self.rank] = penalty
         target = factor * np.concatenate([level, self.twin[self.rank :]])
         return BoxProblem(self.columns.scaled(factor), target, 2.0 / self.total)
 

@@ -1,10 +1,11 @@
 """Least labelled loss first, then nearest to the twin (``problems.nearest_twin``).
 
+0. If the labels that give the twin are all between 0 and 1, there is nothing to search for.
 1. Minimise the labelled loss.
 2. If no labelling was ruled out from reaching the twin's loss, hold ``M_1 q`` there and minimise
    the distance to the twin over all rows. The equation ``M_1 q = m`` is kept by the method of
    multipliers: each round is a box problem in which a deviation is penalised and the level is
-   shifted by what was missed before. A round divides what is missed by about ``PENALTY**2``.
+   shifted by what was missed before. Mostly a round divides what is missed by ``PENALTY**2``.
 3. Otherwise the least loss is reached on a face of the set of models: rows away from a hyperplane
    have the label of their side in every optimal labelling, and only the few rows on it are open.
    Mostly their labels follow from ``M_1 q = m``; if not, step 2 is taken for them alone.
@@ -15,20 +16,26 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from primum._typing import Floats, Index
 from primum.problems import (
     BoxProblem,
+    Columns,
     FormedColumns,
     HyperplaneLabels,
     NearestTwin,
     StreamedColumns,
 )
-from primum.problems.nearest_twin import PENALTY
 from primum.rows import to_numpy
 from primum.solvers.solution import Solution
 
-ROUNDS = 8
+# The penalty need not be large, because the multipliers correct for it, and the larger it is the
+# worse is the condition of the problem. It is raised once if the rounds divide what is missed by
+# little, as they do where the level is close to the border of what can be reached.
+PENALTY, LARGEST_PENALTY = 100.0, 1000.0
+ROUNDS = 30
+SLOW, GIVE_UP = 0.1, 0.9
 # What is missed of the level may cost this share of the tolerance.
 SHARE = 0.1
 # Rows at a smaller angle (its sine) to the hyperplane are on it.
@@ -42,6 +49,9 @@ ROUNDING = 1e-12
 # the root of its gap.
 FINER = 1e-3
 
+# Below this pivot the rows without labels do not span all directions: the twin may be out of reach.
+SMALL_PIVOT = 1e-6
+
 SolveBox = Callable[[BoxProblem, float], Solution]
 
 
@@ -49,6 +59,8 @@ def solve_nearest_twin(
     problem: BoxProblem, tie: NearestTwin, solve_box: SolveBox, tol: float
 ) -> Solution:
     """Return the labelling of the best model; ``problem`` is that of the labelled loss."""
+    if (labels := _labels_of_twin(tie, tol)) is not None:
+        return Solution(labels, 1, pull=np.zeros(tie.rank))  # the distance is 0: no pull is needed
     finer = FINER if isinstance(problem.columns, FormedColumns) else 1.0
     first = solve_box(problem, finer * tol)
     Mq = tie.columns.accumulate(first.labels)
@@ -60,25 +72,56 @@ def solve_nearest_twin(
     return replace(held, iterations=first.iterations + held.iterations, dual=first.dual)
 
 
+def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
+    """Return the labels closest to 1/2 that give the twin itself, if no row ends at 0 or 1.
+
+    They are then ``1/2 + M'v`` with ``M M'v = t - M 1/2``: one system of equations.
+    """
+    columns = tie.columns
+    if columns.shape[1] < columns.shape[0]:
+        return None  # every labelling gives another model: none is left open
+    _, half, _ = _labels_along(columns, np.zeros(len(tie.twin)))
+    factor, info = lapack.dpotrf(columns.gram_of_all, lower=1)
+    if info != 0 or np.diag(factor).min() < SMALL_PIVOT:
+        return None
+    v = lapack.dpotrs(factor, tie.twin - half, lower=1)[0]
+    labels, Mq, inside = _labels_along(columns, v)
+    reached = float(np.sum((Mq - tie.twin) ** 2)) <= FINER * tol * tie.total
+    return labels if inside and reached else None
+
+
+def _labels_along(columns: Columns, v: Floats) -> tuple[Any, Floats, bool]:
+    """Return the labels ``clip(1/2 + M'v)``, their ``M q``, and whether none was clipped."""
+    if isinstance(columns, StreamedColumns):
+        sweep = columns.sweep(-v, 1.0, mostly_inside=True)
+        labels = HyperplaneLabels(-v @ columns.B, 1.0)
+        return labels, sweep.Mq, sweep.inside == columns.shape[1]
+    free = 0.5 + columns.project(v)
+    q = np.clip(free, 0.0, 1.0)
+    return q, columns.accumulate(q), bool((q == free).all())
+
+
 def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at a level that can be reached."""
-    shift, iterations = np.zeros(tie.rank), 0
-    best, least = None, np.inf
+    shift, penalty, iterations = np.zeros(tie.rank), PENALTY, 0
+    best, least = Solution(None, 0), np.inf
     for _ in range(ROUNDS):
-        solution = solve_box(tie.held(level + shift), tol)
+        solution = solve_box(tie.held(level + shift, penalty), tol)
         Mq = tie.columns.accumulate(solution.labels)
         off = Mq[: tie.rank] - level
-        pull = PENALTY**2 * (off - shift)
+        pull = penalty**2 * (off - shift)
         iterations += solution.iterations
         missed = float(np.linalg.norm(tie.strength * off))
-        if missed >= 0.5 * least:  # as near as rounding allows
+        if missed >= GIVE_UP * least:  # as near as rounding allows
             break
-        best, least = Solution(solution.labels, iterations, pull=pull), missed
+        slow, least = missed > SLOW * least, missed
+        best = Solution(solution.labels, iterations, pull=pull)
         price = missed * float(np.linalg.norm(tie.multipliers(Mq, pull))) + missed**2
         if price <= SHARE * tol * tie.total:
             break
         shift -= off
-    assert best is not None
+        if slow and penalty < LARGEST_PENALTY:
+            shift, penalty = shift * (PENALTY / LARGEST_PENALTY) ** 2, LARGEST_PENALTY
     return replace(best, iterations=iterations)
 
 
