@@ -1,4 +1,4 @@
-"""Semi-supervised classification that does not make the supervised answer worse."""
+"""Semi-supervised classification that aims never to make the supervised answer worse."""
 
 from primum.estimators import (
     EMLeastSquaresClassifier,
@@ -8,6 +8,7 @@ from primum.estimators import (
     S4VMClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
+    UndeterminedModelWarning,
     UnlabeledRows,
     USMClassifier,
     WellSVMClassifier,
@@ -26,6 +27,7 @@ __all__ = [
     "SelfLearningClassifier",
     "TSVMClassifier",
     "USMClassifier",
+    "UndeterminedModelWarning",
     "UnlabeledRows",
     "WellSVMClassifier",
 ]

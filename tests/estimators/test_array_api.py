@@ -45,7 +45,7 @@ def asarray(request):
 def columns(request, monkeypatch):
     if request.param == "streamed":
         monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
-        monkeypatch.setattr("primum.solvers.scale.SAMPLE", 512)
+        monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
         monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**13)
 
 

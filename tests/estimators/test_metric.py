@@ -1,5 +1,7 @@
 """The metric between ICLS and the projected estimator, and which model its limit takes."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -7,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from generate import hard_cases, two_classes
-from primum import ICLSClassifier, LeastSquaresClassifier
+from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning
 from primum.problems import columns
 
 CASES = hard_cases()
@@ -166,6 +168,56 @@ def test_many_rows_give_the_same_model_as_few(n_labeled, metric):
     assert scale.certificate_.moved == newton.certificate_.moved
 
 
+@pytest.mark.parametrize(
+    ("d", "n_labeled", "n_unlabeled"), [(300, 10, 17_000), (200, 199, 12_800), (80, 10, 16_400)]
+)
+def test_loss_and_tie_break_agree_on_how_rows_are_visited(d, n_labeled, n_unlabeled):
+    """Few dimensions suggest one way of visiting the rows, many another."""
+    X, y, X_u, _ = two_classes(n_labeled, n_unlabeled, d)
+    assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
+
+
+@pytest.mark.parametrize("seed", [3, *range(10, 18)])
+def test_a_loss_that_is_reached_only_on_the_border(seed):
+    """Binary features: the labels are fitted perfectly by few labellings, far from the twin."""
+    X = np.random.default_rng(seed).integers(0, 2, size=(403, 3)).astype(float)
+    X[:3] = np.eye(3)[::-1]
+    y = np.r_[0, 1, 0, np.full(400, -1)]
+    limit, near = ICLSClassifier().fit(X, y), ICLSClassifier(metric=1e-9, tol=1e-12).fit(X, y)
+    assert limit.certificate_.converged
+    np.testing.assert_allclose(limit.decision_function(X), near.decision_function(X), atol=1e-3)
+
+
+def test_a_barely_reachable_twin_is_proven():
+    rng = np.random.default_rng(8)
+    truth = rng.integers(0, 2, 1400)
+    X = rng.normal(size=(1400, 60)) + np.where(truth, 0.25, -0.25)[:, None]
+    proof = ICLSClassifier().fit(X[:25], truth[:25], X_unlabeled=X[25:]).certificate_
+    assert proof.converged
+    assert proof.distance_gap < 1e-6
+
+
+def test_copies_of_few_rows_break_ties_outside_memory_too():
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).integers(0, 3, size=(20_004, 5)).astype(float)
+    y = [0, 1, 0, 1]
+    here = ICLSClassifier().fit(X[:4], y, X_unlabeled=X[4:])
+    there = ICLSClassifier().fit(X[:4], y, X_unlabeled=da.from_array(X[4:], chunks=(5000, -1)))
+    assert there.certificate_.converged
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("tie_break", ["half", "twin"])
+@pytest.mark.parametrize("tol", [1e-8, 1e-12])
+def test_the_order_of_rows_does_not_matter(tie_break, tol):
+    X = np.random.default_rng(0).normal(size=(2000, 40))
+    y = np.r_[np.arange(8) % 2, np.full(1992, -1)]
+    order = np.r_[np.arange(8), 8 + np.random.default_rng(1).permutation(1992)]
+    one = ICLSClassifier(tie_break=tie_break, tol=tol).fit(X, y)
+    other = ICLSClassifier(tie_break=tie_break, tol=tol).fit(X[order], y)
+    np.testing.assert_allclose(other.soft_labels_, one.soft_labels_[order[8:] - 8], atol=1e-7)
+
+
 class TestCertificate:
     """What it says, in numbers and in words."""
 
@@ -192,6 +244,18 @@ class TestCertificate:
         assert "did not reach its tolerance" in text
         assert "is not known" in text
 
+    def test_a_large_tolerance_leaves_it_open_whether_the_fit_moved(self, rng):
+        X, y = rng.normal(size=(40, 3)), np.r_[np.arange(10) % 2, np.full(30, -1)]
+        proof = ICLSClassifier(tol=1e-2, solver="lbfgsb").fit(X, y).certificate_
+        assert proof.converged
+        assert proof.moved is None or proof.shift > 10 * proof.gap**0.5 or proof.shift < 1e-4
+
+    def test_without_unlabelled_rows_nothing_moves(self, rng):
+        X, y = rng.normal(size=(10, 3)), np.arange(10) % 2
+        proof = ICLSClassifier(1.0, alpha_labeled=0.0).fit(X, y).certificate_
+        assert proof.moved is False
+        assert "There are no unlabelled rows." in str(proof)
+
     def test_it_says_what_moved(self):
         X, y, X_u, _ = two_classes(8, 400, 6)
         clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
@@ -211,6 +275,37 @@ class TestCertificate:
         assert "nearest to the twin was taken" in twin
         assert "did not move the model: it is the supervised twin" in twin
         assert "labels closest to 1/2 was taken, which is often worse than the twin" in half
+
+
+class TestWarning:
+    """With fewer labels than features and no ridge, a fit that moved says that it may do harm."""
+
+    def fitted(self, n_labeled, **parameters):
+        X, y, X_u, _ = two_classes(n_labeled, 400, 20, seed=1)
+        return ICLSClassifier(**parameters).fit(X, y, X_unlabeled=X_u)
+
+    def test_it_names_the_numbers(self):
+        message = (
+            r"^The 12 labelled rows do not determine a model of 20 features, .*: (\d+) of 400 "
+            r"predictions changed\. .* pass metric=0\.5 or larger\.$"
+        )
+        with pytest.warns(UndeterminedModelWarning, match=message):
+            self.fitted(12)
+
+    @pytest.mark.parametrize(
+        ("n_labeled", "parameters"),
+        [
+            (30, {}),  # determined
+            (3, {}),  # the twin is possible
+            (12, {"metric": 0.5}),
+            (12, {"alpha": 0.1}),
+            (12, {"tie_break": "half"}),  # asked for
+        ],
+    )
+    def test_it_is_silent_elsewhere(self, n_labeled, parameters):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.fitted(n_labeled, **parameters)
 
 
 @pytest.mark.parametrize("metric", [-0.1, 1.5, "labelled", None])

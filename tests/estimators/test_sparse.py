@@ -134,7 +134,7 @@ def test_streamed(monkeypatch, metric, kind):
     X, y = problem(kind, n=6000)
     expected = ICLSClassifier(metric=metric).fit(X, y)
     monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
-    monkeypatch.setattr("primum.solvers.scale.SAMPLE", 1024)
+    monkeypatch.setattr("primum.solvers.copies.SAMPLE", 1024)
     monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**12)
     fitted = ICLSClassifier(metric=metric).fit(sparse.csr_array(X), y)
     ours, theirs = fitted.certificate_, expected.certificate_
@@ -169,6 +169,16 @@ def test_columns_that_are_constant_or_nearly_so_cost_the_others_nothing(rng, clf
     assert_same(fitted, expected, 1e-6)
     assert np.count_nonzero(fitted.coef_) > 9
     assert fitted.score(sparse.csr_array(X), truth) > 0.9
+
+
+@pytest.mark.parametrize("difference", [1e-3, 1e-5, 1e-6, 1e-7, 1e-9])
+@pytest.mark.parametrize("clf", [LeastSquaresClassifier(), ICLSClassifier()], ids=str)
+def test_nearly_collinear_columns_are_told_apart_as_dense_ones_are(clf, difference, rng):
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = X[:, 0] + difference * rng.normal(size=60)
+    y = np.r_[np.arange(20) % 2, np.full(40, -1)]
+    dense, few = clone(clf).fit(X, y), clone(clf).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(few.decision_function(X), dense.decision_function(X), atol=1e-6)
 
 
 def test_memory_is_that_of_the_stored_values():

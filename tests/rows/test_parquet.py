@@ -309,7 +309,7 @@ class TestFits:
     def way(self, request, monkeypatch):
         if request.param == "streamed":
             monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
-            monkeypatch.setattr("primum.solvers.scale.SAMPLE", 512)
+            monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
 
     @pytest.mark.usefixtures("way")
     def test_equal_the_one_in_memory(self, folder, X, labeled):

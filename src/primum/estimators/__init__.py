@@ -2,7 +2,7 @@
 
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
-from primum.estimators.icls import ICLSClassifier
+from primum.estimators.icls import ICLSClassifier, UndeterminedModelWarning
 from primum.estimators.l2_svm import L2SVMClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.s4vm import S4VMClassifier
@@ -21,6 +21,7 @@ __all__ = [
     "SelfLearningClassifier",
     "TSVMClassifier",
     "USMClassifier",
+    "UndeterminedModelWarning",
     "UnlabeledRows",
     "WellSVMClassifier",
     "read_labels",

@@ -39,6 +39,10 @@ from primum.rows import Block, GivenLabels, to_numpy
 from primum.solvers import SOLVERS, chosen_solver, solve_implicit
 
 
+class UndeterminedModelWarning(UserWarning):
+    """The labelled rows do not determine the model, and the unlabelled rows moved it."""
+
+
 class ICLSClassifier(LeastSquaresBase):
     """Semi-supervised least squares that does not leave what labels could have taught it.
 
@@ -215,6 +219,7 @@ class ICLSClassifier(LeastSquaresBase):
             witness=Witness(solution.dual, solution.pull, moment),
         )
         self._warn_if_short()
+        self._warn_if_undetermined(data)
 
     def _remember_labels(self, data: TrainingData, family: LeastSquaresFamily, q: Any) -> None:
         """Keep the labelling, and write it down row by row if the rows are in memory."""
@@ -287,6 +292,20 @@ class ICLSClassifier(LeastSquaresBase):
     @property
     def _alpha_labeled(self) -> float:
         return self.alpha if self.alpha_labeled is None else self.alpha_labeled
+
+    def _warn_if_undetermined(self, data: TrainingData) -> None:
+        proof = self.certificate_
+        if proof.tie_break != "twin" or not proof.moved:
+            return
+        warnings.warn(
+            f"The {len(data.labeled.y)} labelled rows do not determine a model of "
+            f"{self.n_features_in_} features, and the unlabelled rows moved the fit away from its "
+            f"supervised twin: {proof.changed} of {proof.n_unlabeled} predictions changed. With so "
+            "few labels and no ridge this can do harm: compare with supervised_, or pass "
+            "metric=0.5 or larger.",
+            UndeterminedModelWarning,
+            stacklevel=4,
+        )
 
     def _warn_if_short(self) -> None:
         proof = self.certificate_

@@ -15,6 +15,8 @@ from primum.rows import Labels
 ROUNDING = 1e-12
 # Scores that differ by less than this, root mean square, are the same.
 SAME_SCORES = 1e-6
+# Scores that may differ by this much because of the gap are the same for all purposes.
+SMALL_SHIFT = 1e-4
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Certificate:
         all rows given to ``fit``.
     moved : bool or None
         Whether the unlabelled rows moved the answer away from the supervised twin; None if the fit
-        did not converge, because then its answer is not known.
+        did not converge, or if the tolerance is too large to tell.
     changed : int
         Number of unlabelled rows that the fit and its supervised twin assign to different classes.
     n_unlabeled : int
@@ -144,6 +146,8 @@ class Certificate:
         )
 
     def _what_moved(self) -> str:
+        if self.n_unlabeled == 0:
+            return "There are no unlabelled rows."
         if self.moved is None:
             return "Whether the unlabelled rows move the model is not known."
         if not self.moved:
@@ -219,7 +223,7 @@ def certify(
         converged=converged,
         supervised_feasible=feasible,
         shift=facts.shift,
-        moved=_moved(problem, judged, judged_distance, facts, feasible) if converged else None,
+        moved=_moved(problem, judged, judged_distance, facts) if converged else None,
         changed=facts.changed,
         n_unlabeled=problem.n_rows,
         metric=metric,
@@ -255,13 +259,15 @@ def _judge_distance(
 
 
 def _moved(
-    problem: BoxProblem,
-    judged: Judgement,
-    distance: Judgement | None,
-    facts: Facts,
-    feasible: bool,
-) -> bool:
+    problem: BoxProblem, judged: Judgement, distance: Judgement | None, facts: Facts
+) -> bool | None:
+    """Tell whether the scores moved; None if the gaps are too large to tell."""
+    if problem.n_rows == 0:
+        return False
     # A gap leaves the labelled loss, a square, uncertain; scores are uncertain by its root.
     gap = max(judged.gap / problem.scale, 0.0 if distance is None else distance.gap)
-    same = max(SAME_SCORES, 10 * gap**0.5, 10 * facts.score_rounding)
-    return not feasible or bool(facts.shift > same)
+    uncertain = 10 * gap**0.5
+    same = max(SAME_SCORES, 10 * facts.score_rounding, min(uncertain, SMALL_SHIFT))
+    if facts.shift <= same:
+        return False
+    return True if facts.shift > uncertain else None

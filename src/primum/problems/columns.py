@@ -77,6 +77,10 @@ class Columns(Protocol):
         """Return M with each of its r dimensions multiplied by a factor."""
         ...
 
+    def first(self, r: int) -> "Columns":
+        """Return the first r dimensions of M."""
+        ...
+
     @property
     def gram_of_all(self) -> Floats:
         """``M M'``, rows counted with their weight."""
@@ -143,6 +147,9 @@ class FormedColumns:
 
     def scaled(self, factor: Floats) -> "FormedColumns":  # noqa: D102
         return FormedColumns(factor[:, None] * self.matrix, self.weight)
+
+    def first(self, r: int) -> "FormedColumns":  # noqa: D102
+        return FormedColumns(self.matrix[:r], self.weight)
 
     def hinge(self, xi: Floats) -> float:  # noqa: D102
         short = np.minimum(self.project(xi), 0.0)
@@ -294,6 +301,9 @@ class StreamedColumns:
 
     def scaled(self, factor: Floats) -> "StreamedColumns":  # noqa: D102
         return StreamedColumns(factor[:, None] * self.B, self.design)
+
+    def first(self, r: int) -> "StreamedColumns":  # noqa: D102
+        return StreamedColumns(self.B[:r], self.design)
 
     def hinge(self, xi: Floats) -> float:  # noqa: D102
         v, frame = xi @ self.B, self.design.frame

@@ -19,7 +19,7 @@ columns are left out from the start, so they decide nothing about the others.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from scipy import sparse
@@ -169,11 +169,9 @@ def coordinates_of(
     )
     if found is None:
         rounding = rounding_of(sum(rows.n_rows for rows in parts), len(columns.scale))
-        found = (
-            _factor_spectrum(columns, rounding)
-            if moments.of_products
-            else _factor_rows(columns, rounding, parts, fit_intercept)
-        )
+        frame = Frame(columns.center, False, columns.near)
+        by_products = moments.of_products and _factor_spectrum(columns, rounding, parts, frame)
+        found = by_products or _factor_rows(columns, rounding, parts, fit_intercept)
     coordinates = Coordinates(
         moments.weight,
         found.center,
@@ -311,11 +309,23 @@ def _factor(columns: _Columns) -> _Found | None:
     return columns.found(part, accurate=reciprocal_condition > CORRECT_BELOW)
 
 
-def _factor_spectrum(columns: _Columns, rounding: float) -> _Found:
-    """Return a factorisation of the moments without directions that are nothing but rounding."""
+def _factor_spectrum(
+    columns: _Columns, rounding: float, parts: Sequence[Rows], frame: Frame
+) -> _Found | None:
+    """Return a factorisation of the moments without directions that are nothing but rounding.
+
+    Squares lose half of the digits, so the rows are asked whether a weak direction is one: None if
+    it is not.
+    """
     squares, V = np.linalg.eigh(columns.correlation())
     values = np.sqrt(np.maximum(squares, 0.0))
     kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
+    weak = np.zeros((len(columns.center), int(np.count_nonzero(~kept))))
+    weak[columns.varying] = V[:, ~kept] / columns.scale[:, None]
+    lengths = np.sqrt(sum(np.diag(_gram(rows, frame, weak)) for rows in parts if rows.n_rows))
+    of_values = np.linalg.norm(columns.noise[:, None] * V[:, ~kept], axis=0)
+    if (lengths > np.maximum(rounding * values.max(initial=0.0), of_values)).any():
+        return None
     return columns.found(shortest(V[:, kept], values[kept], columns.scale), accurate=False)
 
 
@@ -369,7 +379,10 @@ def _triangle(rows: Rows, columns: _Columns, first: int) -> Floats:
             Z *= np.sqrt(block.weight)[:, None]
         return np.asarray(np.linalg.qr(Z, mode="r"))
 
-    return rows.map_reduce(triangle, _stack)
+    def in_parts(block: Block) -> Floats:
+        return reduce(_stack, map(triangle, block.split(GRAM_ROWS)))
+
+    return rows.map_reduce(in_parts, _stack)
 
 
 def _stack(R: Floats, other: Floats) -> Floats:
@@ -384,14 +397,14 @@ def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> 
     G = ridge * basis.T @ basis
     for rows in parts:
         if rows.n_rows:
-            G += _gram(rows, coordinates)
+            G += _gram(rows, replace(coordinates.frame, fit_intercept=False), basis)
     R = np.linalg.cholesky(G).T
     basis = solve_triangular(R, basis.T, trans="T").T
     return replace(coordinates, basis=basis, inverse=R @ coordinates.inverse)
 
 
-def _gram(rows: Rows, coordinates: Coordinates) -> Floats:
-    frame, basis = replace(coordinates.frame, fit_intercept=False), coordinates.basis
+def _gram(rows: Rows, frame: Frame, basis: Floats) -> Floats:
+    """Return the Gram matrix of the rows' products with a basis."""
 
     def gram(block: Block) -> Floats:
         total = np.zeros((basis.shape[1], basis.shape[1]))

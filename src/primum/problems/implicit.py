@@ -29,7 +29,7 @@ solved: ``B = X A^+`` has as many rows as there are labelled ones, and each is o
 normal equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -203,12 +203,11 @@ def implicit_problem(
     if share > 0:
         W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
         return _problem(family, W, W @ twin, 2.0 / coordinates.weight)
-    total = family.labeled.total
-    problem = _problem(family, loss.W, loss.goal, 2.0 / total, floor=loss.rest / total)
-    if loss.determined or family.unlabeled.n_rows == 0:
-        return problem
-    tie = _nearest_twin(family, coordinates, loss, twin) if tie_break == "twin" else None
-    return ImplicitProblem(problem.box, False, tie)
+    unit = 2.0 / family.labeled.total
+    if loss.determined or family.unlabeled.n_rows == 0 or tie_break == "half":
+        problem = _problem(family, loss.W, loss.goal, unit, floor=0.5 * unit * loss.rest)
+        return replace(problem, determined=loss.determined or family.unlabeled.n_rows == 0)
+    return _tied_problem(family, coordinates, loss, twin, unit)
 
 
 def _problem(
@@ -232,16 +231,28 @@ def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Float
     return np.asarray(np.linalg.qr(np.vstack([weighted, share**0.5 * identity]), mode="r"))
 
 
-def _nearest_twin(
-    family: LeastSquaresFamily, coordinates: Coordinates, loss: "_LabeledLoss", twin: Floats
-) -> NearestTwin:
-    """Return the tie-break between models with the same labelled loss."""
+def _tied_problem(
+    family: LeastSquaresFamily,
+    coordinates: Coordinates,
+    loss: "_LabeledLoss",
+    twin: Floats,
+    unit: float,
+) -> ImplicitProblem:
+    """Return the problem of the labelled loss, with ties broken towards the twin."""
     U, S, Vt = np.linalg.svd(loss.W)
     rank = int(np.count_nonzero(S / S[0] > DETERMINED))
     known = Vt @ coordinates.solve(family.known)
-    goal = (loss.goal @ U[:, :rank]) / S[:rank] - known[:rank]
+    in_reach = loss.goal @ U[:, :rank]
     columns = columns_of(Vt @ coordinates.full_basis.T, family.unlabeled)
-    return NearestTwin(columns, S[:rank], goal, Vt @ twin - known, coordinates.weight)
+    tie = NearestTwin(
+        columns,
+        S[:rank],
+        in_reach / S[:rank] - known[:rank],
+        Vt @ twin - known,
+        coordinates.weight,
+    )
+    out_of_reach = max(float(loss.goal @ loss.goal - in_reach @ in_reach), 0.0)
+    return ImplicitProblem(tie.loss(unit, 0.5 * unit * (loss.rest + out_of_reach)), False, tie)
 
 
 def _unfactorised_problem(

@@ -65,6 +65,11 @@ class NearestTwin:
         """Number of dimensions that the labelled loss depends on."""
         return len(self.strength)
 
+    def loss(self, unit: float, floor: float) -> BoxProblem:
+        """Return the problem of the labelled loss; ``floor`` is the least of all models."""
+        columns = self.columns.first(self.rank).scaled(self.strength)
+        return BoxProblem(columns, self.strength * self.goal, unit, floor)
+
     def excess(self, Mq: Floats) -> float:
         """Return the labelled loss, in units of P, above the least of all models."""
         return 0.5 * float(np.sum((self.strength * (Mq[: self.rank] - self.goal)) ** 2))

@@ -4,15 +4,17 @@ Equal rows may have equal labels, so they are solved as one row of their weight.
 by their projection on a random direction; a pass over the rows finds the distinct ones.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.problems import BoxProblem, FormedColumns, LabelsByValue, StreamedColumns
+from primum.problems import FormedColumns, LabelsByValue, StreamedColumns
 from primum.rows import Block, to_numpy
-from primum.solvers.newton import solve_newton
-from primum.solvers.solution import Solution
+
+SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
+SAMPLE_PER_COLUMN = 16
 
 FEW_DISTINCT = 0.25  # share of distinct rows in a sample below which it is worth looking
 LARGEST = 2**22  # numbers that the distinct rows may have
@@ -68,10 +70,15 @@ def _totals(which: Index, weight: Floats) -> Floats:
     return np.bincount(which, weight).astype(np.float64, copy=False)
 
 
-def solve_distinct(
-    problem: BoxProblem, columns: StreamedColumns, sample: FormedColumns, tol: float, max_iter: int
-) -> Solution | None:
-    """Solve with equal rows as one, or return None if the distinct ones are too many."""
+def find_copies(
+    columns: StreamedColumns, sample: FormedColumns
+) -> tuple[FormedColumns, Callable[[Floats], LabelsByValue]] | None:
+    """Return the distinct columns of M, and how their labels are those of all rows.
+
+    None if a sample shows that most rows are distinct, or if the distinct ones are too many.
+    """
+    if merged(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
+        return None
     direction, scale = _direction(sample)
     v, B_t, frame = direction @ columns.B / scale, columns.B.T, columns.design.frame
 
@@ -86,7 +93,16 @@ def solve_distinct(
     found = columns.design.rows.map_reduce(block_distinct, _Distinct.__add__)
     if not len(found.prints):
         return None
-    few = replace(problem, columns=FormedColumns(found.columns.T, found.weight))
-    solution = solve_newton(few, tol, max_iter)
-    labels = LabelsByValue(v, found.prints, solution.labels)
-    return Solution(labels, solution.iterations)
+    few = FormedColumns(found.columns.T, found.weight)
+    return few, lambda labels: LabelsByValue(v, found.prints, labels)
+
+
+def sample_columns(columns: StreamedColumns) -> FormedColumns:
+    """Return some of the columns, each standing for many."""
+    r, n = columns.shape
+    rng = np.random.default_rng(0)  # any sample will do; the same one every time
+    size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
+    index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
+    M, weight = columns.sample(index)
+    share = np.full(size, n / size)
+    return FormedColumns(M, share if weight is None else share * weight)

@@ -28,14 +28,15 @@ from primum.problems import (
     StreamedColumns,
 )
 from primum.rows import to_numpy
+from primum.solvers.copies import find_copies, sample_columns
 from primum.solvers.solution import Solution
 
 # The penalty need not be large, because the multipliers correct for it, and the larger it is the
-# worse is the condition of the problem. It is raised once if the rounds divide what is missed by
-# little, as they do where the level is close to the border of what can be reached.
-PENALTY, LARGEST_PENALTY = 100.0, 1000.0
+# worse is the condition of the problem. It is raised where a round divides what is missed by
+# little, as happens where the level is on the border of what can be reached.
+PENALTY, RAISE, LARGEST_PENALTY = 1e2, 10.0, 1e5
 ROUNDS = 30
-SLOW, GIVE_UP = 0.1, 0.9
+SLOW = 0.1
 # What is missed of the level may cost this share of the tolerance.
 SHARE = 0.1
 # Rows at a smaller angle (its sine) to the hyperplane are on it.
@@ -61,6 +62,13 @@ def solve_nearest_twin(
     """Return the labelling of the best model; ``problem`` is that of the labelled loss."""
     if (labels := _labels_of_twin(tie, tol)) is not None:
         return Solution(labels, 1, pull=np.zeros(tie.rank))  # the distance is 0: no pull is needed
+    if isinstance(tie.columns, StreamedColumns):
+        copies = find_copies(tie.columns, sample_columns(tie.columns))
+        if copies is not None:
+            few = replace(tie, columns=copies[0])
+            loss = few.loss(problem.loss_unit, problem.loss_floor)
+            solution = solve_nearest_twin(loss, few, solve_box, tol)
+            return replace(solution, labels=copies[1](solution.labels))
     finer = FINER if isinstance(problem.columns, FormedColumns) else 1.0
     first = solve_box(problem, finer * tol)
     Mq = tie.columns.accumulate(first.labels)
@@ -104,7 +112,7 @@ def _labels_along(columns: Columns, v: Floats) -> tuple[Any, Floats, bool]:
 def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at a level that can be reached."""
     shift, penalty, iterations = np.zeros(tie.rank), PENALTY, 0
-    best, least = Solution(None, 0), np.inf
+    best, least_gap, least = Solution(None, 0), np.inf, np.inf
     for _ in range(ROUNDS):
         solution = solve_box(tie.held(level + shift, penalty), tol)
         Mq = tie.columns.accumulate(solution.labels)
@@ -112,16 +120,17 @@ def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> S
         pull = penalty**2 * (off - shift)
         iterations += solution.iterations
         missed = float(np.linalg.norm(tie.strength * off))
-        if missed >= GIVE_UP * least:  # as near as rounding allows
-            break
-        slow, least = missed > SLOW * least, missed
-        best = Solution(solution.labels, iterations, pull=pull)
-        price = missed * float(np.linalg.norm(tie.multipliers(Mq, pull))) + missed**2
-        if price <= SHARE * tol * tie.total:
+        judged = tie.judge(solution.labels, pull, 0.5 * missed**2)
+        # What is missed of the level counts in full, as a loss, and in the proof.
+        gap = judged.gap + missed**2 / tie.total
+        slow, least = missed > SLOW * least, min(missed, least)
+        if gap <= least_gap:
+            best, least_gap = Solution(solution.labels, iterations, pull=pull), gap
+        if gap <= SHARE * tol or (slow and penalty == LARGEST_PENALTY):
             break
         shift -= off
-        if slow and penalty < LARGEST_PENALTY:
-            shift, penalty = shift * (PENALTY / LARGEST_PENALTY) ** 2, LARGEST_PENALTY
+        if slow:
+            shift, penalty = shift / RAISE**2, penalty * RAISE
     return replace(best, iterations=iterations)
 
 

@@ -76,11 +76,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class _Rounding:
-    """What counts as zero: for p, for singular values of M, and for every row's part of the gap."""
+    """What counts as zero: for p, for singular values of M, and for the gap."""
 
     p: float
     singular_value: float
-    slack: Floats
+    gap: float
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,10 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
     best = Answer(half, gap, final=gap <= AIM * tol)
     size_of_p = float(np.sqrt(np.mean(point.p**2)))
     lengths, size = columns.lengths(), float(np.linalg.norm(problem.target)) + np.linalg.norm(xi)
-    rounding = _Rounding(WEAK * size_of_p, RANK * float(lengths.max()), EPS * size * lengths)
+    total = float(lengths.sum() if columns.weight is None else lengths @ columns.weight)
+    rounding = _Rounding(WEAK * size_of_p, RANK * float(lengths.max()), float(EPS * size * total))
     first_sigma = 1.0 / max(size_of_p, 1e-300)
-    sigma, iterations, close = first_sigma, 0, 0
+    sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
     while (
         not best.final
@@ -126,11 +127,14 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
         arrived, q, steps = _minimise_psi(columns, problem.target, sigma, point, budget)
         on_path = _judge(problem, q)
         close += on_path.gap <= AIM * tol
-        near_end = on_path.gap <= max(tol, NEAR_ROUNDING * rounding.slack.sum())
+        undecided = int(np.count_nonzero((q > 0) & (q < 1)))
+        near_end = undecided == undecided_before or (
+            on_path.gap <= max(tol, NEAR_ROUNDING * rounding.gap)
+        )
         guess, tries = _guess_face(problem, q, AIM * tol, near_end, rounding)
         best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
         iterations += steps + tries
-        undecided = int(np.count_nonzero((q > 0) & (q < 1)))
+        undecided_before = undecided
         yield Stage(sigma, arrived.xi, undecided, best, iterations)
         point = _predict(problem, sigma * GROWTH, (sigma, arrived), previous)
         sigma, previous = sigma * GROWTH, (sigma, arrived)
@@ -242,7 +246,7 @@ def _guess_face(
     """Return (the best labelling found by holding decided rows where they are, tries).
 
     While more rows than r are undecided this is worth trying only near the end, where the
-    supervised solution turns out to be feasible.
+    supervised solution turns out to be feasible and their number stays the same.
     """
     columns = problem.columns
     best = Answer(q, np.inf, final=False)
@@ -255,7 +259,7 @@ def _guess_face(
         p = columns.project(columns.accumulate(q) - problem.target)
         slack = np.maximum(p * q, p * q - p)
         gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
-        if gap <= aim or (slack <= rounding.slack).all():
+        if gap <= max(aim, rounding.gap):
             closest = _is_closest_to_half(columns, q, np.abs(p) <= rounding.p)
             return Answer(q, gap, final=closest), tries + 1
         if gap > 0.5 * best.gap:

@@ -28,7 +28,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.problems import BoxProblem, FormedColumns, HyperplaneLabels, StreamedColumns, Sweep
-from primum.solvers.copies import FEW_DISTINCT, merged, solve_distinct
+from primum.solvers.copies import find_copies, merged, sample_columns
 from primum.solvers.newton import (
     AIM,
     GROWTH,
@@ -40,8 +40,6 @@ from primum.solvers.newton import (
 )
 from primum.solvers.solution import Solution
 
-SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
-SAMPLE_PER_COLUMN = 16
 # Leave the sample's path for all rows when this share of the sample, or so many rows for each
 # dimension, are undecided: in the end about r are, and near its end the path is hard to follow.
 UNDECIDED = 0.02
@@ -76,14 +74,13 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     columns = problem.columns
     if not isinstance(columns, StreamedColumns):
         return solve_newton(problem, tol, max_iter)
-    sample = _sample(columns)
+    sample = sample_columns(columns)
+    if (copies := find_copies(columns, sample)) is not None:
+        few, labels_of_all = copies
+        solution = solve_newton(replace(problem, columns=few), tol, max_iter)
+        return replace(solution, labels=labels_of_all(solution.labels))
     # One point with many copies may stay undecided; it counts as one row.
-    distinct = merged(sample)
-    if distinct.shape[1] < FEW_DISTINCT * sample.shape[1]:
-        solution = solve_distinct(problem, columns, sample, tol, max_iter)
-        if solution is not None:
-            return solution
-    start = _sample_stage(replace(problem, columns=distinct), tol, max_iter)
+    start = _sample_stage(replace(problem, columns=merged(sample)), tol, max_iter)
     best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
     if best.gap > problem.gap_within(tol) and best.lost:
         start = replace(_uncommitted(problem, columns, sample), iterations=iterations)
@@ -139,17 +136,6 @@ def _continued(
     sigma_before, xi_before = before
     ratio = (1 / ahead - 1 / sigma) / (1 / sigma - 1 / sigma_before)
     return xi + ratio * (xi - xi_before)
-
-
-def _sample(columns: StreamedColumns) -> FormedColumns:
-    """Return some of the columns, each standing for many."""
-    r, n = columns.shape
-    rng = np.random.default_rng(0)  # any sample will do; the same one every time
-    size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
-    index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
-    M, weight = columns.sample(index)
-    share = np.full(size, n / size)
-    return FormedColumns(M, share if weight is None else share * weight)
 
 
 def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
