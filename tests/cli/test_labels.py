@@ -1,5 +1,7 @@
 """Labels of tables: as they are written, and never two classes made one."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,7 +116,7 @@ def test_minus_one_in_data_and_further_rows_in_csv(call, files, fit):
     ("labels", "kind"),
     [
         ([b"0", b"1"], "bytes"),
-        ([pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-02")], "datetime"),
+        ([date(2024, 1, 1), date(2024, 1, 2)], "date"),
         ([["a"], ["b"]], "list"),
         ([{"a": 1}, {"a": 2}], "dict"),
     ],

@@ -303,10 +303,13 @@ class _LabeledLoss:
     def determined(self) -> bool:
         """Whether one gamma only has the least loss."""
         rows, columns = self.W.shape
-        if rows < columns:
-            return False
-        # A cheap estimate of the condition settles most cases; it is safe within a factor of 100.
-        if lapack.dtrcon(np.asfortranarray(self.W))[0] > 100 * DETERMINED:
+        if rows < columns or columns == 0:
+            return columns == 0
+        # A cheap estimate of the condition, that of W'W without forming it, settles most cases;
+        # it is safe within a factor of 100.
+        sizes = np.abs(self.W)
+        bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
+        if lapack.dpocon(self.W, bound)[0] ** 0.5 > 100 * DETERMINED:
             return True
         singular = np.linalg.svd(self.W, compute_uv=False)
         return bool(singular[-1] > DETERMINED * singular[0])
