@@ -1,7 +1,7 @@
-"""What is used of scikit-learn beyond its public interface, all in one place.
+"""The private scikit-learn names that primum uses, all in one place.
 
-scikit-learn changes these names without notice. Everything else imports them from here, so that
-another version of it is a matter of this file alone.
+scikit-learn changes these names without notice. All other modules import them from here, so that
+supporting another version only affects this file.
 """
 
 from inspect import signature
@@ -22,8 +22,8 @@ try:
     from sklearn.utils._array_api import check_same_namespace
 except ImportError:
     check_same_namespace = None
-# Arrays of other libraries need scikit-learn 1.9: before it nothing checks that the rows to predict
-# are where the model is.
+# Arrays of other libraries need scikit-learn 1.9: earlier versions do not check that the rows
+# passed to predict are on the same device as the model.
 ARRAY_API = check_same_namespace is not None
 
 __all__ = [
@@ -46,20 +46,20 @@ __all__ = [
 
 
 def check_parameters(estimator: BaseEstimator) -> None:
-    """Compare the parameters of an estimator with its ``_parameter_constraints``."""
+    """Validate the parameters of an estimator against its ``_parameter_constraints``."""
     estimator._validate_params()
 
 
 def check_namespace(estimator: BaseEstimator, X: Any, method: str) -> None:
-    """Refuse an X for a method of an estimator that was fitted to arrays of another library."""
+    """Raise an error if X is not an array of the library and device the estimator was fitted on."""
     if ARRAY_API:
         check_same_namespace(X, estimator, attribute="coef_", method=method)
 
 
 def logistic_regression_cv(**parameters: Any) -> LogisticRegressionCV:
-    """Return logistic regression with a squared penalty, chosen by cross-validation.
+    """Return a logistic regression whose L2 penalty is chosen by cross-validation.
 
-    From scikit-learn 1.8 on, the kind of penalty is a ratio and attributes change their shape.
+    scikit-learn 1.8 replaced the name of the penalty by a ratio and changed attribute shapes.
     """
     if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
         parameters |= {"l1_ratios": (0.0,), "use_legacy_attributes": False}

@@ -1,7 +1,8 @@
 """Threads: one for BLAS, several for blocks of rows.
 
-Matrices of a few hundred columns gain nothing from a second BLAS thread and lose much on a busy
-machine, where the threads wait for each other. Parallelism belongs to folds, repeats and blocks.
+Matrices of a few hundred columns gain nothing from a second BLAS thread and become much slower on a
+busy machine, where the threads wait for each other. Folds, repeats and blocks of rows are
+parallelised instead.
 """
 
 import os
@@ -22,19 +23,19 @@ from primum._sklearn import openmp_threads
 S = TypeVar("S")
 T = TypeVar("T")
 
-# The limit is a setting of the whole process. Fits that overlap in several Python threads share
-# it: the first sets it, the last one restores what was there.
+# The limit is process-wide. Fits that overlap in several Python threads share it: the first to
+# start sets it, the last to finish restores the previous one.
 _lock = threading.Lock()
 _users = 0
 _limit: Any = None
-_here = threading.local()  # .users: how many of the users are this thread
+_here = threading.local()  # .users: how many of the users are in this thread
 
 _n_jobs: ContextVar[int | None] = ContextVar("n_jobs", default=None)
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    # Looking for the BLAS libraries takes longer than a small fit, so do it once.
+    # Finding the BLAS libraries takes longer than a small fit, so do it once.
     return ThreadpoolController()
 
 
@@ -63,10 +64,9 @@ def _restore() -> None:
 
 @contextmanager
 def _in_control() -> Iterator[None]:
-    """Let this thread set the limit, and any other restore it.
+    """Let this thread set the limit, and any other thread restore it.
 
-    From threadpoolctl 3.8 on, the first thread to set a limit of OpenBLAS is the only one whose
-    calls have an effect.
+    Since threadpoolctl 3.8, only the first thread that sets a limit for OpenBLAS can change it.
     """
     give_up = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
     give_up(force=True)
@@ -83,7 +83,7 @@ def _count(change: int) -> None:
 
 
 def _after_fork() -> None:
-    """Restore BLAS in a child process, where only the thread that forked goes on."""
+    """Restore BLAS in a child process, in which only the forking thread continues."""
     global _users
     others, _users = _users, getattr(_here, "users", 0)
     if others and not _users:
@@ -101,7 +101,7 @@ if hasattr(os, "register_at_fork"):
 def using_threads(n_jobs: int | None) -> Iterator[None]:
     """Set the number of threads for blocks of rows inside a ``with`` block.
 
-    None leaves it as it is.
+    None leaves it unchanged.
     """
     before = _n_jobs.set(_n_jobs.get() if n_jobs is None else n_jobs)
     try:
@@ -113,8 +113,8 @@ def using_threads(n_jobs: int | None) -> Iterator[None]:
 def block_threads() -> int:
     """Return how many threads may process blocks of rows.
 
-    That is n_jobs as scikit-learn reads it. If it is None, that of ``joblib.parallel_config``; one
-    thread inside a parallel loop of joblib; otherwise as many as scikit-learn gives to OpenMP.
+    This is n_jobs as scikit-learn interprets it. If it is None: that of ``joblib.parallel_config``;
+    1 inside a parallel joblib loop; otherwise as many threads as scikit-learn uses for OpenMP.
     """
     n_jobs = _n_jobs.get()
     if n_jobs is None:
@@ -125,7 +125,7 @@ def block_threads() -> int:
 
 
 def in_threads(work: Callable[[S], T], items: Iterable[S], threads: int) -> Iterator[T]:
-    """Yield ``work(item)`` in order; only a few results wait to be taken, as each may be large."""
+    """Yield ``work(item)`` in order, buffering only a few results, because each may be large."""
     waiting: deque[Future[T]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:

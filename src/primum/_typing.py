@@ -1,4 +1,4 @@
-"""The few array types that all rooms speak."""
+"""Array types shared by all subpackages."""
 
 from typing import Any
 

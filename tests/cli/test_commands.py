@@ -93,7 +93,7 @@ class TestReproduceWithWhatIsAtHand:
             assert (out / "tables" / f"table2-error.{kind}").stat().st_size > 0
         page = (out / "report.html").read_text()
         assert "width=device-width" in page
-        assert "error: 2 repeats are too few to judge the agreement with the published" in page
+        assert "error: 2 repeats are too few to assess the agreement with the published" in page
         for words in ("Seed: 0.", "10-fold cross-validation", "Versions: python", "569 x 30"):
             assert words in page
         assert not re.search(r"(src|href)='(?!data:)", page)
@@ -103,7 +103,7 @@ class TestReproduceWithWhatIsAtHand:
         before = pd.read_csv(tmp_path / "out" / "summary.csv")
         again = call(*self.arguments, "--out", "out")
         assert again.exit_code == 1
-        assert "already holds results: pass --resume" in again.output
+        assert "already contains results: pass --resume" in again.output
         other = call(*self.arguments, "--out", "out", "--resume", "--seed", 7)
         assert other.exit_code == 1
         assert "results of another configuration (seed was 0, now 7)" in other.output
@@ -151,7 +151,7 @@ class TestReproduceWithWhatIsAtHand:
             assert (tmp_path / "out" / "figures" / f"{target}.pdf").exists()
         page = (tmp_path / "out" / "report.html").read_text()
         assert "data:image/png;base64," in page
-        assert "bands one standard error to either side" in page
+        assert "bands one standard error on either side" in page
         assert "medians over repeats, bands from the lower to the upper quartile" in page
         assert (tmp_path / "out" / "journal.jsonl").read_bytes().count(b"\n") == 1
 
@@ -166,7 +166,7 @@ def test_illustrations_need_no_data(call, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("table2", "--datasets", "wdbc,nonsense"), "unknown data set 'nonsense'; known are"),
+        (("table2", "--datasets", "wdbc,nonsense"), "unknown data set 'nonsense'; choose from"),
         (("table2", "--repeats", "0"), "0 is not in the range x>=1"),
         (("table2", "--jobs", "0"), "must be -1 or at least 1, got 0"),
         (("table9",), "'table9' is not one of"),
@@ -209,7 +209,7 @@ def test_table3(call, tmp_path):
     for words in (
         "regularised about L times as much",
         "Self-Learning is a reconstruction",
-        "With Self-Learning (plain) judged in the place of Self-Learning, error: 2 repeats are",
+        "With Self-Learning (plain) in place of Self-Learning, error: 2 repeats are",
         "Without either, loss_test: 2 repeats are too few",
         "Local optima of the TSVM: on the 10 folds where both searches were run",
     ):

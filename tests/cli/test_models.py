@@ -46,26 +46,26 @@ def test_pickle(files, predict_refused, fitted):
 
 def test_foreign_types(files, predict_refused):
     skops.io.dump(print, files / "m.skops")
-    predict_refused("refused because it holds builtins.print")
+    predict_refused("not loaded, because it contains builtins.print")
     skops.io.dump(np.testing.assert_allclose, files / "m.skops")
     predict_refused("refused because it holds numpy")
 
 
 def test_another_estimator(files, predict_refused):
     skops.io.dump(LinearRegression(), files / "m.skops")
-    predict_refused("holds a LinearRegression, not a fitted model")
+    predict_refused("type LinearRegression, not a fitted primum model")
     skops.io.dump({"estimator": LinearRegression(), "id_column": None}, files / "m.skops")
-    predict_refused("holds a LinearRegression, not a fitted model")
+    predict_refused("type LinearRegression, not a fitted primum model")
 
 
 def test_another_id_column(files, predict_refused, fitted):
     skops.io.dump({"estimator": fitted, "id_column": 3}, files / "m.skops")
-    predict_refused("holds a dict, not a fitted model")
+    predict_refused("type dict, not a fitted primum model")
 
 
 def test_not_fitted(files, predict_refused):
     skops.io.dump(ICLSClassifier(), files / "m.skops")
-    predict_refused("not a fitted model")
+    predict_refused("not a fitted primum model")
 
 
 def test_cut_off(call, files, predict_refused):
@@ -133,7 +133,7 @@ def test_tampered_attributes(files, predict_refused, fitted, name, value):
     setattr(fitted, name, value)
     save_model(StoredModel(fitted), files / "m.skops")
     said = "coef_" if name == "n_features_in_" and value == 4 else name
-    predict_refused("m.skops is refused because its", said, "fit the model again")
+    predict_refused("m.skops is not a valid model, because its", said, "fit it again")
 
 
 def test_without_names(call, files, predict_refused, rows):

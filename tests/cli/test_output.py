@@ -28,7 +28,7 @@ class TestInputsAreNeverReplaced:
     @pytest.mark.parametrize("out", ["data.csv", "../{}/data.csv", "more/../data.csv"])
     def test_data_of_fit(self, call, files, refused, out):
         out = out.format(files.name)
-        refused(call(*FIT, "--out", out), 2, f"--out {out} is DATA itself: give another name")
+        refused(call(*FIT, "--out", out), 2, f"--out {out} is DATA itself: choose another name")
 
     def test_unlabeled_rows_of_fit(self, call, refused):
         answer = call(*FIT, "--unlabeled", "more.csv", "--out", "more.csv")
@@ -38,7 +38,7 @@ class TestInputsAreNeverReplaced:
     def test_input_folders(self, call, files, refused, out):
         (files / "more" / "sub").mkdir()
         for arguments in ((*FIT, "--unlabeled", "more"), ("predict", "model.csv", "more")):
-            refused(call(*arguments, "--out", out), 2, "lies in the folder more, which is read as")
+            refused(call(*arguments, "--out", out), 2, "is inside the folder more, which is read")
 
     def test_a_file_that_an_input_folder_links_to(self, call, files, refused):
         (files / "elsewhere.parquet").write_bytes((files / "more" / "0.parquet").read_bytes())
@@ -86,7 +86,7 @@ def test_a_full_disk(call, files, out):
         done = run([*arguments, "--out", out], preexec_fn=limit_file_size)
         assert done.returncode == 1
         assert "Traceback" not in done.stderr
-        assert done.stderr.splitlines()[-1].startswith(f"Error: {out} was not written, because")
+        assert done.stderr.splitlines()[-1].startswith(f"Error: {out} is not written, because")
         assert (files / out).read_text() == "precious"
         assert not list(files.glob(".*"))
 
@@ -100,7 +100,7 @@ def test_a_full_disk_behind_standard_output(call, files):
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "reading data.csv: 100%",
-        "Error: the output could not be written: No space left on device.",
+        "Error: cannot write the output: No space left on device.",
     ]
     assert call("predict", "m.skops", "more.csv", "--out", "p.csv").exit_code == 0
     assert len(pd.read_csv("p.csv")) == 480

@@ -33,12 +33,15 @@ SEMI_SUPERVISED = [
 EVERY = [LeastSquaresClassifier, L2SVMClassifier, *SEMI_SUPERVISED]
 
 LABELS = {
-    "no labelled row": (np.full(6, -1), "No labelled row: all 6 labels in y are marked"),
-    "no labelled row, objects": ([None] * 6, "No labelled row: all 6 labels"),
-    "one class": ([1, 1, 1, 1, 1, 1], "Only one class among the 6 labelled rows, 1: label"),
+    "no labelled row": (np.full(6, -1), "No row is labelled: all 6 labels in y are marked"),
+    "no labelled row, objects": ([None] * 6, "No row is labelled: all 6 labels"),
+    "one class": (
+        [1, 1, 1, 1, 1, 1],
+        "There is only one class among the 6 labelled rows, 1: label",
+    ),
     "minus one as a class": (
         [1, 1, 1, -1, -1, -1],
-        "Only one class among the 3 labelled rows, 1 (-1 in a y of integers means unknown; give",
+        "There is only one class among the 3 labelled rows, 1 (-1 in a y of integers means",
     ),
     "three classes": (
         ["a", "b", "c", "a", None, None],
@@ -48,26 +51,29 @@ LABELS = {
         [0.0, 1.0, -1.0, 0.0, np.nan, np.nan],
         "(in a y of floats unknown is NaN, and -1.0 is a class)",
     ),
-    "minus one as string": (["a", "b", "-1", "a", "b", "-1"], 'y holds strings, and "-1" is one'),
+    "minus one as string": (
+        ["a", "b", "-1", "a", "b", "-1"],
+        'y contains strings, and "-1" is one',
+    ),
     "minus one in a string array": (
         np.array(["a", "b", "-1", "a", "b", "-1"]),
-        'y holds strings, and "-1" is one',
+        'y contains strings, and "-1" is one',
     ),
     "minus one in a string column": (
         pd.Series(["a", "b", "-1", "a", "b", "-1"]),
-        'y holds strings, and "-1" is one',
+        'y contains strings, and "-1" is one',
     ),
     "nan as text": (
         np.array(["a", "b", "nan", "a", "b", "a"]),
-        'y holds strings, and "nan" is one',
+        'y contains strings, and "nan" is one',
     ),
     "mixed types": (["a", 1, "a", 1, None, None], "y mixes labels of different types, int and str"),
     "mixed bool and int": ([True, 2, True, 2, None, None], "types, bool and int"),
-    "two ways": ([0, 1, 0, 1, -1, None], "y marks unknown labels in two ways, -1 and None or NaN"),
+    "two ways": ([0, 1, 0, 1, -1, None], "y has two markers of unknown labels, -1 and None or NaN"),
     "infinite": ([0.0, 1.0, np.inf, 0.0, np.nan, 1.0], "Input y contains infinity"),
     "continuous": ([0.1, 0.7, 0.3, 0.9, np.nan, np.nan], "Unknown label type: continuous"),
-    "too short": ([0, 1, 0], "X has 6 rows but y has 3 labels: give one label for every row"),
-    "missing": (None, "requires y to be passed, but the target y is None; give one label"),
+    "too short": ([0, 1, 0], "X has 6 rows but y has 3 labels: pass one label for every row"),
+    "missing": (None, "requires y to be passed, but the target y is None; pass one label"),
 }
 
 
@@ -103,7 +109,7 @@ def test_rows(kind, case):
 
 
 FURTHER_ROWS = {
-    "too many columns": (np.zeros((4, 3)), "X_unlabeled has 3 features but X has 2: give both"),
+    "too many columns": (np.zeros((4, 3)), "X_unlabeled has 3 features but X has 2: pass the"),
     "NaN": (with_value(np.nan), "Input X_unlabeled contains NaN"),
     "one dimension": (X[:, 0], "Expected 2D array, got 1D array instead"),
 }
@@ -163,7 +169,7 @@ def test_positive_fraction_outside(kind, share):
 @pytest.mark.parametrize("kind", [TSVMClassifier, S4VMClassifier, WellSVMClassifier])
 @pytest.mark.parametrize("share", [0.01, 0.25, 0.75, 0.99])
 def test_unlabelled_set_too_small_for_the_fraction(kind, share):
-    sentence = f"positive_fraction={share} of 2 unlabelled rows is .* give more unlabelled rows"
+    sentence = f"positive_fraction={share} of 2 unlabelled rows is .* pass more unlabelled rows"
     with pytest.raises(ValueError, match=sentence):
         kind(positive_fraction=share).fit(X, Y)
     kind(positive_fraction=share).fit(X[:4], Y[:4])  # without unlabelled rows nothing is asked
@@ -189,7 +195,7 @@ def test_self_learning_with_a_classifier_that_knows_no_weights():
     from sklearn.neighbors import KNeighborsClassifier
 
     clf = SelfLearningClassifier(KNeighborsClassifier(1))
-    with pytest.raises(ValueError, match="KNeighborsClassifier cannot use it: leave it out"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not support it: omit it"):
         clf.fit(X, Y, sample_weight=np.ones(6))
 
 
@@ -228,7 +234,7 @@ def test_the_millionth_row_is_named_before_any_result_is_given():
 def test_methods_that_keep_a_label_per_row_refuse_rows_outside_memory(clf, tmp_path):
     rows = pd.DataFrame(np.eye(2), columns=["a", "b"])
     rows.to_parquet(tmp_path / "rows.parquet")
-    message = f"{type(clf).__name__} keeps a label per row, but X_unlabeled is not in memory"
+    message = f"{type(clf).__name__} stores one label per row, but X_unlabeled is not in memory"
     with pytest.raises(ValueError, match=message):
         clf.fit(rows, [0, 1], X_unlabeled=tmp_path / "rows.parquet")
 
@@ -247,7 +253,7 @@ def test_cccp_needs_an_intercept_to_hold_the_mean_of_centred_rows(kind):
     rows = rng.normal(size=(40, 3))
     rows[4:] -= rows[4:].mean(axis=0)
     y = np.r_[0, 1, 0, 0, np.full(36, -1)]
-    with pytest.raises(ValueError, match=r"mean output .* at -0.5, .* pass fit_intercept=True"):
+    with pytest.raises(ValueError, match=r"mean output .* to -0.5, .* pass fit_intercept=True"):
         TSVMClassifier("cccp", fit_intercept=False).fit(kind(rows), y)
     clf = TSVMClassifier("cccp", fit_intercept=False).fit(kind(rows), np.r_[0, 1, 0, 1, y[4:]])
     assert np.abs(clf.coef_).max() < 10
@@ -259,7 +265,7 @@ def test_weights_beyond_the_range_of_their_products(kind, weight):
     y = Y if kind is not LeastSquaresClassifier else [0, 1, 0, 1, 0, 1]
     given = np.where(np.arange(6) > 2, weight, 1.0)
     with pytest.raises(
-        ValueError, match=r"sample_weight has 1\.0e[+-]\d+ in row 3, which is beyond"
+        ValueError, match=r"sample_weight has the value 1\.0e[+-]\d+ in row 3, whose square"
     ):
         kind().fit(X, y, sample_weight=given)
 

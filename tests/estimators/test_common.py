@@ -179,7 +179,7 @@ def test_score_leaves_unknown_labels_out(clf):
     expected = np.mean(fitted.predict(X) == y)
     assert fitted.score(np.vstack([X, X_u]), np.r_[y, np.full(20, -1)]) == pytest.approx(expected)
     assert fitted.score(X[y == 1], y[y == 1]) == pytest.approx(np.mean(fitted.predict(X[y == 1])))
-    with pytest.raises(ValueError, match="No labelled row"):
+    with pytest.raises(ValueError, match="No row is labelled"):
         fitted.score(X, np.full(40, -1))
 
 

@@ -126,13 +126,15 @@ def test_stopping_short_is_said():
     with pytest.warns(ConvergenceWarning, match=r"after 2 Newton steps.*raise max_iter \(now 2\)"):
         clf = EMLeastSquaresClassifier(max_iter=2).fit(X, y, X_unlabeled=X_u)
     assert clf.gap_ > clf.tol
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 rounds while \d+ labels still change"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"max_iter=1 rounds with \d+ labels still changing"
+    ):
         EMLeastSquaresClassifier("hard", max_iter=1).fit(X, y, X_unlabeled=X_u)
 
 
 def test_rounding_that_stops_it_is_said():
     X, y, X_u, _ = two_classes(20, 100, 3)
-    with pytest.warns(ConvergenceWarning, match="rounding stops it there"):
+    with pytest.warns(ConvergenceWarning, match="rounding limits it"):
         EMLeastSquaresClassifier(tol=0.0).fit(X, y, X_unlabeled=X_u)
 
 

@@ -111,7 +111,7 @@ def test_fits_in_threads_restore_blas():
 
 def test_a_tolerance_out_of_reach_gets_advice_that_helps():
     X, y, X_u, _ = two_classes(12, 80, 4)
-    with pytest.warns(ConvergenceWarning, match="rounding stops it there, so raise tol"):
+    with pytest.warns(ConvergenceWarning, match="rounding limits it, so raise tol"):
         ICLSClassifier(tol=0.0).fit(X, y, X_unlabeled=X_u)
 
 
@@ -203,7 +203,7 @@ def test_a_gap_says_how_far_the_coefficients_are_from_their_labelling(rng):
     z[:, 3] = z[:, 0] + 1e-8 * z[:, 3]
     y = np.full(3000, -1)
     y[:30] = np.tile([0, 1], 15)
-    with pytest.warns(ConvergenceWarning, match="rounding stops it there"):
+    with pytest.warns(ConvergenceWarning, match="rounding limits it"):
         proof = ICLSClassifier().fit(z + 1e4, y).certificate_
     assert abs(proof.labeled_loss - proof.objective) <= proof.gap
     assert not proof.converged

@@ -85,7 +85,7 @@ def test_self_learning_with_three_classes():
 
 def test_stopping_short_is_said():
     X, y, X_u, _ = two_classes(40, 300, 30)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 rounds while \d+ labels still"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 rounds with \d+ labels still"):
         clf = SelfLearningClassifier(max_iter=1).fit(X, y, X_unlabeled=X_u)
     assert clf.termination_condition_ == "max_iter"
 

@@ -85,7 +85,7 @@ def test_wrapped_files_are_read_and_labelled(tmp_path):
     clf = ICLSClassifier().fit(pd.DataFrame(X, columns=names), y, X_unlabeled=rows)
     np.testing.assert_array_equal(clf.soft_labels(rows), clf.soft_labels(rows.rows))
     assert repr(UnlabeledRows(X)) == "UnlabeledRows(ndarray)"
-    with pytest.raises(ValueError, match="TSVMClassifier keeps a label per row"):
+    with pytest.raises(ValueError, match="TSVMClassifier stores one label per row"):
         TSVMClassifier().fit(pd.DataFrame(X, columns=names), y, X_unlabeled=rows)
 
 
@@ -122,15 +122,15 @@ def ensemble(kind, clf):
 @pytest.mark.parametrize("clf", [ICLSClassifier(), TSVMClassifier()], ids=str)
 def test_a_minus_one_that_became_a_class_is_refused_with_its_cause(kind, clf, partly):
     X, _, labels = partly
-    message = "if y had -1 for unknown labels, the meta-estimator that called fit has made it the "
-    with pytest.raises(ValueError, match=message + "class 0, as VotingClassifier"):
+    message = "if y marked unknown labels with -1, the meta-estimator that called fit has turned "
+    with pytest.raises(ValueError, match=message + "them into class 0"):
         ensemble(kind, clf).fit(X, labels)
 
 
 @pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
 def test_cross_val_predict_is_refused_with_its_cause_or_correct(method, partly):
     X, y, labels = partly
-    with pytest.raises(ValueError, match="the meta-estimator that called fit has made it the"):
+    with pytest.raises(ValueError, match="the meta-estimator that called fit has turned"):
         cross_val_predict(ICLSClassifier(), X, labels, cv=3, method=method)
     predicted = cross_val_predict(ICLSClassifier(), X, labels, cv=3)
     assert np.mean(predicted == y) > 0.95

@@ -243,9 +243,13 @@ ROUNDS = "primum.estimators.{}.MOST_ROUNDS"
 @pytest.mark.parametrize(
     ("clf", "module", "message"),
     [
-        (TSVMClassifier("cccp", alpha=0.01), "_cccp", "stopped after 1 rounds of cccp while rows"),
+        (TSVMClassifier("cccp", alpha=0.01), "_cccp", "stopped after 1 rounds of cccp with rows"),
         (TSVMClassifier("annealing", alpha=0.01), "_annealing", "stopped after 1 rounds of anneal"),
-        (WellSVMClassifier(0.01), "wellsvm", "stopped mixing labellings after 1 rounds with a gap"),
+        (
+            WellSVMClassifier(0.01),
+            "wellsvm",
+            "stopped reweighting labellings after 1 rounds with a gap",
+        ),
     ],
     ids=str,
 )

@@ -97,7 +97,7 @@ def test_bad_options():
         Method("x", None, sees="some")
     with pytest.raises(ValueError, match="every of 'x' must be at least 1, got 0"):
         Method("x", None, every=0)
-    with pytest.raises(ValueError, match="its own name, but 'ICLS' is there twice"):
+    with pytest.raises(ValueError, match="must be unique, but 'ICLS' is used twice"):
         make(methods=(*LEAST_SQUARES, LEAST_SQUARES[3]))
 
 

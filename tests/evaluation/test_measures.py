@@ -76,7 +76,7 @@ def test_a_handful_of_repeats_is_not_judged():
     assert few["z"].isna().all()
     assert few["published_mean"].notna().all()
     assert agreement(few, "error").sentence() == (
-        "error: 19 repeats are too few to judge the agreement with the published figures; 20 are "
+        "error: 19 repeats are too few to assess the agreement with the published values; 20 are "
         "needed."
     )
     assert not agreement(few, "error").faithful

@@ -97,7 +97,9 @@ class Fussy(ClassifierMixin, BaseEstimator):
 
 def test_failures_are_rows_with_their_message_and_are_said_aloud(tmp_path):
     methods = (*LEAST_SQUARES[:1], Method("Fussy", Fussy(), sees="labeled"))
-    said = r"^Fussy failed in \d+ of 18 fits \(the first: ArithmeticError: the first row displeases"
+    said = (
+        r"^Fussy failed in \d+ of 18 fits \(first error: ArithmeticError: the first row displeases"
+    )
     with pytest.warns(FitFailedWarning, match=said):
         results = run(tmp_path, methods=methods)
     failed = results[results["error"].isna()]

@@ -84,7 +84,7 @@ def test_decision_values_of_unknown_scale_give_an_error_and_no_loss(tmp_path):
 
 def test_the_marker_is_no_class(tmp_path):
     """A supervised method that is shown all rows learns three classes."""
-    with pytest.warns(FitFailedWarning, match=r"Forest failed in all 3 .*took -1, the marker .*"):
+    with pytest.warns(FitFailedWarning, match=r"Forest failed in all 3 .*treats -1, the marker .*"):
         results = run(tmp_path, Method("Forest", RandomForestClassifier(5, random_state=0)))
     assert results["error"].isna().all()
 

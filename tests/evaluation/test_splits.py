@@ -132,7 +132,7 @@ def test_hidden_labels(rng):
 
 def test_bad_designs(rng):
     y = rng.integers(0, 2, 30)
-    with pytest.raises(ValueError, match="30 labelled rows were asked for, but there are 27"):
+    with pytest.raises(ValueError, match="30 labelled rows are requested, but there are 27"):
         list(CrossValidation(n_labeled=30).splits(y, 3, rng))
     with pytest.raises(ValueError, match="10 folds need at least 10 rows of each class, but class"):
         deal_folds(np.r_[np.zeros(50, int), np.ones(3, int)], 10, rng)

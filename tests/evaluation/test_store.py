@@ -134,7 +134,9 @@ class TestConfiguration:
         snapshot = tmp_path / "config.json"
         text = snapshot.read_text()
         snapshot.unlink()
-        with pytest.raises(ResultsError, match=r"Line 1 of .*journal.jsonl holds results of data"):
+        with pytest.raises(
+            ResultsError, match=r"Line 1 of .*journal.jsonl contains results for data"
+        ):
             run(tmp_path, resume=True, seed=99)
         with pytest.raises(ResultsError, match=r"results of data set 'b' under another config"):
             run(tmp_path, resume=True, data={"a": data("a", "b")["a"]})
@@ -220,7 +222,7 @@ class TestJournal:
         assert set(sums[0]).isdisjoint(sums[1])
         # Lines of another run that were brought in are found, although each of them is sound.
         (tmp_path / "0" / "journal.jsonl").write_bytes(lines[0] + lines[1])
-        with pytest.raises(ResultsError, match=r"Line 5 of .* under another configuration"):
+        with pytest.raises(ResultsError, match=r"Line 5 of .* with a configuration other"):
             run(tmp_path / "0", resume=True)
 
     @pytest.mark.parametrize("line", [b"\n", b"\xff\xfe\n", b"\0" * 50 + b"\n"])
@@ -249,12 +251,16 @@ class TestJournal:
         journal.write_bytes(content + content)
         same(run(tmp_path, resume=True), whole)
         journal.write_bytes(content + _with_payload(journal, lambda r: r["rows"].pop()))
-        with pytest.raises(ResultsError, match="has different results of data set 'a', repeat 0"):
+        with pytest.raises(
+            ResultsError, match="has two different results for data set 'a', repeat 0"
+        ):
             run(tmp_path, resume=True)
 
     def test_results_are_not_overwritten(self, tmp_path):
         run(tmp_path)
-        with pytest.raises(ResultsError, match="already holds results: pass --resume to continue"):
+        with pytest.raises(
+            ResultsError, match="already contains results: pass --resume to continue"
+        ):
             run(tmp_path)
 
     def test_a_full_disk_is_named_and_nothing_is_lost(self, tmp_path, monkeypatch):
@@ -346,6 +352,6 @@ class TestLock:
         assert sorted(codes.values()) == [0, 1], said
         (winner,) = (seed for seed, code in codes.items() if code == 0)
         (loser,) = (seed for seed in codes if seed != winner)
-        assert "Another run (process" in said[loser] or "already holds results" in said[loser]
+        assert "Another run (process" in said[loser] or "already contains results" in said[loser]
         resumed = run(tmp_path / "new", resume=True, seed=winner, repeats=8)
         same(resumed, run(tmp_path / "clean", seed=winner, repeats=8))

@@ -59,9 +59,9 @@ def test_cross_validation(tmp_path):
     for words in (
         "Methods: 4; data sets: 2; repeats: 4; seed: 17.",
         "The supervised twin is Plain",
-        "Mean classification error (share of the test rows) ± its standard error, over up to 4 rep",
+        "Mean classification error (fraction of the test rows) ± its standard error, over up to 4",
         "Bold: the best of all methods shown",
-        "in how many repeats worse than Plain, the supervised twin",
+        "number of repeats in which it is worse than Plain, the supervised twin",
         "Loss on test rows: squared_loss",
         "mean squared difference between the score and the label, 0 or 1",
         "Median training time (seconds) over up to 4 repeats",
@@ -137,7 +137,7 @@ def test_learning_curves(tmp_path):
     _, page = report(tmp_path, design=LearningCurve(n_labeled=10, sizes=(2, 8)))
     assert page.count("<figure>") == 3
     for words in (
-        "Lines are means over repeats, bands one standard error to either side; 4 repeats.",
+        "Lines are means over repeats, bands one standard error on either side; 4 repeats.",
         "Lines are medians over repeats, bands from the lower to the upper quartile; 4 repeats.",
         "U: number of unlabelled rows, the largest.",
         "a, U = 8",
@@ -165,8 +165,8 @@ def test_failures_are_listed(tmp_path):
     with pytest.warns(FitFailedWarning, match="Broken failed in all 24 fits"):
         _, page = report(tmp_path, methods=(*METHODS[:2], Method("Broken", Broken())))
     sections = dict(re.findall(r"<h2>(.*?)</h2>(.*?)</section>", page, flags=re.DOTALL))
-    assert "Broken failed in all 24 fits" in sections["In words"]
-    listed = sections["Fits that failed"]
+    assert "Broken failed in all 24 fits" in sections["Summary"]
+    listed = sections["Failed fits"]
     assert "ArithmeticError: 1 &lt; 2 &amp; never fits" in listed
     assert listed.count("<td>12</td>") == 4  # 12 of 12 fits on both data sets
     assert "<td>failed</td>" in sections["Classification error"]

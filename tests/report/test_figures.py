@@ -45,6 +45,6 @@ def test_captions():
     cells = summary("error", "mine")
     assert curve_caption(cells, "error") == (
         "Classification error against the number of unlabelled rows. Lines are means over repeats, "
-        "bands one standard error to either side; 4 repeats."
+        "bands one standard error on either side; 4 repeats."
     )
     assert curve_caption(cells, "loss_test").startswith("Squared loss on test rows against")

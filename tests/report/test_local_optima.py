@@ -114,7 +114,7 @@ def test_a_change_within_its_noise_says_nothing():
     other = frame["classifier"] == OTHER_SEARCH
     frame.loc[other, "error"] += [0.2, 0.2, -0.2, -0.2, 0.0, 0.0]
     _, cell = local_optima_sentences(paired_folds(frame), summary(0.35, -2.5))
-    assert "± 0.1155: that is too uncertain to say whether local optima account" in cell
+    assert "± 0.1155: too uncertain to say whether local optima account" in cell
 
 
 def test_the_table_has_a_row_for_every_data_set():

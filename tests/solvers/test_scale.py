@@ -99,7 +99,7 @@ def test_newton_goes_on_where_the_path_of_all_rows_ends_too_early(monkeypatch):
     X, y, X_u = rows("plain")
     assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
     monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", False)
-    with pytest.warns(ConvergenceWarning, match="the rows are not in memory, where another solver"):
+    with pytest.warns(ConvergenceWarning, match="another solver could continue on rows in memory"):
         proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
     assert not proof.converged
 

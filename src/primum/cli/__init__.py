@@ -1,4 +1,4 @@
-"""The command ``primum``. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done in part."""
+"""The command ``primum``. Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success."""
 
 import errno
 import os
@@ -18,9 +18,9 @@ def main() -> None:
         sys.exit(f"The command primum needs {missing.name}: pip install 'primum[{extra}]'.")
     try:
         primum(prog_name="primum")
-    except OSError as problem:  # click itself takes care of a closed pipe
+    except OSError as problem:  # click itself handles a closed pipe
         if problem.errno not in DISK_FULL:
             raise
-        # What is left in the buffer would fail again, with a traceback, when Python ends.
+        # Flushing the rest of the buffer at exit would fail again, with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(f"Error: the output could not be written: {problem.strerror}.")
+        sys.exit(f"Error: cannot write the output: {problem.strerror}.")

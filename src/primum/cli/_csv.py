@@ -1,7 +1,7 @@
-"""CSV files, parsed strictly: every error names the line it is in.
+"""CSV files, parsed strictly: every error names its line.
 
-Every row must have as many fields as the header, and quotes must be closed. Guessing is limited to
-the separator, and to the decimal mark of files separated by semicolons.
+Every row must have as many fields as the header, and quotes must be closed. Only the separator is
+detected, and the decimal mark of files separated by semicolons.
 """
 
 import codecs
@@ -25,7 +25,7 @@ from primum._typing import Floats
 from primum.rows.watching import tell_watcher
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-MAX_LINE_LENGTH = 2**24  # characters; a file without line ends is never read as one line
+MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
 SNIFFED_LINES = 100
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -35,18 +35,18 @@ Record = tuple[int, list[str]]  # the line where it begins, and its fields
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How CSV files are written.
+    """The format of CSV files.
 
     Attributes
     ----------
     separator : str or None
-        One character between fields; None: detected from the first lines.
+        The character between fields; None: detected from the first lines.
     decimal : str or None
         "." or ","; None: "." unless semicolons separate the fields and numbers have commas.
     missing : tuple of str
-        What marks a missing value, beside an empty cell.
+        Markers of missing values, in addition to an empty cell.
     encoding : str
-        Of the text.
+        Encoding of the text.
     """
 
     separator: str | None = None
@@ -56,21 +56,21 @@ class CsvOptions:
 
 
 class CsvFile:
-    """A CSV file, compressed by gzip if its name says so.
+    """A CSV file, compressed by gzip if its name ends in .gz.
 
     Parameters
     ----------
     path : Path
-        Where it is.
+        The file.
     options : CsvOptions
-        How it is written.
+        Its format.
 
     Attributes
     ----------
     separator, decimal : str
         As given, or as detected.
     header : list of str
-        The names of the columns, empty where a column has none.
+        The names of the columns, empty for a column without a name.
     """
 
     def __init__(self, path: Path, options: CsvOptions) -> None:
@@ -81,23 +81,23 @@ class CsvFile:
         with self._opened() as (_, text):
             _, header = next(self._records(text), (1, []))
         if not header:
-            raise ValueError(f"{path} is empty: it must begin with a line of column names.")
+            raise ValueError(f"{path} is empty: the first line must contain the column names.")
         self.header = [name.strip() for name in header]
 
     def chunks(self, n_rows: int) -> Iterator[list[Record]]:
-        """Yield all rows, that many at a time, and tell whoever watches how far they have come."""
+        """Yield all rows in chunks, and report the progress."""
         size, done = self.path.stat().st_size, 0
         with self._opened() as (raw, text):
             records = islice(self._records(text), 1, None)
             while chunk := list(islice(records, n_rows)):
                 yield chunk
-                if done < raw.tell() < size:  # text is read ahead, so the end may come early
+                if done < raw.tell() < size:  # text is read ahead, so the end may be reached early
                     done = raw.tell()
                     tell_watcher(done, size)
         tell_watcher(size, size)
 
     def _records(self, text: IO[str]) -> Iterator[Record]:
-        """Yield the header and every row; refuse one with more or fewer fields."""
+        """Yield the header and every row; raise an error for a row with more or fewer fields."""
         lines = _bounded_lines(text, self.path)
         reader = csv.reader(lines, delimiter=self.separator, strict=True, skipinitialspace=True)
         width = 0
@@ -109,8 +109,8 @@ class CsvFile:
                 return
             except csv.Error as problem:
                 raise ValueError(
-                    f"{self.path}, line {line}: the quotes or fields of this row are malformed "
-                    f"({problem}); correct the line."
+                    f"{self.path}, line {line}, has malformed quotes or fields ({problem}): "
+                    "correct the line."
                 ) from problem
             if not fields or (fields == [""] and width != 1):
                 continue  # a blank line
@@ -121,8 +121,8 @@ class CsvFile:
 
     def _ragged(self, line: int, found: int, width: int) -> str:
         surplus = (
-            "; if the rows begin with row names, as R's write.table writes them, name that column "
-            "in the header too"
+            "; if the rows begin with row names, as written by R's write.table, add a name for "
+            "that column to the header"
         )
         return (
             f"{self.path}, line {line}, has {found} fields but the header has {width} (separator "
@@ -131,8 +131,8 @@ class CsvFile:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[IO[bytes], IO[str]]]:
-        """Open the file; give it as bytes, to see how far it was read, and as text."""
-        # A byte order mark is not part of the first name.
+        """Open the file; yield it as bytes, to measure the progress, and as text."""
+        # A byte order mark is not part of the first column name.
         utf8 = codecs.lookup(self.encoding).name == "utf-8"
         decoder = "utf-8-sig" if utf8 else self.encoding
         try:
@@ -143,8 +143,8 @@ class CsvFile:
             raise ValueError(self._undecodable(problem)) from problem
         except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
             raise ValueError(
-                f"{self.path} is not gzip, or it is cut off or damaged: {_sentence(problem)}; copy "
-                "it again, or compress it again."
+                f"{self.path} is not a gzip file, or it is truncated or damaged: "
+                f"{_sentence(problem)}; copy or compress it again."
             ) from problem
 
     @property
@@ -153,10 +153,10 @@ class CsvFile:
 
     def _undecodable(self, problem: UnicodeError) -> str:
         utf8 = "utf-8" in codecs.lookup(self.encoding).name
-        advice = "save it as UTF-8, or name its encoding" if utf8 else "name its true encoding"
+        advice = "save it as UTF-8, or pass its encoding" if utf8 else "pass its actual encoding"
         place = self._undecodable_line(problem)
         return (
-            f"{self.path} is not text in {self.encoding.upper()} ({place}): {advice}, "
+            f"{self.path} is not {self.encoding.upper()} text ({place}): {advice}, "
             f"for example --encoding {'latin-1' if utf8 else 'utf-8'}."
         )
 
@@ -179,46 +179,46 @@ class CsvFile:
 
 
 def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
-    """Yield the lines of a file; refuse one that is longer than any row can be."""
+    """Yield the lines of a file; raise an error for one that is too long to be a row."""
     number = 0
     while line := text.readline(MAX_LINE_LENGTH):
         number += 1
         if len(line) == MAX_LINE_LENGTH:
             raise ValueError(
                 f"{path}, line {number}, has more than {MAX_LINE_LENGTH} characters: this is not a "
-                "table with a row per line."
+                "table with one row per line."
             )
         yield line
 
 
 def _separator(path: Path, lines: list[str]) -> str:
-    """Return the separator that divides the first lines into most fields, equally many in each."""
+    """Return the separator that splits the first lines into the most fields, as many in each."""
     widths = {
         separator: [len(fields) for fields in _split(lines, separator)] for separator in SEPARATORS
     }
     several = {separator: found for separator, found in widths.items() if found and found[0] > 1}
     equal = {separator: found for separator, found in several.items() if len(set(found)) == 1}
-    # Without any that fits all lines, the header decides, and the line that differs is refused.
+    # If none fits all lines, the header decides, and reading fails at the line that differs.
     header = {separator: found[0] for separator, found in (equal or several).items()}
     best = [name for name, width in header.items() if width == max(header.values())]
     if len(best) > 1:
         raise ValueError(
-            f"{path} may be separated by {' or '.join(SEPARATORS[name] for name in best)}: say "
-            "which with --sep."
+            f"{path} may be separated by {' or '.join(SEPARATORS[name] for name in best)}: choose "
+            "one with --sep."
         )
     return best[0] if best else ","
 
 
 def _split(lines: list[str], separator: str) -> list[list[str]]:
-    """Return the fields of the first lines as far as they are well formed."""
+    """Return the fields of the first lines, up to the first malformed one."""
     records: list[list[str]] = []
-    with suppress(csv.Error):  # the file is still to be read strictly, which names the line
+    with suppress(csv.Error):  # the file is read strictly later, which names the line
         records.extend(fields for fields in csv.reader(lines, delimiter=separator) if fields)
     return records
 
 
 def _decimal(lines: list[str], separator: str) -> str:
-    """Return the decimal mark: a comma only where the numbers of the first lines have no other."""
+    """Return the decimal mark: a comma only if numbers in the first lines have it and no point."""
     if separator != ";":
         return "."
     cells = [cell.strip() for fields in _split(lines, separator) for cell in fields]
@@ -233,11 +233,11 @@ def to_numbers(text: Any, decimal: str, missing: Sequence[str]) -> Floats:
     Parameters
     ----------
     text : Arrow array of strings
-        Cells, without spaces around them.
+        Cells, without surrounding spaces.
     decimal : {".", ","}
-        The decimal mark. The other one is not accepted: in 1.500 it may divide thousands.
+        The decimal mark. The other one is not accepted: in 1.500 it may separate thousands.
     missing : sequence of str
-        What marks a missing value.
+        Markers of missing values.
     """
     text = pc.if_else(pc.is_in(text, value_set=pa.array(missing, pa.string())), None, text)
     if decimal == ",":

@@ -1,4 +1,4 @@
-"""Labels of a table: the classes as they are written, None where a label is unknown."""
+"""Labels of a table: the classes as written, None where a label is unknown."""
 
 import math
 import re
@@ -8,30 +8,30 @@ from typing import Any
 
 from primum.cli._tables import CsvTable, Table
 
-# Whole numbers in their one usual spelling; 007 is a name. pandas writes 7.0 if some are missing.
+# Integers in canonical form; 007 is a name. pandas writes 7.0 if some are missing.
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 WHOLE_FLOAT = re.compile(r"(0|-?[1-9]\d{0,14})\.0", re.ASCII)
-# What people write for an unknown label, in lower case. It may also be the name of a class.
+# Common markers of unknown labels, in lower case. They may also be names of classes.
 DOUBTFUL = ("-1", "?", "na", "n/a", "#n/a", "nan", "none", "null", "<na>", "unknown", "missing")
-# Texts that the estimators refuse as names of classes.
+# Strings for which the estimators raise an error if they are class names.
 REFUSED_AS_CLASS = ("-1", "nan", "None", "<NA>")
 
 
 def labels_of(
     table: Table, target: str, values: Iterable[Any], missing: Sequence[str]
 ) -> list[Any]:
-    """Return the labels of a column as bool, int, float or str, with None where there is none.
+    """Return the labels of a column as bool, int, float or str, with None for unknown ones.
 
     Parameters
     ----------
     table : Table
-        Where the column is.
+        The table.
     target : str
-        Its name.
+        Name of the column.
     values : iterable
-        Its cells: text of a CSV file, or what Parquet holds.
+        Its cells: text of a CSV file, or the values stored in Parquet.
     missing : sequence of str
-        What marks an unknown label, beside an empty cell; -1 does so among whole numbers.
+        Markers of unknown labels, in addition to an empty cell, and to -1 among integers.
     """
     labels = [None if _is_missing(value, missing) else value for value in values]
     known = [label for label in labels if label is not None]
@@ -40,14 +40,14 @@ def labels_of(
         convert = _number_from_text(known)
     else:
         whole = all(isinstance(label, float) and label.is_integer() for label in known)
-        convert = int if whole else None  # a missing value made floats of whole numbers
+        convert = int if whole else None  # missing values turn integers into floats
     if convert is not None:
         labels = [None if label is None else convert(label) for label in labels]
     return _without_minus_one(labels)
 
 
 def doubtful_label(labels: Sequence[Any]) -> str | None:
-    """Return a text among the labels that may have been meant as a mark of unknown ones."""
+    """Return a string among the labels that may be a marker of unknown ones."""
     texts = {label for label in labels if isinstance(label, str)}
     return min((text for text in texts if text.lower() in DOUBTFUL), default=None)
 
@@ -64,12 +64,12 @@ def _refuse_other_types(known: Sequence[Any], path: Path, target: str) -> None:
         if not isinstance(label, bool | int | float | str):
             raise ValueError(
                 f"{path} has labels of type {type(label).__name__} in column {target!r}: store "
-                "them as text or whole numbers."
+                "them as text or integers."
             )
 
 
 def _number_from_text(known: Sequence[str]) -> Any:
-    """Return how to make whole numbers of the labels, or None if they are names."""
+    """Return a function that converts the labels to integers, or None if they are names."""
     if all(map(WHOLE.fullmatch, known)):
         return int
     if all(map(WHOLE_FLOAT.fullmatch, known)):
@@ -78,7 +78,7 @@ def _number_from_text(known: Sequence[str]) -> Any:
 
 
 def _without_minus_one(labels: list[Any]) -> list[Any]:
-    """Return None for -1 among whole numbers, unless other marks of unknown labels are used too."""
+    """Return None for -1 among integers, unless there are other markers of unknown labels."""
     known = [label for label in labels if label is not None]
     if len(known) < len(labels) or any(type(label) is not int for label in known):
         return labels

@@ -1,4 +1,4 @@
-"""Models in files that are safe to load: skops, never pickle."""
+"""Model files that are safe to load: skops, never pickle."""
 
 import zipfile
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ METHODS = {
     "usm": USMClassifier,
     "supervised": LeastSquaresClassifier,
 }
-# All that a model may consist of, beside arrays and numbers.
+# All types that a model may contain, in addition to arrays and numbers.
 PARTS = (*METHODS.values(), Certificate, Frame, GivenLabels, HyperplaneLabels, LabelsByValue)
 TRUSTED = sorted(f"{part.__module__}.{part.__qualname__}" for part in PARTS)
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A fitted model, and the column that identified the rows it was fitted to, if any."""
+    """A fitted model, and the name of the column that identifies rows, if any."""
 
     estimator: Any
     id_column: str | None = None
 
 
 def save_model(stored: StoredModel, path: Path) -> None:
-    """Write a fitted model; the file has its name only once it is complete."""
+    """Write a fitted model; the file appears only once it is complete."""
     from skops.io import dump
 
     with replacing(path) as unfinished:
@@ -40,19 +40,19 @@ def save_model(stored: StoredModel, path: Path) -> None:
 
 
 def load_model(path: Path) -> StoredModel:
-    """Read a fitted model, and refuse a file with anything else in it.
+    """Read a fitted model; raise an error if the file contains anything else.
 
-    A model that was stored from Python, by ``skops.io.dump``, is read too.
+    Models stored from Python, with ``skops.io.dump``, can be read too.
     """
     content = _load(path)
     stored = StoredModel(**content) if _is_stored(content) else StoredModel(content)
     model = stored.estimator
     if not isinstance(model, tuple(METHODS.values())) or not hasattr(model, "coef_"):
         raise click.ClickException(
-            f"{path} holds a {type(model).__name__}, not a fitted model of primum."
+            f"{path} contains an object of type {type(model).__name__}, not a fitted primum model."
         )
     if (fault := _fault(model)) is not None:
-        raise click.ClickException(f"{path} is refused because {fault}: fit the model again.")
+        raise click.ClickException(f"{path} is not a valid model, because {fault}: fit it again.")
     return stored
 
 
@@ -71,20 +71,20 @@ def _load(path: Path) -> Any:
         _refuse_inflation(path)
         strange = sorted(set(get_untrusted_types(file=path)) - set(TRUSTED))
         content = None if strange else load(path, trusted=TRUSTED)
-    except Exception as problem:  # a file made with bad intent can fail in any way while it is read
+    except Exception as problem:  # loading a malicious file can fail in any way
         raise click.ClickException(
             f"{path} is not a model written by primum fit, or it is damaged."
         ) from problem
     if strange:
         raise click.ClickException(
-            f"{path} is refused because it holds {', '.join(strange[:3])}, and a model written by "
-            "primum fit does not."
+            f"{path} is not loaded, because it contains {', '.join(strange[:3])}, which models "
+            "written by primum fit do not."
         )
     return content
 
 
 def _refuse_inflation(path: Path) -> None:
-    """Refuse an archive that is larger once it is unpacked: models are stored uncompressed."""
+    """Raise an error if an archive would grow when unpacked: models are stored uncompressed."""
     if not path.is_file():
         raise ValueError(f"{path} is a device or a pipe.")
     with zipfile.ZipFile(path) as archive:
@@ -94,14 +94,14 @@ def _refuse_inflation(path: Path) -> None:
 
 
 def _fault(model: Any) -> str | None:
-    """Say what is wrong with the fitted attributes that predictions are made of, if anything."""
+    """Describe what is wrong with the fitted attributes used for predictions; None if nothing."""
     n_features = getattr(model, "n_features_in_", None)
     if type(n_features) is not int or n_features < 1:
-        return f"its n_features_in_ is {n_features!r} and not a number of features"
+        return f"its n_features_in_ is {n_features!r}, not a number of features"
     for name, shape in (("coef_", (1, n_features)), ("intercept_", (1,))):
         value: Any = getattr(model, name, None)
         if not (_is_array(value, "f", shape) and np.isfinite(value).all()):
-            return f"its {name} is not an array of {shape} finite real numbers"
+            return f"its {name} is not an array of finite real numbers of shape {shape}"
     classes: Any = getattr(model, "classes_", None)
     if not _is_array(classes, "biufU", (2,)) or classes[0] == classes[1]:
         return "its classes_ are not two different labels"

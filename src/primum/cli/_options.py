@@ -1,4 +1,4 @@
-"""Options, and the wording of errors, that ``fit`` and ``predict`` share."""
+"""Options and error handling shared by ``fit`` and ``predict``."""
 
 import codecs
 import math
@@ -20,13 +20,13 @@ PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Show what was wrong with the data as one sentence, without a traceback."""
+    """Show errors in the data as one sentence, without a traceback."""
     try:
         yield
     except MemoryError as problem:
         raise click.ClickException(
-            "The rows do not fit in memory: store unlabelled rows as Parquet, which is read in "
-            "parts, or use fewer rows."
+            "The rows do not fit in memory: store unlabelled rows as Parquet, which is read out of "
+            "core, or use fewer rows."
         ) from problem
     except (ValueError, RuntimeError, OSError, ImportError) as problem:
         lines = str(problem).strip().splitlines() or [type(problem).__name__]
@@ -34,25 +34,30 @@ def plain_errors() -> Iterator[None]:
 
 
 class TablePath(click.Path):
-    """A CSV or Parquet file that exists, or a folder of Parquet files where one is allowed."""
+    """An existing CSV or Parquet file or, where allowed, a folder of Parquet files."""
 
     def __init__(self, *, dir_okay: bool) -> None:
         super().__init__(exists=True, dir_okay=dir_okay, path_type=Path)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path; refuse one that is no table by its name, or neither file nor folder."""
+        """Return the path; raise an error if it is not a table by its name, or not a file."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
             is_parquet(path)
         except ValueError as problem:
             self.fail(str(problem), param, ctx)
         if not (path.is_file() or path.is_dir()):
-            self.fail(f"{path} is not a regular file, and it is read more than once.", param, ctx)
+            self.fail(
+                f"{path} is not a regular file, and the data are read more than once: copy them "
+                "to a file first.",
+                param,
+                ctx,
+            )
         return path
 
 
 class Penalty(click.ParamType):
-    """A ridge penalty; numbers beyond any use overflow once they are multiplied by rows."""
+    """A ridge penalty; larger numbers than any useful one overflow in products with rows."""
 
     name = "number"
     largest = 1e100
@@ -87,11 +92,11 @@ class Metric(click.ParamType):
 def comma_separated(
     _context: click.Context, parameter: click.Parameter, text: str | None
 ) -> list[str]:
-    """Read a comma-separated list; refuse one that names something twice."""
+    """Return the items of a comma-separated list; raise an error for a duplicate."""
     names = [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise click.BadParameter(f"{twice[0]!r} is named twice.")
+        raise click.BadParameter(f"{twice[0]!r} is listed twice.")
     return names
 
 
@@ -102,36 +107,38 @@ def id_option(explanation: str) -> Callable[[Any], Any]:
 
 def _id_column(_context: Any, _parameter: Any, name: str | None) -> str | None:
     if name in (PREDICTION, SCORE):
-        raise click.BadParameter(f"{name!r} is a column of the predictions: rename the id.")
+        raise click.BadParameter(f"{name!r} is a column of the predictions: rename the id column.")
     return name
 
 
 def _separator(_context: Any, _parameter: Any, text: str | None) -> str | None:
     separator = {"tab": "\t", "\\t": "\t"}.get(text or "", text)
     if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
-        raise click.BadParameter(f'must be one character, or "tab", got {text!r}.')
+        raise click.BadParameter(f'must be a single character or "tab", got {text!r}.')
     return separator
 
 
 def _encoding(_context: Any, _parameter: Any, name: str) -> str:
     try:
-        "".encode(name)  # refuses codecs that are not encodings of text
+        "".encode(name)  # raises an error for codecs that are not text encodings
         return codecs.lookup(name).name
     except LookupError:
-        raise click.BadParameter(f"{name!r} is not known; utf-8, latin-1 and utf-16 are.") from None
+        raise click.BadParameter(
+            f"unknown encoding {name!r}: pass for example utf-8, latin-1 or utf-16."
+        ) from None
 
 
 OPTIONS = (
     click.option(
         "--sep",
         callback=_separator,
-        help='Separator of CSV files, or "tab"; default: detected from the first lines.',
+        help='Field separator of CSV files, or "tab"; default: detected from the first lines.',
     ),
     click.option(
         "--decimal",
         type=click.Choice([".", ","]),
-        help='Decimal mark of CSV files; default: ".", and "," where semicolons separate the '
-        "fields and the numbers have commas.",
+        help='Decimal mark of CSV files; default: ".", or "," if semicolons separate the fields '
+        "and the numbers have commas.",
     ),
     click.option(
         "--encoding",
@@ -143,14 +150,14 @@ OPTIONS = (
     click.option(
         "--missing",
         callback=comma_separated,
-        help="Comma-separated marks of missing labels and values, beside empty cells, for "
-        "example NA,unknown. Features must have no missing values.",
+        help="Comma-separated markers of missing labels and values, in addition to empty cells, "
+        "for example NA,unknown. Features must not have missing values.",
     ),
 )
 
 
 def csv_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of CSV files, as one argument ``options``."""
+    """Add the options of CSV files to a command, as one argument ``options``."""
 
     @wraps(command)
     def with_options(

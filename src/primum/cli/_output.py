@@ -1,4 +1,4 @@
-"""What the verbs write: complete or not at all, and never over their own input."""
+"""Output files: written completely or not at all, and never over an input."""
 
 import csv
 import gzip
@@ -18,7 +18,7 @@ from primum.rows.parquet import write_parquet
 
 
 def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
-    """Write a table from parts of its columns; it has its name only once it is complete."""
+    """Write a table from blocks of its columns; the file appears only once it is complete."""
     with replacing(path) as unfinished:
         if is_parquet(path):
             write_parquet(unfinished, parts)
@@ -39,7 +39,7 @@ def _as_array(column: Any) -> Any:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a name to write to; what is written gets its own name if nothing went wrong."""
+    """Yield a temporary path to write to, which is renamed to ``path`` on success."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         yield unfinished
@@ -48,7 +48,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if problem.errno not in DISK_FULL:
             raise
         raise OSError(
-            f"{path} was not written, because the disk or the quota is full: free some space and "
+            f"{path} is not written, because the disk or the quota is full: free some space and "
             "run the command again."
         ) from problem
     finally:
@@ -56,36 +56,37 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def refuse_inputs(out: Path, inputs: Iterable[tuple[str, Path]]) -> None:
-    """Refuse to write over something that is read: (what it is called, where it is)."""
+    """Raise an error if the output would overwrite an input; inputs are (name, path)."""
     place = out.resolve()
     for name, path in inputs:
         if path.is_dir() and path.resolve() in place.parents:
             raise click.UsageError(
-                f"--out {out} lies in the folder {path}, which is read as {name}: write elsewhere."
+                f"--out {out} is inside the folder {path}, which is read as {name}: choose another "
+                "folder."
             )
         if out.exists() and any(out.samefile(file) for file in _files(path)):
-            raise click.UsageError(f"--out {out} is {name} itself: give another name.")
+            raise click.UsageError(f"--out {out} is {name} itself: choose another name.")
 
 
 def _files(path: Path) -> Iterable[Path]:
-    """Return the files that are read from a path; one in a folder may be a link to elsewhere."""
+    """Return the files that are read from a path; those in a folder may be links to elsewhere."""
     return (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
 
 def check_out(_context: click.Context, _parameter: click.Parameter, out: Path) -> Path:
-    """Refuse a place that cannot be written to, before the work and not after it."""
+    """Raise an error for an output that cannot be written, before the work starts."""
     if not out.parent.is_dir():
         raise click.BadParameter(f"there is no folder {out.parent}.")
     if not os.access(out.parent, os.W_OK):
         raise click.BadParameter(f"the folder {out.parent} cannot be written to.")
     if os.path.lexists(out) and not stat.S_ISREG(out.lstat().st_mode):
         # The new file is renamed to this name, which would replace a device, pipe or link.
-        raise click.BadParameter(f"{out} exists and is not a regular file: give another name.")
+        raise click.BadParameter(f"{out} exists and is not a regular file: choose another name.")
     return out
 
 
 def check_table_name(out: Path) -> None:
-    """Refuse a name that says neither CSV nor Parquet."""
+    """Raise an error for a file name that is neither CSV nor Parquet."""
     try:
         is_parquet(out)
     except ValueError as problem:
@@ -97,5 +98,5 @@ out_option = click.option(
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     callback=check_out,
-    help="File to write; an existing one is replaced once the new one is complete.",
+    help="File to write; an existing file is replaced once the new one is complete.",
 )

@@ -1,4 +1,4 @@
-"""How far passes over many rows have come: a bar on a terminal, lines in a log."""
+"""Progress of passes over many rows: a bar on a terminal, lines in a log."""
 
 import sys
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ SECONDS_BETWEEN_LINES = 10.0
 
 @contextmanager
 def progress(what: str, *, number: bool = False) -> Iterator[None]:
-    """Show on the error stream how far each pass has come, inside a ``with`` block.
+    """Show the progress of each pass on standard error, inside a ``with`` block.
 
-    ``number`` is whether passes are numbered, because there are several.
+    ``number`` is whether to number the passes, because there are several.
     """
     if not sys.stderr.isatty():
         with watch_passes(_Lines(what, number)):
@@ -28,20 +28,20 @@ def progress(what: str, *, number: bool = False) -> Iterator[None]:
 
 
 class _Passes:
-    """Counts passes: a new one begins where fewer rows are done than before."""
+    """Counts passes: a new one begins when fewer rows are done than before."""
 
     def __init__(self, what: str, number: bool) -> None:
         self.what, self.number, self.passes, self.done = what, number, 0, 0
 
     def begins(self, done: int) -> bool:
-        """Take note of how many rows are done, and tell whether a new pass has begun."""
+        """Record how many rows are done, and return whether a new pass has begun."""
         new = self.passes == 0 or done <= self.done
         self.passes, self.done = self.passes + new, done
         return new
 
     @property
     def title(self) -> str:
-        """What is being done, and for which time."""
+        """The current task, with the number of the pass."""
         return f"{self.what}, pass {self.passes}" if self.number else self.what
 
 
@@ -55,11 +55,11 @@ class _Bar(_Passes):
             self.bar.set_description(self.title, refresh=False)
             self.bar.reset(total)
         self.bar.n = done
-        self.bar.refresh()  # parts are few and slow, so every one is worth showing
+        self.bar.refresh()  # blocks are few and slow, so show every one
 
 
 class _Lines(_Passes):
-    """Prints a line at the end of every pass, and now and then during a long one."""
+    """Prints a line at the end of every pass, and at intervals during a long one."""
 
     def __init__(self, what: str, number: bool) -> None:
         super().__init__(what, number)

@@ -1,8 +1,7 @@
-"""Reading a table: CSV or Parquet, told apart by the end of its name.
+"""Reading a table: CSV or Parquet, distinguished by its file name.
 
-Features must be finite numbers in every row; what is not is refused with the place it is in.
-Other columns are passed on as they are written: `007` and `7` are different labels, and different
-identifiers.
+Features must be finite numbers in every row; otherwise an error names the place. Other columns are
+passed on as written: `007` and `7` are different labels, and different identifiers.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +26,7 @@ from primum.statistics import refuse_non_finite
 
 CSV_SUFFIXES = (".csv", ".csv.gz")
 CELLS_PER_PART = 2**16  # of a CSV file: few enough for the text to stay in the cache
-FEWEST_ROWS_PER_PART = 32  # every column of a part costs some microseconds
+FEWEST_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
 SHOWN = 8
 
 
@@ -45,11 +44,11 @@ class Table(ABC):
     Attributes
     ----------
     path : Path
-        Where it is.
+        The file or folder.
     columns : list of str
         Names of its columns.
     row_identifiers : list of str
-        Those that seem to identify the rows: columns of a CSV file without a name, the index of a
+        Those that seem to identify rows: columns of a CSV file without a name, or the index of a
         DataFrame stored as Parquet.
     """
 
@@ -59,10 +58,10 @@ class Table(ABC):
 
     @abstractmethod
     def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:
-        """Yield all rows in order, at least one part; refuse features that are not numbers."""
+        """Yield all rows in order, at least one part; raise an error for non-numeric features."""
 
     def find(self, names: Iterable[str]) -> None:
-        """Refuse a table that lacks one of these columns."""
+        """Raise an error if the table lacks one of these columns."""
         for name in names:
             if name not in self.columns:
                 close = get_close_matches(name, self.columns, 1)
@@ -74,25 +73,25 @@ class Table(ABC):
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell whether a path is Parquet (a folder is), and refuse what is neither that nor CSV."""
+    """Return whether a path is Parquet (a folder is); raise an error if it is not CSV either."""
     name = path.name.lower()
     if path.is_dir() or name.endswith(SUFFIXES):
         return True
     if name.endswith(CSV_SUFFIXES):
         return False
     raise ValueError(
-        f"{path} is neither CSV nor Parquet by its name: it must end in "
+        f"{path} is neither CSV nor Parquet by its name: it must end in one of "
         f"{', '.join((*CSV_SUFFIXES, *SUFFIXES))}."
     )
 
 
 def open_table(path: Path, options: CsvOptions) -> Table:
-    """Open a table to read it; the options matter for CSV only."""
+    """Open a table for reading; the options apply to CSV only."""
     return ParquetTable(path) if is_parquet(path) else CsvTable(path, options)
 
 
 class ParquetTable(Table):
-    """A Parquet file or a folder of them."""
+    """A Parquet file or a folder of Parquet files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -115,7 +114,7 @@ class ParquetTable(Table):
             waiting = waiting.slice(block.n_rows)
 
     def _others(self, rows: ParquetRows, names: list[str]) -> Iterator[Any]:
-        """Yield columns of any type as Arrow tables, the first of them without rows."""
+        """Yield columns of any type as Arrow tables, the first without rows."""
         schema = _common_schema(rows, names)
         yield schema.empty_table()
         for file in rows.files:
@@ -125,11 +124,11 @@ class ParquetTable(Table):
 
 
 def _common_schema(rows: ParquetRows, names: list[str]) -> Any:
-    """Return the types of columns, without metadata; refuse files that do not agree on them."""
+    """Return the types of columns, without metadata; raise an error if the files disagree."""
     for file in rows.files:
         for name in names:
             if file.schema.get_field_index(name) < 0:
-                raise ValueError(f"{file.path} has not exactly one column named {name!r}.")
+                raise ValueError(f"{file.path} does not have exactly one column named {name!r}.")
     schemas = [
         pa.schema([(name, file.schema.field(name).type) for name in names]) for file in rows.files
     ]
@@ -138,7 +137,7 @@ def _common_schema(rows: ParquetRows, names: list[str]) -> Any:
             kind, first = schema.field(name).type, schemas[0].field(name).type
             if kind != first:
                 raise ValueError(
-                    f"{file.path} has {kind} in column {name!r}, but {rows.files[0].path} has "
+                    f"{file.path} has type {kind} in column {name!r}, but {rows.files[0].path} has "
                     f"{first}: write all files with the same type."
                 )
     return schemas[0]
@@ -155,14 +154,14 @@ def _finite(block: Block) -> Block:
 
 
 class CsvTable(Table):
-    """A CSV file, compressed by gzip if its name says so.
+    """A CSV file, compressed by gzip if its name ends in .gz.
 
     Parameters
     ----------
     path : Path
-        Where it is.
+        The file.
     options : CsvOptions
-        How it is written.
+        Its format.
     """
 
     def __init__(self, path: Path, options: CsvOptions) -> None:
@@ -178,7 +177,7 @@ class CsvTable(Table):
 
     def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:
         self.find([*numbers, *as_written])
-        # The empty part tells the types where there are no rows.
+        # The empty part carries the types even if there are no rows.
         for chunk in chain([[]], self.file.chunks(self._rows_per_part)):
             others = {name: self._cells(chunk, name) for name in as_written}
             yield Part(self._matrix(chunk, numbers), others)
@@ -188,13 +187,13 @@ class CsvTable(Table):
         return max(FEWEST_ROWS_PER_PART, CELLS_PER_PART // len(self.columns))
 
     def _cells(self, chunk: list[Record], name: str) -> Any:
-        """Return the cells of a column, without spaces around them, as an Arrow array."""
+        """Return the cells of a column, without surrounding spaces, as an Arrow array."""
         position = self._position[name]
         cells = [fields[position] for _, fields in chunk]
         return pc.utf8_trim_whitespace(pa.array(cells, pa.string()))
 
     def _matrix(self, chunk: list[Record], names: Sequence[str]) -> Floats:
-        """Return columns as numbers; refuse missing ones, and those whose square is too large."""
+        """Return columns as numbers; raise an error if one is missing or its square overflows."""
         X = np.empty((len(chunk), len(names)))
         for j, name in enumerate(names):
             X[:, j] = to_numbers(self._cells(chunk, name), self.file.decimal, self.missing)
@@ -205,7 +204,7 @@ class CsvTable(Table):
         return X
 
     def _unusable(self, chunk: Any, names: Sequence[str], usable: Any) -> str:
-        """Say which cells are not numbers; if all are, where the first is that is missing."""
+        """Describe the cells that are not numbers or, if there are none, the first missing one."""
         first = {name: int(usable[:, j].argmin()) for j, name in enumerate(names)}
         places = [
             (chunk[i][0], name, self._cells(chunk[i : i + 1], name)[0].as_py())
@@ -216,13 +215,13 @@ class CsvTable(Table):
         if not text:
             line, name, _ = min(places, key=lambda place: place[0])
             return (
-                f"{self.path}, line {line}: there is no value in column {name!r}; fill it in, or "
-                "leave out the row or the column."
+                f"{self.path}, line {line}, has a missing value in column {name!r}: impute it, or "
+                "drop the row or the column."
             )
         listed = _listed(f"{name!r} (line {line}: {cell[:30]!r})" for line, name, cell in text)
         return (
-            f"{self.path} has columns that are not numbers of moderate size: {listed}; turn them "
-            f"into numbers or leave them out of the features{self._decimal_hint(text[0][2])}."
+            f"{self.path} has columns that are not numbers, or too large: {listed}. Convert or "
+            f"scale them, or leave them out of the features{self._decimal_hint(text[0][2])}."
         )
 
     def _decimal_hint(self, cell: str) -> str:
@@ -230,13 +229,13 @@ class CsvTable(Table):
         if other not in cell or not NUMBER.fullmatch(cell.replace(",", ".")):
             return ""
         return (
-            f" (the decimal mark is taken to be {self.file.decimal!r} and the separator "
+            f" (the decimal mark is assumed to be {self.file.decimal!r} and the separator "
             f"{self.file.separator!r}: --decimal '{other}' changes the mark)"
         )
 
     def _found(self) -> str:
         kind = SEPARATORS.get(self.file.separator, repr(self.file.separator))
-        hint = " (--sep sets another separator)" if len(self.columns) == 1 else ""
+        hint = " (use --sep for another separator)" if len(self.columns) == 1 else ""
         return f"its columns, separated by {kind}, are {_listed(self.columns)}{hint}"
 
 

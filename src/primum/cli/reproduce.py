@@ -1,4 +1,4 @@
-"""``primum reproduce``: the paper's tables and figures, from the data to the report."""
+"""``primum reproduce``: rerun the paper's experiments and write its tables and figures."""
 
 import sys
 import warnings
@@ -30,12 +30,12 @@ DONE_IN_PART = 3
 
 
 def _names(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[str]:
-    """Read a comma-separated list of data sets."""
+    """Return the names in a comma-separated list of data sets."""
     names = list(CATALOGUE) if text is None else [name.strip().lower() for name in text.split(",")]
     unknown = [name for name in names if name not in CATALOGUE]
     if unknown:
         raise click.BadParameter(
-            f"unknown data set {unknown[0]!r}; known are {', '.join(CATALOGUE)}."
+            f"unknown data set {unknown[0]!r}; choose from {', '.join(CATALOGUE)}."
         )
     return names
 
@@ -44,7 +44,9 @@ def _names(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @click.argument("target", type=click.Choice(TARGETS))
 @click.option("--datasets", callback=_names, help="Comma-separated names; default: all.")
 @click.option("--repeats", type=click.IntRange(min=1), help="Default: 100.")
-@click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1: all cores.")
+@click.option(
+    "--jobs", type=int, default=-1, show_default=True, help="Number of processes; -1: all cores."
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @data_home_option
 @click.option(
@@ -52,7 +54,7 @@ def _names(_context: click.Context, _parameter: click.Parameter, text: str | Non
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for results; default: reproduction/TARGET.",
 )
-@click.option("--resume", is_flag=True, help="Continue the results that are in the folder.")
+@click.option("--resume", is_flag=True, help="Continue the results in the folder.")
 def reproduce(
     target: str,
     datasets: list[str],
@@ -63,10 +65,10 @@ def reproduce(
     out: Path | None,
     resume: bool,
 ) -> None:
-    """Reproduce a table or figure of the paper and judge it against the published figures.
+    """Reproduce a table or figure of the paper and compare it with the published values.
 
-    Writes results.parquet, summary.csv, tables, figures and report.html. A run that was stopped
-    continues with --resume; nothing that was computed is lost.
+    Writes results.parquet, summary.csv, tables, figures and report.html. An interrupted run
+    continues with --resume; finished repeats are not lost.
     """
     if jobs == 0:
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
@@ -85,7 +87,7 @@ def reproduce(
     except OSError as problem:
         raise click.ClickException(
             f"Cannot write the report to {out}: {problem.strerror or problem}; continue with "
-            "--resume, nothing that was computed is lost."
+            "--resume, finished repeats are not lost."
         ) from problem
     except KeyboardInterrupt:
         raise click.ClickException("Stopped; continue with --resume.") from None
@@ -96,7 +98,7 @@ def reproduce(
 
 
 def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict[str, str]]:
-    """Return the data sets that can be had, and why the others cannot."""
+    """Return the data sets that are available, and why the others are not."""
     found, missing = [], {}
     for name in names:
         try:
@@ -127,8 +129,8 @@ def _reproduce_one(
         chosen = [dataset for dataset in found if dataset.name in plan.datasets]
         if not chosen:
             raise ResultsError(
-                f"{target} needs one of the data sets {', '.join(plan.datasets)}, and none of them "
-                "was chosen and found."
+                f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and "
+                "none of them was both chosen and found."
             )
         experiment = plan.experiment(PLAN_OF[target], chosen, repeats, seed)
         with warnings.catch_warnings():

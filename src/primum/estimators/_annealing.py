@@ -13,12 +13,13 @@ from primum.estimators._switching import switch_all
 
 FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
 ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 1000
-# Labels that change by CHANGE_ENOUGH again need no finer refit, where a finer one takes longer.
+# Tolerance of refits by conjugate gradients, where a finer one costs more: labels still change by
+# CHANGE_ENOUGH anyway.
 ROUGH = 1e-6
 
 
 def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> Floats:
-    """Lower the temperature until the labels are certain, then switch; return the labels."""
+    """Lower the temperature until the labels are almost 0 or 1, then switch; return the labels."""
     cost = lambda_u * search.cost_unlabeled
     p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
@@ -33,8 +34,8 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
                 break
         else:
             search.unfinished.add(
-                f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature while labels "
-                "still changed; raise alpha or lower lambda_u"
+                f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature with labels "
+                "still changing; raise alpha or lower lambda_u"
             )
         if _entropy(p) < ENTROPY_ENOUGH or temperature < 1e-8:
             break

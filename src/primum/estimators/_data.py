@@ -1,4 +1,4 @@
-"""Checking what a user gives to ``fit`` and sorting it into labelled and unlabelled rows."""
+"""Validation of the arguments of ``fit``, split into labelled and unlabelled rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,11 +31,11 @@ LEAST_WEIGHT = 1e-150
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Rows sorted by what is known of them; rows of weight zero are left out.
+    """Labelled and unlabelled rows; rows of weight zero are left out.
 
     There are ``n_unlabeled`` unlabelled rows in the user's order, first those of X, then the
-    ``n_more`` of X_unlabeled; ``present`` says which of those of X have weight (None: all).
-    ``home`` is where the arrays live if they are not NumPy's.
+    ``n_more`` of X_unlabeled; ``present`` indexes those of X that have weight (None: all).
+    ``home`` is the array library and device of the rows if they are not NumPy arrays.
     """
 
     classes: AnyArray
@@ -47,7 +47,7 @@ class TrainingData:
     home: "Home | None" = None
 
     def spread(self, q: Floats) -> Floats:
-        """Return q for all unlabelled rows; those without weight are undecided."""
+        """Return q for all unlabelled rows, with 1/2 for those of weight zero."""
         if self.present is None:
             return q
         labels = np.full(self.n_unlabeled, 0.5)
@@ -63,7 +63,7 @@ def read_training_data(
     X_unlabeled: Any = None,
     sample_weight: Any = None,
 ) -> TrainingData:
-    """Check everything given to ``fit`` and sort the rows."""
+    """Validate the arguments of ``fit`` and split the rows."""
     check_parameters(estimator)
     home = home_of(X)
     with naming_the_place(X, "X"):
@@ -94,7 +94,7 @@ def read_training_data(
 
 @dataclass(frozen=True)
 class Home:
-    """The array library and device of arrays that are not NumPy's."""
+    """The array library and device of arrays that are not NumPy arrays."""
 
     xp: Any
     device: Any
@@ -104,11 +104,11 @@ class Home:
 
     @property
     def dtypes(self) -> list[Any]:
-        """The precisions that are accepted."""
+        """The accepted dtypes."""
         return [self.xp.float64, self.xp.float32]
 
     def take_in(self, estimator: Any, names: tuple[str, ...]) -> None:
-        """Bring attributes of an estimator here, in the double precision that NumPy gives them."""
+        """Move attributes of an estimator to this device, in double precision as with NumPy."""
         for name in names:
             if (value := getattr(estimator, name, None)) is not None:
                 moved = self.xp.asarray(value, dtype=self.xp.float64, device=self.device)
@@ -116,46 +116,46 @@ class Home:
 
 
 def home_of(X: Any) -> Home | None:
-    """Return where X lives; None is NumPy, also for what is not an array at all."""
+    """Return the library and device of X, or None for NumPy arrays and anything not an array."""
     xp, dispatched, device = get_namespace_and_device(X)
     if not dispatched or isinstance(X, np.ndarray):
         return None
     if not ARRAY_API:
         raise ValueError(
-            "Arrays of other libraries need scikit-learn 1.9 or newer, this is "
-            f"{sklearn.__version__}: upgrade it, or give NumPy arrays."
+            "Arrays of libraries other than NumPy need scikit-learn 1.9 or newer, but "
+            f"{sklearn.__version__} is installed: upgrade it, or pass NumPy arrays."
         )
     return Home(xp, device)
 
 
 def on_this_machine(values: Any) -> Any:
-    """Return an array of another library as a NumPy array, and anything else as it is."""
+    """Return an array of another library as a NumPy array, and anything else unchanged."""
     return values if home_of(values) is None else to_numpy(values)
 
 
 def read_unlabeled_rows(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> Rows:
-    """Return further unlabelled rows, wherever they are."""
+    """Return further unlabelled rows, wherever they are stored."""
     X_unlabeled = given_rows(X_unlabeled)
     outside = open_outside(estimator, X_unlabeled)
     return outside or ArrayRows(read_unlabeled(estimator, X_unlabeled, X))
 
 
 def open_outside(estimator: BaseEstimator, X: Any) -> Rows | None:
-    """Return rows that are in files or on a cluster, or None for any others."""
+    """Return rows that are in files or on a cluster, or None if X is neither."""
     names = getattr(estimator, "feature_names_in_", None)
     return open_rows(X, None if names is None else list(names), estimator.n_features_in_)
 
 
 def not_in_memory(estimator: BaseEstimator) -> ValueError:
-    """Return the error of an estimator that cannot do with rows in files or on a cluster."""
+    """Return the error of an estimator that needs its unlabelled rows in memory."""
     return ValueError(
-        f"{type(estimator).__name__} keeps a label per row, but X_unlabeled is not in memory: load "
-        "it, or take ICLSClassifier or USMClassifier."
+        f"{type(estimator).__name__} stores one label per row, but X_unlabeled is not in memory: "
+        "load it, or use ICLSClassifier or USMClassifier."
     )
 
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
-    """Check further unlabelled rows against the columns of X; None is no rows."""
+    """Validate further unlabelled rows against the columns of X; None means no rows."""
     X_unlabeled = given_rows(X_unlabeled)
     if X_unlabeled is None:
         return X[:0, :]
@@ -178,19 +178,19 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
 
 
 def _check_same_home(home: Home | None, other: Home | None) -> None:
-    """Refuse further rows in another library or on another device than X."""
+    """Raise an error if further rows are in another library or on another device than X."""
     if home is None and other is None:
         return
     if home is None or other is None or (home.xp, home.device) != (other.xp, other.device):
         raise ValueError(
-            f"X is an array of {home or 'NumPy'}, X_unlabeled one of {other or 'NumPy'}: give both "
-            "in the same library and on the same device."
+            f"X is an array of {home or 'NumPy'}, but X_unlabeled is one of {other or 'NumPy'}: "
+            "pass both in the same library and on the same device."
         )
 
 
 @contextmanager
 def naming_the_place(X: Any, name: str) -> Iterator[None]:
-    """Say where a value is that was refused because it is not finite."""
+    """Add the row and column of the first non-finite value to a validation error."""
     try:
         yield
     except ValueError as problem:
@@ -200,7 +200,7 @@ def naming_the_place(X: Any, name: str) -> Iterator[None]:
         row, column, value = place
         raise ValueError(
             f"Input {name} contains {'NaN' if np.isnan(value) else 'infinity'} in row {row}, "
-            f"column {column}: drop such rows or fill in a number."
+            f"column {column}: drop such rows or impute the values, for example with SimpleImputer."
         ) from None
 
 
@@ -212,7 +212,7 @@ def _first_non_finite(X: Any) -> tuple[int, Any, float] | None:
             values = X.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             values = as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
-    except (TypeError, ValueError):  # not numbers at all: what was said before stands
+    except (TypeError, ValueError):  # not numeric: keep the original error
         return None
     found = first_non_finite(values)
     if found is None or columns is None:
@@ -222,19 +222,19 @@ def _first_non_finite(X: Any) -> tuple[int, Any, float] | None:
 
 
 def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
-    """Refuse further rows with other columns than X had."""
+    """Raise an error if further rows do not have the columns of X."""
     names = getattr(estimator, "feature_names_in_", None)
     columns = getattr(X_unlabeled, "columns", None)
     if names is not None and columns is not None and list(columns) != list(names):
         raise ValueError(
-            f"X_unlabeled has columns {_brief(columns)} but X has {_brief(names)}: give both "
-            "the same columns in the same order, for example X_unlabeled[X.columns]."
+            f"X_unlabeled has columns {_brief(columns)} but X has {_brief(names)}: pass the same "
+            "columns in the same order, for example X_unlabeled[X.columns]."
         )
     shape: tuple[int, ...] = getattr(X_unlabeled, "shape", ())
     if len(shape) == 2 and shape[1] != estimator.n_features_in_:
         raise ValueError(
-            f"X_unlabeled has {shape[1]} features but X has {estimator.n_features_in_}: give both "
-            "the same columns in the same order."
+            f"X_unlabeled has {shape[1]} features but X has {estimator.n_features_in_}: pass the "
+            "same columns in the same order."
         )
 
 
@@ -244,11 +244,11 @@ def _brief(names: Any) -> str:
 
 
 def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
-    """Check sample_weight; None stays None."""
+    """Validate sample_weight; None stays None."""
     if sample_weight is None:
         return None
     sample_weight = on_this_machine(sample_weight)
-    if home_of(X) is not None:  # weights are used beside the rows, wherever those are
+    if home_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
         X = np.zeros((X.shape[0], 1))
     weight = np.asarray(
         check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -256,15 +256,15 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     extreme = np.flatnonzero((weight > 0) & ((weight < LEAST_WEIGHT) | (weight > 1 / LEAST_WEIGHT)))
     if len(extreme):
         raise ValueError(
-            f"sample_weight has {weight[extreme[0]]:.1e} in row {extreme[0]}, which is beyond the "
-            "range of its products: multiply all weights by a constant, so that those above 0 are "
-            f"between {LEAST_WEIGHT:.0e} and {1 / LEAST_WEIGHT:.0e}."
+            f"sample_weight has the value {weight[extreme[0]]:.1e} in row {extreme[0]}, whose "
+            "square underflows or overflows: multiply all weights by a constant, so that those "
+            f"above 0 are between {LEAST_WEIGHT:.0e} and {1 / LEAST_WEIGHT:.0e}."
         )
     return weight
 
 
 def check_every_class_has_weight(labels: Labels, weight: Floats | None) -> None:
-    """Refuse weights that leave a class without rows."""
+    """Raise an error if all labelled rows of a class have weight zero."""
     present = labels.codes[_with_weight(labels.labeled, weight)]
     for code, name in enumerate(labels.classes.tolist()):
         if code not in present:

@@ -1,4 +1,4 @@
-"""What ``fit`` leaves behind."""
+"""Removal of the fitted attributes of earlier and of failed fits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator
 
 @contextmanager
 def fitting(estimator: BaseEstimator, *, warm_start: bool = False) -> Iterator[None]:
-    """Forget what an earlier fit learnt, unless it is the start of this one.
+    """Delete the fitted attributes of an earlier fit, unless this one starts from them.
 
-    A fit that fails leaves an unfitted estimator: what it has learnt so far is of no use, and must
-    not be mixed with that of an earlier fit.
+    A fit that fails leaves an unfitted estimator: its incomplete attributes are of no use and must
+    not be mixed with those of an earlier fit.
     """
     if not warm_start:
         _forget(estimator)

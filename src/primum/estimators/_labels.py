@@ -1,7 +1,7 @@
-"""Reading a y in which some labels are unknown.
+"""Validation of a y in which some labels are unknown.
 
-Unknown is -1 in a y of integers, and None, NaN or pd.NA in any other. Nothing else is ever
-guessed: a y whose meaning is in doubt is refused with a sentence that says what to do.
+Unknown labels are -1 in a y of integers, and None, NaN or pd.NA in any other. Nothing is guessed:
+an ambiguous y raises an error that says what to do.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ UNKNOWN = "-1 in a y of integers; None, NaN or pd.NA in any other"
 
 @dataclass(frozen=True)
 class Labels:
-    """What y says: the classes, the rows whose label is known, and those labels as 0, 1, ..."""
+    """The content of y: classes, indices of labelled and unlabelled rows, labels as 0, 1, ..."""
 
     classes: AnyArray
     labeled: Index
@@ -34,21 +34,21 @@ class Labels:
 def read_labels(
     y: Any, n_rows: int, *, multi_class: bool = False, one_class: bool = False
 ) -> Labels:
-    """Return what y says about n_rows rows; refuse a y that cannot be learnt from.
+    """Return the content of y for n_rows rows; raise an error if it cannot be learnt from.
 
-    More than two classes are refused unless multi_class, a single one unless one_class.
+    More than two classes raise an error unless multi_class, a single one unless one_class.
     """
     values, unknown = _split_unknown(y)
     if len(values) != n_rows:
         raise ValueError(
-            f"X has {n_rows} rows but y has {len(values)} labels: give one label for every row "
-            f"of X, marked as unknown where it is ({UNKNOWN})."
+            f"X has {n_rows} rows but y has {len(values)} labels: pass one label for every row "
+            f"of X, and mark unknown ones ({UNKNOWN})."
         )
     labeled, unlabeled = (~unknown).nonzero()[0], unknown.nonzero()[0]
     if len(labeled) == 0:
         raise ValueError(
-            f"No labelled row: all {n_rows} labels in y are marked as unknown ({UNKNOWN}); "
-            "label at least one row of each class."
+            f"No row is labelled: all {n_rows} labels in y are marked as unknown ({UNKNOWN}). "
+            "Label at least one row of each class."
         )
     classes, codes = _classes_and_codes(values if len(unlabeled) == 0 else values[labeled])
     if len(classes) == 1 and not one_class:
@@ -59,9 +59,9 @@ def read_labels(
 
 
 def _classes_and_codes(known: AnyArray) -> tuple[AnyArray, Index]:
-    """Return (classes, which of them each label is); refuse labels that are no classes."""
+    """Return (classes, class index of each label); raise an error if they are not classes."""
     if known.dtype.kind in "bui":
-        # Most fits see two integers. scikit-learn's check finds nothing wrong with them, but it
+        # Most fits have two integer classes. For them scikit-learn's check always passes, but it
         # takes longer than fitting a small linear model, and so does sorting.
         low, high = known.min(), known.max()
         second = known == high
@@ -73,9 +73,9 @@ def _classes_and_codes(known: AnyArray) -> tuple[AnyArray, Index]:
 
 
 def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> None:
-    hint = " (-1 in a y of integers means unknown; give a class named -1 another name)"
+    hint = " (-1 in a y of integers means unknown; rename a class called -1)"
     raise ValueError(
-        f"Only one class among the {n_labeled} labelled rows, {_some(classes)}"
+        f"There is only one class among the {n_labeled} labelled rows, {_some(classes)}"
         f"{hint if classes.dtype.kind == 'i' and n_unlabeled else ''}: "
         "label at least one row of each class."
     )
@@ -84,12 +84,12 @@ def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> No
 def _refuse_many_classes(classes: AnyArray, n_unlabeled: int) -> None:
     hint = ""
     if classes.dtype.kind == "f" and -1.0 in classes:
-        hint = " (in a y of floats unknown is NaN, and -1.0 is a class)"
+        hint = " (in a y of floats an unknown label is NaN, and -1.0 is a class)"
     elif classes.dtype.kind in "iu" and not n_unlabeled and classes[-1] == len(classes) - 1:
         hint = (
-            " (if y had -1 for unknown labels, the meta-estimator that called fit has made it the "
-            "class 0, as VotingClassifier, StackingClassifier, BaggingClassifier and "
-            "cross_val_predict do: give it the labelled rows, and the others as X_unlabeled)"
+            " (if y marked unknown labels with -1, the meta-estimator that called fit has turned "
+            "them into class 0, as VotingClassifier, StackingClassifier, BaggingClassifier and "
+            "cross_val_predict do: pass it the labelled rows, and the others as X_unlabeled)"
         )
     raise ValueError(
         "Only binary classification is supported. The type of the target is multiclass: "
@@ -104,7 +104,7 @@ def _some(items: AnyArray, limit: int = 5) -> str:
 
 
 def _split_unknown(y: Any) -> tuple[AnyArray, Mask]:
-    """Return (labels, which are unknown); the labels have one plain type."""
+    """Return (labels, mask of the unknown ones); the labels have one dtype."""
     y = _as_one_dimensional(y)
     if y.dtype.kind == "O":
         y, unknown = _split_objects(y)
@@ -124,8 +124,8 @@ def _as_one_dimensional(y: Any) -> AnyArray:
     """Return y as an array, without letting NumPy turn None or NaN into strings."""
     if y is None:
         raise ValueError(
-            "This estimator requires y to be passed, but the target y is None; give one label "
-            f"for every row, marked as unknown where it is ({UNKNOWN})."
+            "This estimator requires y to be passed, but the target y is None; pass one label "
+            f"for every row, and mark unknown ones ({UNKNOWN})."
         )
     if getattr(y, "ndim", 1) == 1 and hasattr(y, "isna"):  # pandas, without importing it
         plain = isinstance(y.dtype, np.dtype) and y.dtype.kind in "iufb"
@@ -149,14 +149,14 @@ def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
     if kinds == {"int"} and any(item == -1 for item in known):
         if unknown.any():
             raise ValueError(
-                "y marks unknown labels in two ways, -1 and None or NaN: use one of them, so "
-                "that a class named -1 cannot be mistaken for an unknown label."
+                "y has two markers of unknown labels, -1 and None or NaN: use only one of them, so "
+                "that a class called -1 cannot be mistaken for an unknown label."
             )
         return values.astype(np.int64), values == -1
     if len(kinds) > 1 and kinds != {"int", "float"}:
         raise ValueError(
-            f"y mixes labels of different types, {' and '.join(sorted(kinds))}: give all known "
-            f"labels one type; mark unknown ones ({UNKNOWN})."
+            f"y mixes labels of different types, {' and '.join(sorted(kinds))}: convert all known "
+            f"labels to one type, and mark unknown ones ({UNKNOWN})."
         )
     if kinds == {"str"}:
         _refuse_unknown_as_text(known)
@@ -193,11 +193,11 @@ def _refuse_infinity(y: AnyArray) -> None:
 
 
 def _refuse_unknown_as_text(y: AnyArray) -> None:
-    """Refuse text that was most likely meant as a mark of an unknown label."""
+    """Raise an error for text that most likely marks an unknown label."""
     for text in ("-1", "nan", "None", "<NA>"):
         if text in y:
             raise ValueError(
-                f'y holds strings, and "{text}" is one of them: unknown labels in a y of strings '
-                f'are None or NaN (for example y = [None if label == "{text}" else label for '
-                f'label in y]); if "{text}" is a class, give it another name.'
+                f'y contains strings, and "{text}" is one of them: in a y of strings, mark unknown '
+                f'labels with None or NaN (for example y = [None if label == "{text}" else label '
+                f'for label in y]); if "{text}" is a class, rename it.'
             )

@@ -1,4 +1,4 @@
-"""What all linear least-squares classifiers have in common once they are fitted."""
+"""The common base of the linear least-squares classifiers: ``fit`` and predictions."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -19,9 +19,9 @@ from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin, pre
 from primum.rows import ArrayRows, Block, Rows, to_numpy
 from primum.statistics import refuse_non_finite
 
-# Fitted attributes that live where the rows live.
+# Fitted attributes that are stored on the device of the rows.
 FITTED = ("coef_", "intercept_", "soft_labels_")
-# What the parameter n_jobs may be.
+# Valid values of the parameter n_jobs.
 N_JOBS = [
     Interval(Integral, 1, None, closed="left"),
     Interval(Integral, None, -1, closed="right"),
@@ -32,9 +32,9 @@ N_JOBS = [
 class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseEstimator):
     """Predictions from a score fitted by least squares to labels 0 and 1.
 
-    The second class is predicted where the score is at least 1/2. So that ``decision_function`` is
-    ``X @ coef_.T + intercept_`` with its threshold at zero, as everywhere in scikit-learn, it is
-    the score minus 1/2, and ``intercept_`` is the score's intercept minus 1/2.
+    The second class is predicted where the score is at least 1/2. ``decision_function`` is the
+    score minus 1/2, and ``intercept_`` the score's intercept minus 1/2, so that as everywhere in
+    scikit-learn ``decision_function`` is ``X @ coef_.T + intercept_`` with its threshold at zero.
     """
 
     n_jobs: int | None
@@ -48,23 +48,23 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. Sparse ones are never filled.
+            Rows. Sparse rows are never densified.
         y : array-like of shape (n_samples,)
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
                 collection, default=None
-            Further unlabelled rows, of weight 1 each: an array, a Parquet file or folder, or a
-            Dask array or DataFrame. Files and Dask collections are visited a few times, block by
-            block, and never held in memory. A pipeline transforms these rows only if its
-            ``transform_input`` names them. Under cross-validation wrap them in UnlabeledRows.
+            Further unlabelled rows, each of weight 1: an array, a Parquet file or folder, or a
+            Dask array or DataFrame. Files and Dask collections are processed out of core, block by
+            block, in a few passes. A pipeline transforms these rows only if its
+            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row of X counts.
+            Weight of each row of X; an integer weight counts a row that many times.
 
         Returns
         -------
         self
-            This estimator, fitted.
+            The fitted estimator.
         """
         with fitting(self):
             data = read_training_data(self, X, y, X_unlabeled, sample_weight)
@@ -75,14 +75,14 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         return self
 
     def _move_to(self, home: Home) -> None:
-        """Bring what was fitted to where the rows live."""
+        """Move the fitted attributes to the device of the rows."""
         home.take_in(self, FITTED)
         if hasattr(self, "supervised_"):
             home.take_in(self.supervised_, FITTED)
 
     @abstractmethod
     def _fit_data(self, data: TrainingData) -> None:
-        """Fit to rows that were checked and sorted."""
+        """Fit to validated data."""
 
     def _remember(self, classes: AnyArray, coef: Floats, intercept: float) -> Self:
         self.classes_ = classes
@@ -96,7 +96,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         return self.coef_[0], float(self.intercept_[0] + 0.5)
 
     def decision_function(self, X: Any) -> Any:
-        """Return the score minus 1/2 of every row: from 0 on the second class is predicted.
+        """Return the score minus 1/2 of every row; at 0 or above, the second class is predicted.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         Returns
         -------
         array of shape (n_samples,)
-            For a Dask collection, a Dask array that is not yet computed.
+            A lazy Dask array if the rows are a Dask collection.
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
@@ -119,7 +119,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         check_namespace(self, X, "decision_function")
         rows = ArrayRows(validate_data(self, X, dtype=home.dtypes, reset=False))
         xp, coef, intercept = home.xp, self.coef_[0, :], self.intercept_[0]
-        # Single precision is widened block by block: all at once it would fill the device.
+        # Single precision is converted block by block: a full copy might not fit on the device.
         blocks = rows.map(lambda block: xp.astype(block.X, xp.float64) @ coef + intercept)
         return xp.concat(list(blocks))
 
@@ -134,7 +134,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         Returns
         -------
         array of shape (n_samples,)
-            For a Dask collection, a Dask array that is not yet computed.
+            A lazy Dask array if the rows are a Dask collection.
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
@@ -150,7 +150,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
     def predict_proba(self, X: Any) -> Any:
         """Return the scores, clipped to [0, 1], as if they were class probabilities.
 
-        They add up to 1 and agree with ``predict``, which gives ties at 1/2 to the second class,
+        They sum to 1 and agree with ``predict``, which assigns ties at 1/2 to the second class,
         but they are not calibrated: least squares does not model probabilities.
 
         Parameters
@@ -173,14 +173,14 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
     def _apply(
         self, rows: Rows, kernel: Callable[[Block], Any], dtype: Any, n_values: int | None = None
     ) -> Any:
-        """Return ``kernel(block)``, one or n_values numbers per row, where the rows are."""
+        """Return ``kernel(block)``, one or n_values numbers per row, on the device of the rows."""
         with using_threads(self.n_jobs):
             values = rows.apply(kernel, dtype, n_values)
         home = home_of(rows.array) if isinstance(rows, ArrayRows) else None
         return values if home is None else home.xp.asarray(values, device=home.device)
 
     def _scorer(self) -> Callable[[Block], Floats]:
-        """Return a function that scores rows which are not in memory."""
+        """Return a function that scores blocks of rows outside memory."""
         coef, intercept = to_numpy(self.coef_)[0], to_numpy(self.intercept_)[0]
 
         def score(block: Block) -> Floats:

@@ -1,4 +1,4 @@
-"""Predictions of two classes, and accuracy over the rows whose label is known."""
+"""Prediction of two classes, and accuracy over the rows whose label is known."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ from primum.rows import to_numpy
 
 
 def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
-    """Return the class of every decision value: the second class from 0 on, ties included.
+    """Return the class of every decision value: the second class at 0 and above.
 
-    Classes come back where the decision values are, unless the array library there has no strings.
+    The classes are on the device of the decision values, unless they are not numbers.
     """
     predicted = classes[(to_numpy(decisions) >= 0).astype(np.intp)]
     if isinstance(decisions, np.ndarray) or classes.dtype.kind not in "biuf":
@@ -31,7 +31,7 @@ def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
 class TwoClassMixin(LinearClassifierMixin):
     """A linear classifier that predicts the second class where the decision function is 0.
 
-    scikit-learn sends ties to the first class; in the paper a score of 1/2 or more is class 1.
+    scikit-learn assigns such ties to the first class; in the paper a score of 1/2 is class 1.
     """
 
     classes_: AnyArray
@@ -53,9 +53,9 @@ class TwoClassMixin(LinearClassifierMixin):
 
 
 class KnownLabelsScoreMixin:
-    """A ``score`` that leaves out rows with unknown labels.
+    """A ``score`` that ignores rows with unknown labels.
 
-    Counted as errors, they would make every partly labelled test fold look bad.
+    Counting them as errors would bias the score of every partly labelled test fold.
     """
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -66,14 +66,14 @@ class KnownLabelsScoreMixin:
         X : array-like of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Labels, unknown ones marked as in ``fit``.
+            Labels; unknown ones are marked as in ``fit``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row.
 
         Returns
         -------
         float
-            The share of correct predictions.
+            The fraction of correct predictions.
         """
         predicted = np.asarray(on_this_machine(self.predict(X)))  # type: ignore[attr-defined]
         labels = read_labels(on_this_machine(y), len(predicted), multi_class=True, one_class=True)

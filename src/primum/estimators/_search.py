@@ -1,4 +1,4 @@
-"""Where every search for transductive labels starts, and what it may do: refit and take note."""
+"""The state shared by all searches for transductive labels: start, refits and history."""
 
 import warnings
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from primum.estimators.l2_svm import L2SVMClassifier
 
 
 class Step(NamedTuple):
-    """A moment of the search: where it was, the objective there, and the labels just exchanged.
+    """A step of the search: where it was, the objective there, and the labels just switched.
 
     ``at`` is lambda_u (switching), the temperature (annealing) or the round (cccp).
     """
@@ -27,9 +27,9 @@ class Step(NamedTuple):
 
 @dataclass
 class Search:
-    """Where a search stands; ``cost`` is each row's share of its mean loss, labelled rows first.
+    """The state of a search; ``cost`` is each row's weight in its mean loss, labelled rows first.
 
-    ``unfinished`` says of every part of the search that ended early how it did.
+    ``unfinished`` describes every part of the search that ended early.
     """
 
     system: NewtonSystem
@@ -49,11 +49,11 @@ class Search:
 
     @property
     def cost_unlabeled(self) -> Floats:
-        """Each unlabelled row's share of their mean loss."""
+        """Weight of each unlabelled row in their mean loss."""
         return self.cost[len(self.y) :]
 
     def refit(self, costs: Costs, balance: Balance | None = None, tol: float | None = None) -> None:
-        """Move to the minimum for given costs, to the search's own accuracy unless told."""
+        """Move to the minimum for given costs, to the tolerance of the search unless given."""
         self.machine = minimise(
             self.system,
             costs,
@@ -69,12 +69,12 @@ class Search:
             )
 
     def warn_if_unfinished(self, name: str, stacklevel: int = 4) -> None:
-        """Say so if any part of the search ended early."""
+        """Warn about every part of the search that ended early."""
         for clause in sorted(self.unfinished):
             warnings.warn(f"{name} {clause}.", ConvergenceWarning, stacklevel=stacklevel)
 
     def refit_labels(self, labels: Floats, lambda_u: float, n_switches: int = 0) -> None:
-        """Move to the minimum for given labels of the unlabelled rows, and note it."""
+        """Move to the minimum for given labels of the unlabelled rows, and record it."""
         cost = self.cost.copy()
         cost[len(self.y) :] *= lambda_u
         self.refit(Costs(np.concatenate([self.y, labels]), cost))
@@ -86,7 +86,7 @@ class Search:
 
 
 def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
-    """Return a search where it starts, at the supervised machine, and that machine."""
+    """Return (a search that starts at the supervised SVM, that SVM)."""
     twin = L2SVMClassifier(
         clf.alpha,
         fit_intercept=clf.fit_intercept,
@@ -110,21 +110,21 @@ def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
 
 
 def check_share(share: float, n: int) -> None:
-    """Refuse a share of positives that n rows cannot show: each class needs one of them."""
+    """Raise an error if a fraction of positives leaves one class without any of n rows."""
     if n and not 0.5 < round(share * n, 9) < n - 0.5:
         rows = f"{n} unlabelled row" + ("s" if n > 1 else "")
         raise ValueError(
             f"positive_fraction={share} of {rows} is {share * n:.2g} rows, which leaves one class "
-            "empty: give more unlabelled rows or a share closer to 1/2, or leave it to "
+            "empty: pass more unlabelled rows, a fraction closer to 1/2, or "
             'positive_fraction="labeled".'
         )
 
 
 def balanced_labels(outputs: Floats, share: float) -> Floats:
-    """Return labels -1 and 1: the given share of rows, those with the highest outputs, is 1.
+    """Return labels -1 and 1: the given fraction of rows, those with the highest outputs, get 1.
 
-    Where the share ends in half a row, the row in the middle goes by the sign of its output, so
-    that exchanging the classes exchanges the labels.
+    If the fraction ends in half a row, the row in the middle is labelled by the sign of its output,
+    so that exchanging the classes exchanges the labels.
     """
     n = len(outputs)
     exact = round(share * n, 9)

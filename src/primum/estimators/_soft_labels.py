@@ -1,26 +1,26 @@
 """Least squares with soft labels for the unlabelled rows: a convex function of the coefficients.
 
-The best label in [0, 1] for a score is the score itself, clipped. With it,
+The best label in [0, 1] for a score is the score itself, clipped. With these labels,
 
     f(beta) = 1/2 sum_l w (x'beta - y)^2 + 1/2 sum_u w dist(x'beta, [0, 1])^2 + n alpha/2 ||coef||^2
 
-is convex, smooth and piecewise quadratic. Write a ridge as further labelled rows, with label 0, and
+is convex, smooth and piecewise quadratic. Write a ridge as further labelled rows with label 0, and
 r for the residuals: ``x'beta - y`` of labelled rows, ``x'beta - clip(x'beta)`` of unlabelled ones.
 The gradient is ``g = X'Wr``. An unlabelled row whose score is inside [0, 1] has r = 0 and no
 curvature, so the Hessian is the normal matrix H of the others, K, and g is in its range even where
-H is singular. A Newton step  ``beta - t H^+ g``  with the best t is taken until the gap is closed.
+H is singular. Newton steps  ``beta - t H^+ g``  with the best t are taken until the gap is closed.
 
 Gap. By Fenchel's inequality, for any residuals v with ``X'Wv = 0``,
 
     f(beta) - min f  <=  1/2 sum w (r - v)^2 + sum_u w (max(v, 0) - c v),       c = clip(x'beta),
 
-and every term is at least 0. The residuals that the Newton step would leave are such: with
+and every term is non-negative. The residuals after the Newton step satisfy this: with
 ``H step + A rest = g``  (A is the normal matrix of all rows),
 
     v = r - 1_K x'step - x'rest,       X'Wv = g - H step - A rest = 0.
 
-If the step moves no row across 0 or 1, and rest = 0, the gap is ``1/2 step'H step``, which is just
-what the step gains.
+If the step moves no row across 0 or 1, and rest = 0, the gap is ``1/2 step'H step``, which is
+exactly the decrease of the step.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from primum.problems import LeastSquaresFamily
 
 @dataclass(frozen=True)
 class Point:
-    """A fit by its coordinates, what f is there, and why.
+    """A fit given by its coordinates, and the value of f there with its ingredients.
 
     ``scores`` and ``labels`` are those of the unlabelled rows, ``errors`` the residuals of the
     labelled ones; ``slope`` is the gradient with respect to the coefficients of design rows.
@@ -49,7 +49,7 @@ class Point:
 
     @property
     def excess(self) -> Floats:
-        """By how much the scores of unlabelled rows are outside [0, 1]."""
+        """How far the scores of unlabelled rows lie outside [0, 1]."""
         return self.scores - self.labels
 
 
@@ -77,12 +77,13 @@ class SoftLabelProblem:
     def per_labeled_row(self, value: float) -> float:
         """Return a value of f, or a difference, in units of the labelled rows' mean squared loss.
 
-        The model 1/2 shows that min f is at most 1/4 in these units, however many rows there are.
+        The constant score 1/2 shows that min f is at most 1/4 in these units, for any number of
+        rows.
         """
         return 2.0 * value / float(self.weight.sum())
 
     def at(self, gamma: Floats) -> Point:
-        """Return the point of given coordinates: two passes over the rows."""
+        """Return the point with the given coordinates: two passes over the rows."""
         beta = self.equations.expand(gamma)
         scores, errors = self.unlabeled.dot(beta), self.labeled.dot(beta) - self.y
         labels = np.clip(scores, 0.0, 1.0)
@@ -92,7 +93,7 @@ class SoftLabelProblem:
         return Point(gamma, value, slope, scores, labels, errors)
 
     def newton(self, point: Point) -> tuple[Point, float]:
-        """Return (the lowest point in the direction of Newton's, a proven gap of the first)."""
+        """Return (the lowest point in the Newton direction, a proven gap of the given point)."""
         outside = point.excess != 0.0
         parts = [(self.labeled, self.weight), (self.unlabeled, self.weight_u * outside)]
         step, rest = self.equations.solve_part(point.slope, parts, self.size)

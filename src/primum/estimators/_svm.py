@@ -1,17 +1,17 @@
-"""Finite Newton for linear machines with a squared hinge (Keerthi & DeCoste 2005).
+"""Finite Newton method for linear SVMs with squared hinge loss (Keerthi & DeCoste 2005).
 
     minimise over w    1/2 w'Rw + 1/2 sum_k c_k max(0, 1 - y_k o_k)^2,        o = Xw,
 
-R is diagonal, 0 for a free intercept. The sum has a term for every row, or two (y = -1 and 1) for
-rows that count on both sides; optionally there is one condition  a'o = t.  Only terms inside
-their margin have a slope, I = {k: y_k o_k < 1}, and with h_i and r_i the sums of c_k and c_k y_k
+R is diagonal, 0 for an unpenalised intercept. The sum has one term for every row, or two (y = -1
+and 1) for rows that count on both sides; optionally there is one constraint  a'o = t.  Only terms
+inside the margin, I = {k: y_k o_k < 1}, have a slope. With h_i and r_i the sums of c_k and c_k y_k
 over the terms of row i in I, the quadratic through them has its minimum at the Newton point
 
     (R + X'HX) w = X'r,        H = diag(h).
 
-Move there, or towards it by an exact line search if that does not fall enough over two steps
-(Grippo, Lampariello & Lucidi 1986). Where a whole step leaves I as it is, w is the minimum, so the
-method ends after finitely many steps. ``_svm_systems`` solves the system.
+Move there, or towards it by an exact line search if the objective does not decrease enough over two
+steps (Grippo, Lampariello & Lucidi 1986). If a full step leaves I unchanged, w is the minimum, so
+the method ends after finitely many steps. ``_svm_systems`` solves the system.
 """
 
 import math
@@ -24,8 +24,8 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._typing import Floats, Index, Mask
 from primum.estimators._svm_systems import NewtonSystem
 
-# A whole Newton step is taken if it falls this share of the slope (half is what a quadratic falls)
-# from where it starts or from the point before: often one step up leads to two down.
+# A full Newton step is accepted if the objective decreases by this fraction of the slope (1/2 for a
+# quadratic) from the current or the previous point: a step up is often followed by two down.
 ENOUGH = 0.01
 
 
@@ -38,7 +38,7 @@ class Costs:
     sign, cost : arrays of shape (n_terms,)
         The side, -1 or 1, and the cost of each term.
     row : array of shape (n_terms,) or None
-        Which row it is about; None if there is one for every row, in order.
+        The row of each term; None if there is one term for every row, in order.
     """
 
     sign: Floats
@@ -58,7 +58,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Balance:
-    """The condition ``weight'o = target``."""
+    """The constraint ``weight'o = target``."""
 
     weight: Floats
     target: float
@@ -87,7 +87,7 @@ def two_sided_costs(y: Floats, cost: Floats, plus: Floats, minus: Floats) -> Cos
 
 
 def machine_at(system: NewtonSystem, w: Floats) -> Machine:
-    """Return a point with its outputs; its objective is not known yet."""
+    """Return a point with its outputs; its objective is not computed yet."""
     return Machine(w, system.X @ w, np.inf)
 
 
@@ -115,8 +115,8 @@ def minimise(
 ) -> Machine:
     """Return the minimum, from any start.
 
-    It stops where a Newton step changes nothing that matters: no row enters or leaves its margin,
-    or the decrease it promises is below ``tol`` times the objective.
+    It stops if a Newton step moves no row into or out of the margin, or if its predicted decrease
+    is below ``tol`` times the objective.
     """
     ridge, feasible, done, n_iter = system.ridge, balance is None, False, 0
     at = _Point(ridge, costs, start.w, start.o)
@@ -138,7 +138,7 @@ def minimise(
 
 
 def warn_if_short(machine: Machine, name: str, max_iter: int, stacklevel: int = 4) -> None:
-    """Say so if a fit ended before its minimum."""
+    """Warn if a fit stopped before its minimum."""
     if not machine.converged:
         warnings.warn(
             f"{name} stopped after max_iter={max_iter} Newton steps before reaching tol; raise "
@@ -157,7 +157,7 @@ def _newton_point(
     w = system.solve(h, costs.per_row(costs.sign * active, n_rows), at.w, accuracy)
     o = system.X @ w
     if balance is not None:
-        # The multiplier moves the minimum along (R + X'HX)^-1 X'a until the condition holds.
+        # The multiplier moves the minimum along (R + X'HX)^-1 X'a until the constraint holds.
         along = system.solve(h, balance.weight, np.zeros_like(w), accuracy)
         o_along = system.X @ along
         far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
@@ -170,13 +170,13 @@ def _lowest_point(
 ) -> _Point:
     """Return the lowest point on the line from a point through its Newton point.
 
-    The slope along the line is continuous and piecewise linear: it bends where a term's slack
-    passes zero. On the way to the Newton point, ``crosses`` do that; without them slope and
-    curvature would cancel there.
+    The slope along the line is continuous and piecewise linear, with a kink where the slack of a
+    term changes sign. Up to the Newton point these are the terms ``crosses``; without them, slope
+    and curvature would cancel there.
     """
     change = newton.slack - at.slack
     bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
-    if jumps @ (1.0 - bends) < 0.0:  # still falling there: further terms cross beyond
+    if jumps @ (1.0 - bends) < 0.0:  # still decreasing there: further terms cross beyond
         crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
         bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
     step = first_flat(slope, -slope, bends, jumps)
@@ -187,12 +187,12 @@ def _lowest_point(
 def bends_of(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:
     """Return where terms cross, and by how much the curvature jumps there."""
     start, speed = slack[crosses], change[crosses]
-    # Moving in, speed > 0, adds curvature; moving out takes it away.
+    # A term that enters the margin, speed > 0, adds curvature; one that leaves removes it.
     return -start / speed, cost[crosses] * speed * np.abs(speed)
 
 
 def first_flat(slope: float, curvature: float, bends: Floats, jumps: Floats) -> float:
-    """Return where a slope that rises piecewise linearly reaches zero."""
+    """Return where an increasing piecewise linear slope reaches zero."""
     if slope >= 0.0:
         return 0.0
     if len(bends) == 0:

@@ -1,4 +1,4 @@
-"""Dense or sparse rows for the linear machines: checked, sorted, with a constant column."""
+"""Validated dense or sparse rows for the linear SVMs, with a constant column."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -33,20 +33,20 @@ class MachineData:
     Attributes
     ----------
     X : array or CSR matrix of shape (n_labeled + n_unlabeled, n_columns)
-        In double precision, with a last column of ones if there is an intercept.
+        In double precision, with a final column of ones if there is an intercept.
     y : array of shape (n_labeled,)
         Labels -1 and 1.
     weight : array of shape (n_labeled + n_unlabeled,)
-        How often each row counts.
+        Weight of each row.
     codes : array of shape (n_samples + n_more,)
-        Class of every row that the user gave, as its position in ``classes``; -1 if it is unknown.
+        Class of every row passed by the user, as its index in ``classes``; -1 if it is unknown.
         The rows of X come first, then those of X_unlabeled.
     present : array of shape (n_unlabeled,)
-        Which of those rows are the unlabelled ones here.
+        Indices, among all rows passed, of the unlabelled rows in ``X``.
     absent : array
-        Which of them are unlabelled and have no weight.
+        Indices of the unlabelled rows of weight zero.
     X_absent : array or CSR matrix
-        The features of these.
+        The features of the latter.
     """
 
     classes: AnyArray
@@ -65,15 +65,15 @@ class MachineData:
 
     @property
     def n_unlabeled(self) -> int:
-        """Number of unlabelled rows that have weight."""
+        """Number of unlabelled rows of positive weight."""
         return len(self.weight) - len(self.y)
 
     def groups(self) -> list[slice]:
-        """Return where the labelled and the unlabelled rows stand."""
+        """Return the slices of the labelled and of the unlabelled rows."""
         return [slice(0, self.n_labeled), slice(self.n_labeled, len(self.weight))]
 
     def transduction(self, labels: Floats, coef: Floats, intercept: float) -> AnyArray:
-        """Return the class of every row given: known, learnt, or predicted if it has no weight."""
+        """Return the class of every row: known, inferred, or predicted if its weight is zero."""
         codes = self.codes.copy()
         codes[self.present] = labels > 0
         codes[self.absent] = self.X_absent @ coef + intercept >= 0
@@ -90,14 +90,14 @@ def read_machine_data(
     fit_intercept: bool,
     only_labeled: bool = False,
 ) -> MachineData:
-    """Check everything given to ``fit`` and sort the rows."""
+    """Validate the arguments of ``fit`` and split the rows."""
     check_parameters(estimator)
     with naming_the_place(X, "X"):
         X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
     n = X.shape[0]
     labels = read_labels(y, n)
     weight = read_weight(sample_weight, X)
-    if only_labeled:  # the others are checked, wherever they are, and ignored
+    if only_labeled:  # unlabelled rows are validated, wherever they are stored, and ignored
         read_unlabeled_rows(estimator, X_unlabeled, X)
     more = read_unlabeled(estimator, None if only_labeled else X_unlabeled, X)
     if weight is None:
@@ -146,7 +146,7 @@ def ridge_of(alpha: float, n_columns: int, fit_intercept: bool, penalize: bool) 
 
 
 class LinearMachine(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseEstimator):
-    """What all linear machines have in common once they are fitted."""
+    """The common base of all linear SVMs."""
 
     classes_: AnyArray
     coef_: Floats
@@ -160,7 +160,7 @@ class LinearMachine(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseE
         return self
 
     def _weights(self) -> Floats:
-        """Coefficients with the intercept last, as the machine sees them."""
+        """Coefficients followed by the intercept, if there is one."""
         return np.append(self.coef_[0], self.intercept_ if self.fit_intercept else [])
 
     def __sklearn_tags__(self) -> Tags:
@@ -171,7 +171,7 @@ class LinearMachine(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseE
 
 
 class TransductiveMachine(LinearMachine):
-    """A linear machine that learns from unlabelled rows too."""
+    """A linear SVM that also learns from unlabelled rows."""
 
     transduction_: AnyArray
 
@@ -186,15 +186,15 @@ class TransductiveMachine(LinearMachine):
             Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
             the label is unknown.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, of weight 1 each. A pipeline transforms them only if its
-            ``transform_input`` names them. Under cross-validation wrap them in UnlabeledRows.
+            Further unlabelled rows, each of weight 1. A pipeline transforms them only if its
+            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row of X counts in its mean loss. Class shares count rows.
+            Weight of each row of X in its mean loss. Class fractions count rows.
 
         Returns
         -------
         self
-            This estimator, fitted.
+            The fitted estimator.
         """
         with fitting(self):
             data = read_machine_data(
@@ -208,4 +208,4 @@ class TransductiveMachine(LinearMachine):
 
     @abstractmethod
     def _fit_data(self, data: MachineData) -> Floats:
-        """Fit to rows that were checked and sorted; return the labels of the unlabelled ones."""
+        """Fit to validated data; return the labels of the unlabelled rows."""

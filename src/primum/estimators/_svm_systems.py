@@ -2,8 +2,8 @@
 
 (R + X'HX) w = X'rho
 
-Primal      Cholesky of R + X'HX, which changes by the rows that enter or leave the margin
-Dual        w = X'b / alpha and Cholesky of alpha / h_i + x_i'x_j over the rows inside
+Primal      Cholesky of R + X'HX, updated by the rows that enter or leave the margin
+Dual        w = X'b / alpha and Cholesky of alpha / h_i + x_i'x_j over the rows inside the margin
 Conjugate   conjugate gradients, for sparse rows
 """
 
@@ -17,14 +17,14 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats
 
-# Sparse rows up to this many are solved by their products, which are dense.
+# Up to this many sparse rows, the dense matrix of their inner products is used.
 DUAL_ROWS = 2000
-# Sums updated this often are computed anew, so that rounding does not pile up.
+# After this many updates sums are recomputed, so that rounding errors do not accumulate.
 REFRESH = 200
 
 
 class NewtonSystem(Protocol):
-    """What finite Newton needs to know of the rows."""
+    """The linear systems that the finite Newton method has to solve."""
 
     X: Any
     ridge: Floats
@@ -32,17 +32,17 @@ class NewtonSystem(Protocol):
     name: str
 
     def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        """Return the solution of ``(R + X'HX) v = X'rho``, from a guess w.
+        """Return the solution of ``(R + X'HX) v = X'rho``, starting from w.
 
-        Where it is not exact, ``accuracy`` says which error of the gradient is small enough
-        for good; a hundredth of the guess's, unless that is 0, is small enough for a step.
+        If the solver is not exact, ``accuracy`` is the gradient error at which the solution counts
+        as exact; for a step, a hundredth of the error at w suffices, unless w is 0.
         """
 
 
 def newton_system(X: Any, ridge: Floats, groups: Sequence[slice] | None = None) -> NewtonSystem:
-    """Return the cheapest way to solve for these rows.
+    """Return the cheapest system for these rows.
 
-    ``groups`` are rows whose costs are likely to be multiplied together.
+    ``groups`` are rows whose costs are likely to be rescaled together.
     """
     n, d = X.shape
     if sparse.issparse(X):
@@ -55,8 +55,8 @@ def newton_system(X: Any, ridge: Floats, groups: Sequence[slice] | None = None) 
 class Primal:
     """Cholesky of ``R + X'HX``, for more rows than columns.
 
-    The sum over each group of rows is kept for its costs divided by their largest, so that
-    multiplying a group's costs costs nothing, and is updated by the rows that changed.
+    The sum over each group of rows is stored for its costs divided by their maximum, so that
+    rescaling a group is free, and is updated by the rows that changed.
     """
 
     exact = True
@@ -68,7 +68,7 @@ class Primal:
         self._sums = [np.zeros((d, d)) for _ in groups]
         self._shares = [np.zeros(group.stop - group.start) for group in groups]
         self._updates = [0 for _ in groups]
-        # Memory for a new matrix would take longer to come by than the matrix to compute.
+        # Allocating a new matrix would take longer than computing it.
         self._H, self._scratch = np.empty((2, d, d))
 
     def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
@@ -105,9 +105,9 @@ class Primal:
 class Dual:
     """Cholesky over the rows inside the margin, for fewer rows than columns.
 
-    With K = ZZ' over the penalised columns and b = rho - Ho, the system says alpha w = Z'b and,
+    With K = ZZ' over the penalised columns and b = rho - Ho, the system is alpha w = Z'b and,
     over the rows inside, ``(K + alpha / h) b = alpha rho / h - alpha intercept`` with ``1'b = 0``
-    if the intercept is free.
+    if the intercept is unpenalised.
     """
 
     exact = True
@@ -151,7 +151,7 @@ class Conjugate:
     name = "conjugate_gradients"
 
     def __init__(self, X: Any, ridge: Floats) -> None:
-        if X.nnz < 2**31:  # half the memory to read
+        if X.nnz < 2**31:  # halves the memory traffic for indices
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         self.X, self.ridge = X, ridge
         self._transposed = X.T.tocsr()
@@ -176,13 +176,13 @@ class Conjugate:
 
 
 def _without_rows(right: Floats, ridge: Floats, w: Floats) -> Floats:
-    """Return the minimum of the penalty alone; a free intercept stays where it is."""
+    """Return the minimum of the penalty alone; an unpenalised intercept keeps its value."""
     return np.where(ridge > 0, right / np.where(ridge > 0, ridge, 1.0), w)
 
 
 def _cholesky_solve(M: Floats, right: Floats) -> Floats:
     """Return ``M^-1 right``; M is overwritten."""
-    # The transpose of a symmetric C array is the Fortran array that LAPACK works on in place.
+    # The transpose of a symmetric C array is a Fortran array, which LAPACK factorises in place.
     diagonal = M.diagonal().copy()
     _, solution, info = lapack.dposv(M.T, right, lower=1, overwrite_a=1)
     if info != 0:

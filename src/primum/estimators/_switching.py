@@ -1,7 +1,7 @@
 """Multiple switching (Sindhwani & Keerthi 2006).
 
-Give the highest outputs the positive labels. Raise lambda_u from 1e-5 by factors of 1.5; at each
-value exchange the labels of pairs, one positive and one negative, where that lowers the loss, the
+Give the highest outputs the positive labels. Raise lambda_u from 1e-5 by factors of 1.5. At each
+value, switch the labels of pairs, one positive and one negative, where that lowers the loss, the
 worst pairs first, and refit, until no pair improves.
 """
 
@@ -14,7 +14,7 @@ FIRST_LAMBDA, LAMBDA_RATE = 1e-5, 1.5
 
 
 def search_by_switching(search: Search, lambda_u: float, max_switches: int) -> Floats:
-    """Raise lambda_u step by step, exchanging labels at each; return the labels."""
+    """Raise lambda_u step by step, switching labels at each; return the labels."""
     labels = balanced_labels(search.outputs, search.share)
     now = min(FIRST_LAMBDA, lambda_u)
     while True:
@@ -26,9 +26,9 @@ def search_by_switching(search: Search, lambda_u: float, max_switches: int) -> F
 
 
 def switch_all(search: Search, labels: Floats, lambda_u: float, most: int) -> None:
-    """Exchange labels and refit until no pair improves."""
+    """Switch labels and refit until no pair improves."""
     before = np.inf
-    while search.machine.objective < before:  # each exchange lowers it, but for rounding
+    while search.machine.objective < before:  # each switch lowers it, except for rounding
         n_switches = _switch(labels, search.outputs, search.cost_unlabeled, most)
         if n_switches == 0:
             return
@@ -37,8 +37,8 @@ def switch_all(search: Search, labels: Floats, lambda_u: float, most: int) -> No
 
 
 def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:
-    """Exchange the labels of the worst pairs inside the margin; return how many."""
-    # What a row loses as a positive minus what it would as a negative.
+    """Switch the labels of the worst pairs inside the margin; return how many."""
+    # The loss of a row as a positive minus its loss as a negative.
     excess = cost * (np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2)
     positive = np.flatnonzero((labels > 0) & (o < 1.0))
     negative = np.flatnonzero((labels < 0) & (o > -1.0))

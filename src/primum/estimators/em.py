@@ -1,15 +1,15 @@
-"""Least squares that labels its own rows (EM, or alternating minimisation).
+"""Least squares with labels estimated for the unlabelled rows (EM, alternating minimisation).
 
     minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
         || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge)
 
-Refitting to all rows with the labels so far, and relabelling the unlabelled rows with the fitted
-scores, lower this objective in turn. For hard labels that is self-learning, and it ends in a local
-minimum. All refits share one factorisation: only ``X_u'q`` changes.
+Refitting to all rows with the current labels, and relabelling the unlabelled rows with the fitted
+scores, each lower this objective. For hard labels this alternation is self-learning, and it ends in
+a local minimum. All refits share one factorisation: only ``X_u'q`` changes.
 
 For soft labels the objective is convex, and its minimum over q is known, so it is minimised over
-beta directly, by Newton's method (``_soft_labels``): the alternation, a gradient method, would take
-thousands of rounds where Newton takes a dozen steps.
+beta directly, by Newton's method (``_soft_labels``). The alternation is a gradient method and would
+take thousands of rounds where Newton's method takes a dozen steps.
 """
 
 import warnings
@@ -29,53 +29,53 @@ from primum.problems import LeastSquaresFamily, least_squares_family
 
 
 class EMLeastSquaresClassifier(LeastSquaresBase):
-    """Least squares on all rows, with labels for the unlabelled ones fitted too. Not safe.
+    """Least squares on all rows, with the labels of the unlabelled rows also fitted. Not safe.
 
     Parameters
     ----------
     labels : {"soft", "hard"}, default="soft"
-        Whether an unlabelled row is labelled by its score clipped to [0, 1], or by 0 or 1.
-        With soft labels the objective is convex and its minimum is found, up to ``tol``; with
-        hard ones refitting and relabelling alternate, which ends in a local minimum. Without a
-        ridge and with fewer labelled rows than features, several models can attain the soft
-        minimum; which of them is found depends on ``solver_``. Any alpha above 0 makes it unique.
+        Whether the label of an unlabelled row is its score clipped to [0, 1], or 0 or 1. With soft
+        labels the objective is convex and is minimised globally, up to ``tol``; with hard labels,
+        refitting and relabelling alternate, which ends in a local minimum. Without a ridge and
+        with fewer labelled rows than features, the soft minimum may not be unique, and the model
+        found depends on ``solver_``. Any alpha above 0 makes it unique.
     alpha : float, default=0.0
-        Ridge penalty on the mean squared loss of all rows: ``alpha * ||w||^2``.
+        Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss of all rows.
     fit_intercept : bool, default=True
-        Whether the score has an intercept.
+        Whether to fit an intercept.
     rcond : float, default=None
-        Leave out directions of the features whose second moment is below rcond times the largest:
-        a crude regularisation. None keeps all that rounding allows. The paper's runs
-        seem to have had 1.5e-8.
+        Drop directions of the features whose second moment is below rcond times the largest, a
+        crude form of regularisation. None keeps every direction above rounding. The paper's
+        experiments appear to have used 1.5e-8.
     max_iter : int, default=10000
-        Most Newton steps (soft), or rounds of refitting and relabelling (hard).
+        Maximum number of Newton steps (soft), or of rounds of refitting and relabelling (hard).
     tol : float, default=1e-8
-        With soft labels, the proven gap to reach, absolute plus relative, in units of the mean
-        squared loss on the labelled rows, as for ICLSClassifier. Hard labels are final when none
-        of them changes.
+        With soft labels, the tolerance on the proven gap, absolute plus relative, in units of the
+        mean squared loss on the labelled rows, as for ICLSClassifier. Hard labels have converged
+        when none of them changes.
     n_jobs : int, default=None
-        Number of threads that process blocks of rows; -1 is all processors. None is the number set
-        by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
-        grid search. Outside of both it is the number of threads that scikit-learn's own
-        multi-threaded estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise.
-        It does not change the result.
+        Number of threads that process blocks of rows; -1 means all processors. None means the
+        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
+        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
+        affect the result.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The two classes; the second one is coded 1.
+        The two classes; the second is encoded as 1.
     coef_ : array of shape (1, n_features)
         Coefficients of the score.
     intercept_ : array of shape (1,)
-        Intercept of the decision function: that of the score, minus 1/2.
+        Intercept of the decision function: the intercept of the score minus 1/2.
     soft_labels_ : array of shape (n_unlabeled,)
         Label in [0, 1] of every unlabelled row: those of X, then those of X_unlabeled.
     gap_ : float
-        Only for soft labels: a proven bound on how far above its minimum the objective is. The
-        objective is the sum of squares over all rows, plus the ridge penalty, divided by the
-        number of labelled rows (the sum of their weights).
+        Only for soft labels: a proven bound on the difference between the objective and its
+        minimum. The objective is the sum of squares over all rows, plus the ridge penalty, divided
+        by the number of labelled rows (the sum of their weights).
     n_iter_ : int
-        Newton steps or rounds taken.
+        Number of Newton steps or rounds.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
         How the linear systems were solved, as in LeastSquaresClassifier.
 
@@ -144,7 +144,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         point, falls = problem.at(family.gamma(q)), True
         for n_iter in range(1, self.max_iter + 1):
             lower, gap = problem.newton(point)
-            # The gap is that of the point before the last step: a bound for the lower one too.
+            # The gap belongs to the point before the last step; it also bounds the lower one.
             self.n_iter_, self.gap_ = n_iter, problem.per_labeled_row(gap)
             closed = self.gap_ <= self.tol * (1.0 + problem.per_labeled_row(point.value))
             falls = lower.value < point.value
@@ -160,18 +160,18 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         advice = (
             f"raise max_iter (now {self.max_iter}) or tol"
             if falls
-            else "rounding stops it there, so raise tol, standardise the features or add alpha"
+            else "rounding limits it, so raise tol, standardise the features or raise alpha"
         )
         warnings.warn(
             f"EMLeastSquaresClassifier stopped after {self.n_iter_} Newton steps with an objective "
-            f"proven to be within {self.gap_:.1e} of the best possible, not within the "
-            f"tol={self.tol:.1e} asked for; {advice}.",
+            f"proven to be within {self.gap_:.1e} of the optimum, not within the requested "
+            f"tol={self.tol:.1e}; {advice}.",
             ConvergenceWarning,
             stacklevel=5,
         )
 
     def _alternate(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
-        """Return (coordinates, labels) where refitting and relabelling change no label."""
+        """Return (coordinates, labels) once refitting and relabelling change no label."""
         changes, self.n_iter_, gamma = 1, 0, None
         while gamma is None or (changes and self.n_iter_ < self.max_iter):
             gamma = family.gamma(q, gamma)
@@ -184,8 +184,8 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     def _warn_of_changes(self, changes: int) -> None:
         warnings.warn(
-            f"EMLeastSquaresClassifier stopped after max_iter={self.max_iter} rounds while "
-            f"{changes} labels still changed; raise max_iter.",
+            f"EMLeastSquaresClassifier stopped after max_iter={self.max_iter} rounds with "
+            f"{changes} labels still changing; raise max_iter.",
             ConvergenceWarning,
             stacklevel=5,
         )

@@ -1,12 +1,12 @@
 """Implicitly constrained least squares (Krijthe & Loog 2017).
 
-Among all models that least squares could produce from the labelled rows and *some* labelling of
-the unlabelled ones, take the one with the least loss on the labelled rows:
+Among all models that least squares gives for the labelled rows and *some* labelling of the
+unlabelled ones, take the one with the least loss on the labelled rows:
 
     minimise over q in [0, 1]^U   (1/L) || X beta(q) - y ||^2 (+ alpha_labeled ||w||^2)
     where beta(q) minimises       (1/n) || Xe beta - [y; q] ||^2 + alpha ||w||^2,    n = L + U.
 
-The true labelling is one of the q, so the model of a fully labelled world is never excluded.
+The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
 """
 
 import warnings
@@ -44,75 +44,78 @@ class UndeterminedModelWarning(UserWarning):
 
 
 class ICLSClassifier(LeastSquaresBase):
-    """Semi-supervised least squares that does not leave what labels could have taught it.
+    """Implicitly constrained least squares: a semi-supervised linear classifier for two classes.
+
+    Of all models that least squares gives for some labelling of the unlabelled rows, it is the one
+    closest to the supervised least-squares model, its *twin*.
 
     Parameters
     ----------
     alpha : float, default=0.0
-        Ridge penalty, per row, of the fit to all rows: it is added to the mean squared loss as
-        ``alpha * ||w||^2``. The intercept is free.
+        Ridge penalty of the fit to all rows: ``alpha * ||w||^2`` is added to the mean squared
+        loss. The intercept is not penalised.
     alpha_labeled : float, default=None
-        The same for the labelled loss and the supervised twin; None is ``alpha``. Because both
-        are per row, one value means equally strong shrinkage on 20 rows and on 20 million.
+        The same for the labelled loss and the supervised twin; None means ``alpha``. Both are
+        added to a mean, so the same value shrinks equally strongly on 20 rows and on 20 million.
     metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
         How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss
         (ICLS, the paper). ``"all"`` or 1: by the second moment of all rows (the projected
-        estimator). A number s between them is the mixture ``(1 - s) labeled + s all``: 0.1 to 0.2
-        keeps most of the gain of ICLS and avoids most of the harm that remains where labels are
-        few. ``"euclidean"``: by the coefficients. For every s, and whatever the true labels are,
-        the fit is at least as close to the model of the true labels, in this metric, as the
-        supervised twin is. For ``"all"`` and ``alpha=0`` this means: its squared loss on all
-        training rows is never higher. With a ridge the same holds for the penalised loss, not for
-        the squared loss alone.
+        estimator). A number s in between is the mixture ``(1 - s) labeled + s all``: 0.1 to 0.2
+        keeps most of the gain of ICLS and avoids most of the harm that remains with few labels.
+        ``"euclidean"``: by the coefficients. For every s, and whatever the true labels are, the
+        fit is at least as close to the model of the true labels, in this metric, as the supervised
+        twin is. For ``"all"`` and ``alpha=0`` this means that its squared loss on all training
+        rows is never higher. With a ridge the same holds for the penalised loss, not for the
+        squared loss alone.
     tie_break : {"twin", "half"}, default="twin"
-        Which model ``metric="labeled"`` means if the labelled rows do not determine it, as with
+        Which model ``metric="labeled"`` chooses if the labelled rows do not determine it, as with
         fewer labelled rows than features and no ridge. ``"twin"``: of all models with the least
         labelled loss, the one nearest to the supervised twin in the metric of all rows, which is
         the limit s -> 0 of the metrics above. ``"half"``: the one whose soft labels are closest to
-        1/2. It approximates what the authors' code returns and is there to reproduce it; it is
-        often much worse than the twin.
+        1/2. This approximates what the authors' code returns and is meant for reproducing the
+        paper; it is often much worse than the twin.
     fit_intercept : bool, default=True
-        Whether the score has an intercept.
+        Whether to fit an intercept.
     rcond : float, default=None
-        Leave out directions of the features whose second moment is below rcond times the largest:
-        a crude regularisation. None keeps all that rounding allows. The paper's runs
-        seem to have had 1.5e-8.
+        Drop directions of the features whose second moment is below rcond times the largest, a
+        crude form of regularisation. None keeps every direction above rounding. The paper's
+        experiments appear to have used 1.5e-8.
     solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
-        ``newton`` follows a path of Newton steps to the exact answer; ``scale`` does so on a
-        sample and then on all rows in a few passes; ``auto`` takes the one that suits the number
-        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and for tests.
+        ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
+        sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests.
     tol : float, default=1e-8
-        The proven gap to reach, absolute plus relative, in units of the mean squared loss.
+        Tolerance on the proven gap, absolute plus relative, in units of the mean squared loss.
     max_iter : int, default=10000
-        Most iterations of the solver.
+        Maximum number of solver iterations.
     n_jobs : int, default=None
-        Number of threads that process blocks of rows; -1 is all processors. None is the number set
-        by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
-        grid search. Outside of both it is the number of threads that scikit-learn's own
-        multi-threaded estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise.
-        It does not change the result.
+        Number of threads that process blocks of rows; -1 means all processors. None means the
+        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
+        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
+        affect the result.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The two classes; the second one is coded 1.
+        The two classes; the second is encoded as 1.
     coef_ : array of shape (1, n_features)
         Coefficients of the score.
     intercept_ : array of shape (1,)
-        Intercept of the decision function: that of the score, minus 1/2.
+        Intercept of the decision function: the intercept of the score minus 1/2.
     soft_labels_ : array of shape (n_unlabeled,)
         The labelling in [0, 1] that gives this model: the unlabelled rows of X, then those of
-        X_unlabeled. If several give this model, the one closest to 1/2. Not there if X_unlabeled is
-        in files or on a cluster; the method ``soft_labels`` gives them then.
+        X_unlabeled. If several do, the one closest to 1/2. Absent if X_unlabeled is in files or on
+        a cluster; use the method ``soft_labels`` instead.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
-        What is proven about this fit: its loss, the gap to the best possible, whether the
-        unlabelled rows moved it. Print it for a summary in words.
+        What is proven about this fit: its loss, the gap to the optimum, and whether the unlabelled
+        rows moved the model. Print it for a summary in words.
     solver_ : str
         The solver that was used.
     n_iter_ : int
-        Iterations of the solver, at least 1.
+        Number of solver iterations, at least 1.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -222,7 +225,7 @@ class ICLSClassifier(LeastSquaresBase):
         self._warn_if_undetermined(data)
 
     def _remember_labels(self, data: TrainingData, family: LeastSquaresFamily, q: Any) -> None:
-        """Keep the labelling, and write it down row by row if the rows are in memory."""
+        """Keep the labelling, and its value for each row if the rows are in memory."""
         written = isinstance(q, np.ndarray)
         self._labels = GivenLabels(q) if written else q
         self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
@@ -234,9 +237,9 @@ class ICLSClassifier(LeastSquaresBase):
             self.soft_labels_ = data.spread(labels)
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
-        """Return the soft labels of the rows that were given to ``fit`` as X_unlabeled.
+        """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
 
-        For rows in files or on a cluster, whose labels are not kept in ``soft_labels_``.
+        For rows in files or on a cluster, whose soft labels are not stored in ``soft_labels_``.
 
         Parameters
         ----------
@@ -246,15 +249,15 @@ class ICLSClassifier(LeastSquaresBase):
         Returns
         -------
         array of shape (n_more,)
-            For a Dask collection, a Dask array that is not yet computed.
+            A lazy Dask array if the rows are a Dask collection.
         """
         check_is_fitted(self)
         rows = read_unlabeled_rows(self, X_unlabeled, self.coef_[:0, :])
-        before = self._n_labels - self._n_more  # unlabelled rows of X stand before these
+        before = self._n_labels - self._n_more  # the unlabelled rows of X come first
         if rows.n_rows != self._n_more:
             raise ValueError(
-                f"X_unlabeled has {rows.n_rows} rows, but fit was given {self._n_more}: give the "
-                "same rows again."
+                f"X_unlabeled has {rows.n_rows} rows, but fit was given {self._n_more}: pass the "
+                "same rows, in the same order."
             )
         labels, frame = self._labels, self._frame
 
@@ -312,14 +315,14 @@ class ICLSClassifier(LeastSquaresBase):
         if proof.converged:
             return
         if proof.iterations >= self.max_iter:
-            advice = f"raise max_iter (now {self.max_iter}), raise tol, or take solver='newton'"
+            advice = f"raise max_iter (now {self.max_iter}), raise tol, or use solver='newton'"
         elif not (hasattr(self, "soft_labels_") or isinstance(self._labels, GivenLabels)):
             advice = (
-                "the rows are not in memory, where another solver could go on, so load them, raise "
-                "tol, standardise the features or add alpha"
+                "another solver could continue on rows in memory, so load them, raise tol, "
+                "standardise the features or raise alpha"
             )
         else:
-            advice = "rounding stops it there, so raise tol, standardise the features or add alpha"
+            advice = "rounding limits it, so raise tol, standardise the features or raise alpha"
         warnings.warn(
             f"ICLSClassifier stopped after {proof.iterations} iterations with "
             f"{proof.shortfall}; {advice}.",

@@ -1,15 +1,16 @@
-"""The supervised linear machine with a squared hinge, the twin of the transductive ones.
+"""The supervised linear SVM with squared hinge loss, the twin of the transductive ones.
 
     minimise over w, b    alpha/2 ||w||^2 + 1/2 sum_i c_i max(0, 1 - y_i (w'x_i + b))^2,   y = -1, 1
 
 With costs "mean" (the default) c_i is sample_weight_i divided by the sum of the weights, and alpha
-means what it means everywhere in this library: a penalty beside a mean loss. With "sum" c_i is
+means what it means everywhere in this library: a penalty added to a mean loss. With "sum" c_i is
 sample_weight_i, so that alpha = 1 is
 
     1/2 ||w||^2 + 1/2 sum_i max(0, 1 - y_i (w'x_i + b))^2,
 
-and alpha = 1 / (2 C) is scikit-learn's LinearSVC. The intercept is free, or it is the coefficient
-of a constant feature and penalised like any other (``penalize_intercept``, as in LinearSVC).
+and alpha = 1 / (2 C) is scikit-learn's LinearSVC. The intercept is unpenalised, or it is the
+coefficient of a constant feature and penalised like any other (``penalize_intercept``, as in
+LinearSVC).
 """
 
 from collections.abc import Callable
@@ -34,30 +35,31 @@ from primum.estimators._svm_systems import NewtonSystem, newton_system
 
 
 class L2SVMClassifier(LinearMachine):
-    """Linear support vector machine with a squared hinge; unlabelled rows are ignored.
+    """Linear support vector machine with squared hinge loss; unlabelled rows are ignored.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2``.
     costs : {"mean", "sum"}, default="mean"
-        Whether alpha stands beside the mean or the sum of the rows' losses (each a half squared
-        hinge). ``LinearSVC(C=C)`` is ``alpha=1 / (2 * C), costs="sum", penalize_intercept=True``.
+        Whether the penalty is added to the mean or to the sum of the rows' losses (each half a
+        squared hinge). ``LinearSVC(C=C)`` is ``alpha=1 / (2 * C), costs="sum",
+        penalize_intercept=True``.
     fit_intercept : bool, default=True
-        Whether there is an intercept.
+        Whether to fit an intercept.
     penalize_intercept : bool, default=False
         Whether the intercept is penalised like a coefficient.
     tol : float, default=1e-10
-        Stop when a Newton step promises to lower the objective by less than this share of it.
+        Stop when the predicted decrease of a Newton step is below this fraction of the objective.
     max_iter : int, default=1000
-        Most Newton steps; a handful is usual.
+        Maximum number of Newton steps; a handful is typical.
     warm_start : bool, default=False
         Whether a further call of ``fit`` starts from the last solution.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The two classes; the second one is coded 1.
+        The two classes; the second is encoded as 1.
     coef_ : array of shape (1, n_features)
         Coefficients.
     intercept_ : array of shape (1,)
@@ -65,10 +67,10 @@ class L2SVMClassifier(LinearMachine):
     objective_ : float
         Value of the objective above.
     n_iter_ : int
-        Newton steps taken.
+        Number of Newton steps.
     solver_ : {"primal", "dual", "conjugate_gradients"}
         How the linear systems were solved: by a Cholesky factorisation over the columns or, if
-        they are fewer, over the rows inside the margin, or iteratively (many sparse rows).
+        there are fewer rows, over the rows inside the margin, or iteratively (many sparse rows).
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -133,14 +135,14 @@ class L2SVMClassifier(LinearMachine):
             the label is unknown.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
                 collection, default=None
-            Further unlabelled rows, which are checked and ignored.
+            Further unlabelled rows, which are validated and ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row of X counts.
+            Weight of each row of X; an integer weight counts a row that many times.
 
         Returns
         -------
         L2SVMClassifier
-            This estimator, fitted.
+            The fitted estimator.
         """
         with fitting(self, warm_start=self.warm_start):
             data = read_machine_data(
@@ -156,7 +158,7 @@ class L2SVMClassifier(LinearMachine):
                 return self._fit_data(data)
 
     def _fit_data(self, data: MachineData) -> Self:
-        """Fit to the labelled rows of checked data."""
+        """Fit to the labelled rows of validated data."""
         L = data.n_labeled
         X = data.X if data.n_unlabeled == 0 else data.X[:L]
         system = self._system(X)
@@ -189,7 +191,7 @@ class L2SVMClassifier(LinearMachine):
     def _refitter(
         self, X: Any, weight: Floats | None = None
     ) -> "Callable[[AnyArray, Floats], L2SVMClassifier]":
-        """Return a function that fits to other labels of the same rows, from the last solution."""
+        """Return a function that refits to other labels of the same rows, with a warm start."""
         rows = with_constant([X], self.fit_intercept)
         system = self._system(rows)
         heavy = np.ones(rows.shape[0]) if weight is None else weight

@@ -1,8 +1,8 @@
-"""Supervised least-squares classification, the twin of every safe classifier here.
+"""Supervised least-squares classification, the twin of ``ICLSClassifier``.
 
     minimise over w, b    (1/n) sum_i (w'x_i + b - y_i)^2 + alpha ||w||^2,      y in {0, 1}
 
-If several w are optimal, the shortest one is taken (with the features centred).
+If the optimum is not unique, the w of minimum norm is taken (with the features centred).
 """
 
 from collections.abc import Callable
@@ -22,36 +22,37 @@ from primum.rows import ArrayRows
 
 
 class LeastSquaresClassifier(LeastSquaresBase):
-    """Least-squares classifier; unlabelled rows are ignored.
+    """Supervised least-squares classifier; unlabelled rows are ignored.
 
     Parameters
     ----------
     alpha : float, default=0.0
-        Ridge penalty on the mean squared loss: ``alpha * ||w||^2``. The intercept is free.
+        Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss. The intercept is not
+        penalised.
     fit_intercept : bool, default=True
-        Whether the score has an intercept.
+        Whether to fit an intercept.
     rcond : float, default=None
-        Leave out directions of the features whose second moment is below rcond times the largest:
-        a crude regularisation. None keeps all that rounding allows. The paper's runs
-        seem to have had 1.5e-8.
+        Drop directions of the features whose second moment is below rcond times the largest, a
+        crude form of regularisation. None keeps every direction above rounding. The paper's
+        experiments appear to have used 1.5e-8.
     n_jobs : int, default=None
-        Number of threads that process blocks of rows; -1 is all processors. None is the number set
-        by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
-        grid search. Outside of both it is the number of threads that scikit-learn's own
-        multi-threaded estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise.
-        It does not change the result.
+        Number of threads that process blocks of rows; -1 means all processors. None means the
+        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
+        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
+        affect the result.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The two classes; the second one is coded 1.
+        The two classes; the second is encoded as 1.
     coef_ : array of shape (1, n_features)
         Coefficients of the score.
     intercept_ : array of shape (1,)
-        Intercept of the decision function: that of the score, minus 1/2.
+        Intercept of the decision function: the intercept of the score minus 1/2.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
         How the least-squares problem was solved: by factorising the normal matrix, by factorising
-        the rows (if they are fewer than the columns) or iteratively (if there are many of both).
+        the rows (if there are fewer rows than columns) or iteratively (if there are many of both).
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -59,7 +60,7 @@ class LeastSquaresClassifier(LeastSquaresBase):
 
     See Also
     --------
-    ICLSClassifier : its safe semi-supervised counterpart.
+    ICLSClassifier : its semi-supervised counterpart.
 
     Examples
     --------
@@ -96,7 +97,7 @@ class LeastSquaresClassifier(LeastSquaresBase):
     def _fit_labeled(
         self, classes: AnyArray, labeled: LabeledRows, like: BaseEstimator | None = None
     ) -> Self:
-        """Fit to rows that were checked already, by another estimator if ``like`` is given."""
+        """Fit to rows that are already validated, by the estimator ``like`` if it is given."""
         self._refitter(labeled.X, labeled.weight)(classes, labeled.y)
         if like is not None and hasattr(like, "feature_names_in_"):
             self.feature_names_in_ = like.feature_names_in_
@@ -105,7 +106,7 @@ class LeastSquaresClassifier(LeastSquaresBase):
     def _refitter(
         self, X: Any, weight: Floats | None = None
     ) -> "Callable[[AnyArray, Floats], LeastSquaresClassifier]":
-        """Return a function that fits to other labels of the same rows, at little cost."""
+        """Return a function that cheaply refits to other labels of the same rows."""
         nobody = LabeledRows(X[:0], np.zeros(0))
         with using_threads(self.n_jobs):
             family = least_squares_family(
@@ -116,7 +117,7 @@ class LeastSquaresClassifier(LeastSquaresBase):
                 rcond=self.rcond,
             )
 
-        last: list[Floats | None] = [None]  # other labels give a similar fit: start there
+        last: list[Floats | None] = [None]  # warm start: other labels give a similar fit
 
         def refit(classes: AnyArray, y: Floats) -> LeastSquaresClassifier:
             with using_threads(self.n_jobs):

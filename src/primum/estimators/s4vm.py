@@ -1,20 +1,20 @@
 """S4VM (Li & Zhou 2011): guard against the worst of several low-density separators.
 
-There are many low-density separators, and nobody knows which one is right. So collect a few
-different ones, v_1 ... v_T (labels -1 and 1 of the unlabelled rows), and choose the labels v that
-gain most over the supervised machine's labels s if the worst of them is right:
+There are many low-density separators, and it is not known which one is right. So collect several
+different ones, v_1 ... v_T (labels -1 and 1 of the unlabelled rows), and choose the labels v with
+the largest gain over the labels s of the supervised SVM in the worst case, over which v_t is right:
 
     maximise over v    min over t    earn(v, v_t) - risk * lose(v, v_t),
 
     earn = rows where v is right and s wrong,    lose = rows where v is wrong and s right.
 
 With v in [-1, 1] this is a linear program, because a row adds (1 + v v_t) / 2 to earn where s is
-not v_t, and (1 - v v_t) / 2 to lose where it is. Its corners have at most T fractional labels,
-which are rounded. s itself gains 0 whatever is right; if rounding falls below that, s is kept.
+not v_t, and (1 - v v_t) / 2 to lose where it is. Its vertices have at most T fractional labels,
+which are rounded. s itself gains 0 in every case; if the rounded labels gain less, s is kept.
 
 The separators are local minima of the TSVM objective, from random directions; directions come in
 opposite pairs, so that neither the order of the rows nor the names of the classes matter. Similar
-ones are clustered, and the best of each cluster stays.
+separators are clustered, and the best of each cluster is kept.
 """
 
 import warnings
@@ -37,55 +37,55 @@ from primum.estimators._switching import switch_all
 class S4VMClassifier(TransductiveMachine):
     """S4VM, a semi-supervised support vector machine that guards against its worst separator.
 
-    If one of the separators it has found is right, its labels of the unlabelled rows are no less
+    If one of the separators it finds is right, its labels for the unlabelled rows are no less
     accurate than the supervised ones (for ``risk`` of at least 1). Nothing ensures that one of them
-    is, and nothing is proven about other rows: it can be worse than the supervised machine.
+    is right, and nothing is proven about other rows: it can be worse than the supervised SVM.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Penalty ``alpha/2 * ||w||^2`` beside the mean losses.
+        Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
     lambda_u : float, default=1.0
-        Weight of the unlabelled rows' mean loss.
+        Weight of the mean loss of the unlabelled rows.
     risk : float, default=3.0
-        How much a lost row weighs beside an earned one.
+        Weight of a lost row relative to an earned one.
     n_starts : int, default=50
-        Random starts from which separators are sought.
+        Number of random starts of the search for separators.
     n_separators : int, default=10
-        Most separators that are kept.
+        Maximum number of separators kept.
     positive_fraction : "labeled" or float, default="labeled"
-        Share of the unlabelled rows that a separator gives to the second class, as in
+        Fraction of the unlabelled rows that a separator assigns to the second class, as in
         TSVMClassifier.
     fit_intercept : bool, default=True
-        Whether there is an intercept.
+        Whether to fit an intercept.
     penalize_intercept : bool, default=False
         Whether the intercept is penalised like a coefficient.
     tol : float, default=1e-6
         Accuracy of each refit, as in L2SVMClassifier.
     max_iter : int, default=1000
-        Most Newton steps of a refit.
+        Maximum number of Newton steps per refit.
     random_state : int, RandomState or None, default=0
-        Of the random starts.
+        Seed of the random starts.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The two classes; the second one is coded 1.
+        The two classes; the second is encoded as 1.
     coef_, intercept_ : arrays
-        The machine fitted to the labelled rows and the chosen labels; the supervised one, if the
-        chosen labels are its own.
+        The SVM fitted to the labelled rows and the chosen labels, or the supervised SVM if the
+        chosen labels are the supervised ones.
     transduction_ : array of shape (n_samples + n_more,)
-        Class of every row, known or learnt: the rows of X, then those of X_unlabeled.
+        Class of every row, known or inferred: the rows of X, then those of X_unlabeled.
     separators_ : array of shape (n_separators, n_unlabeled)
-        Labels -1 and 1 of the separators, for the unlabelled rows that have weight.
+        Labels -1 and 1 of the separators, for the unlabelled rows of positive weight.
     gains_ : array of shape (n_separators,)
         Earned minus ``risk`` times lost rows, if each separator were right; never below 0.
     n_iter_ : int
-        Refits.
+        Number of refits.
     solver_ : {"primal", "dual", "conjugate_gradients"}
         How the linear systems of the refits were solved, as in L2SVMClassifier.
     supervised_ : L2SVMClassifier
-        The machine fitted to the labelled rows.
+        The SVM fitted to the labelled rows.
 
     References
     ----------
@@ -176,7 +176,7 @@ class S4VMClassifier(TransductiveMachine):
         rng = check_random_state(self.random_state)
         half = rng.normal(size=((self.n_starts + 1) // 2, n_columns))
         if self.fit_intercept:
-            half[:, -1] = 0.0  # the share of positives, not the intercept, places the separator
+            half[:, -1] = 0.0  # the fraction of positives, not the intercept, sets the threshold
         return np.stack([half, -half], axis=1).reshape(-1, n_columns)[: self.n_starts]
 
 
@@ -230,7 +230,7 @@ def _linear_program(separators: Floats, supervised: Floats, risk: float) -> Floa
     if answer.success and answer.x is not None:
         return np.asarray(answer.x[:n])
     warnings.warn(
-        f"S4VMClassifier kept the supervised labels, because the linear program for better ones "
+        f"S4VMClassifier kept the supervised labels, because the linear program for better labels "
         f"was not solved: {answer.message}",
         ConvergenceWarning,
         stacklevel=5,

@@ -1,8 +1,8 @@
 """Self-learning (McLachlan 1975), around any classifier.
 
 Fit to the labelled rows; label the unlabelled rows with the predictions; refit to all rows;
-repeat until no prediction changes. There is no objective that this must lower and no guarantee:
-wrong labels can confirm themselves.
+repeat until no prediction changes. In general this minimises no objective and has no guarantee:
+wrong labels can reinforce themselves.
 """
 
 import warnings
@@ -50,15 +50,15 @@ def _has(method: str) -> Callable[[Any], bool]:
 class SelfLearningClassifier(
     KnownLabelsScoreMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 ):
-    """A classifier that learns from its own predictions. Not safe.
+    """A classifier refitted to its own predictions for the unlabelled rows. Not safe.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Any scikit-learn classifier, with whatever kind of X it takes; None is
+        Any scikit-learn classifier, with any kind of X that it accepts; None means
         ``LeastSquaresClassifier()``.
     max_iter : int, default=100
-        Most rounds of labelling and refitting.
+        Maximum number of rounds of labelling and refitting.
 
     Attributes
     ----------
@@ -69,11 +69,11 @@ class SelfLearningClassifier(
     classes_ : array of shape (n_classes,)
         The classes.
     transduction_ : array of shape (n_samples + n_more,)
-        Class of every row, known or learnt: the rows of X, then those of X_unlabeled.
+        Class of every row, known or inferred: the rows of X, then those of X_unlabeled.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
     termination_condition_ : {"no_change", "max_iter", "no_unlabeled"}
-        Why it stopped.
+        Why the iteration stopped.
 
     Examples
     --------
@@ -105,15 +105,15 @@ class SelfLearningClassifier(
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is
             unknown.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, of weight 1 each. A pipeline transforms them only if its
-            ``transform_input`` names them. Under cross-validation wrap them in UnlabeledRows.
+            Further unlabelled rows, each of weight 1. A pipeline transforms them only if its
+            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row of X counts, if the classifier knows weights.
+            Weight of each row of X, if the classifier supports weights.
 
         Returns
         -------
         SelfLearningClassifier
-            This estimator, fitted.
+            The fitted estimator.
         """
         with fitting(self):
             return self._fit(X, y, X_unlabeled, sample_weight)
@@ -152,7 +152,7 @@ class SelfLearningClassifier(
         return self
 
     def _repeat(self, X_u: Any, codes: Index, unknown: Index, refit: "_Refit") -> None:
-        """Label and refit until the labels rest; ``codes`` ends with the labels learnt from."""
+        """Label and refit until no label changes; ``codes`` ends as the labels of the last fit."""
         changes, n_iter, guess = 1, 0, self._codes(X_u)
         while changes and n_iter < self.max_iter:
             codes[unknown] = guess
@@ -164,8 +164,8 @@ class SelfLearningClassifier(
         self.termination_condition_ = "max_iter" if changes else "no_change"
         if changes:
             warnings.warn(
-                f"SelfLearningClassifier stopped after max_iter={self.max_iter} rounds while "
-                f"{changes} labels still changed; raise max_iter.",
+                f"SelfLearningClassifier stopped after max_iter={self.max_iter} rounds with "
+                f"{changes} labels still changing; raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -177,14 +177,14 @@ class SelfLearningClassifier(
         return LeastSquaresClassifier() if self.estimator is None else clone(self.estimator)
 
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
-        """Check X as far as the base estimator does not do it itself."""
+        """Validate X as far as the base estimator does not do so itself."""
         if _refits_cheaply(self._base()):
             with naming_the_place(X, "X"):
                 return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
         if not is_classifier(self._base()):
             raise ValueError(
                 f"The estimator of SelfLearningClassifier must be a classifier, got "
-                f"{type(self._base()).__name__}: take a scikit-learn classifier."
+                f"{type(self._base()).__name__}: pass a scikit-learn classifier."
             )
         if hasattr(X, "iloc"):
             return validate_data(self, X, skip_check_array=True, reset=reset)
@@ -204,8 +204,8 @@ class SelfLearningClassifier(
     def _read_weight(self, sample_weight: Any, X: Any) -> Floats | None:
         if sample_weight is not None and not has_fit_parameter(self._base(), "sample_weight"):
             raise ValueError(
-                f"sample_weight was given, but {type(self._base()).__name__} cannot use it: "
-                "leave it out or take another estimator."
+                f"sample_weight was passed, but {type(self._base()).__name__} does not support it: "
+                "omit it or use another estimator."
             )
         return read_weight(sample_weight, X)
 
@@ -219,12 +219,12 @@ class SelfLearningClassifier(
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> AnyArray:
-        """Return the class probabilities that the fitted classifier gives."""
+        """Return the class probabilities of the fitted classifier."""
         return self._predict_with("predict_proba", X)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> AnyArray:
-        """Return the decision values that the fitted classifier gives."""
+        """Return the decision values of the fitted classifier."""
         return self._predict_with("decision_function", X)
 
     def __sklearn_tags__(self) -> Tags:
@@ -237,7 +237,7 @@ class SelfLearningClassifier(
 
 
 def _stack(X: Any, more: Any) -> Any:
-    """Return X with more rows below, in the form X has."""
+    """Return X with more rows below, in the format of X."""
     if sparse.issparse(X) or sparse.issparse(more):
         rows = [sparse.csr_array(X), sparse.csr_array(more)]
         return sparse.vstack(rows, format="csr")
@@ -251,15 +251,15 @@ def _stack(X: Any, more: Any) -> Any:
 
 
 def _refits_cheaply(base: Any) -> bool:
-    """Tell whether this is a classifier of ours that can be refitted to other labels."""
+    """Return whether this is a classifier of this library with a cheap refit to other labels."""
     return hasattr(base, "_refitter")
 
 
 def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
     """Return a function that fits base to given labels of X.
 
-    A classifier that can do this cheaply, because only the labels change, says so by a
-    ``_refitter`` method; any other is fitted anew.
+    A classifier that can do this cheaply, because only the labels change, has a ``_refitter``
+    method; any other is fitted from scratch.
     """
     if _refits_cheaply(base):
         refit = base._refitter(X.astype(np.float64, copy=False), weight)

@@ -1,4 +1,4 @@
-"""Transductive support vector machines: look for a wide margin on unlabelled rows too. Not safe.
+"""Transductive support vector machines: a wide margin on the unlabelled rows too. Not safe.
 
     minimise over w, b and labels v of the unlabelled rows
 
@@ -6,12 +6,12 @@
 
     o = w'x + b,  l(t) = max(0, 1 - t)^2,  with a given number of the v_j positive.
 
-It has many local minima, and the three methods are three ways to look for a good one, all from the
-supervised machine and by the finite Newton of ``_svm``:
+It has many local minima, and the three methods are three ways to search for a good one. All start
+from the supervised SVM and use the finite Newton method of ``_svm``:
 
-    switching   exchange labels while the unlabelled rows' weight rises (``_switching``)
-    annealing   labels are probabilities that become certain as it cools (``_annealing``)
-    cccp        rows count on both sides, with a ramp loss; the labels are not counted (``_cccp``)
+    switching   switch labels while the weight of the unlabelled rows increases (``_switching``)
+    annealing   labels are probabilities; cooling drives them to 0 or 1 (``_annealing``)
+    cccp        rows count on both sides, with a ramp loss; labels are not balanced (``_cccp``)
 """
 
 from numbers import Integral, Real
@@ -29,62 +29,63 @@ from primum.estimators._switching import search_by_switching
 
 
 class TSVMClassifier(TransductiveMachine):
-    """Transductive support vector machine with a squared hinge. Not safe.
+    """Transductive support vector machine with squared hinge loss. Not safe.
 
     Parameters
     ----------
     method : {"switching", "annealing", "cccp"}, default="switching"
-        How to look for a minimum.
+        How to search for a minimum.
     lambda_u : float, default=1.0
-        Weight of the unlabelled rows' mean loss beside the labelled rows' mean loss.
+        Weight of the mean loss of the unlabelled rows relative to that of the labelled rows.
     positive_fraction : "labeled" or float, default="labeled"
-        Share of the unlabelled rows that get the second class; "labeled" is its share among the
-        labelled rows. Rows are counted, whatever their weight (but for weight 0). The share times
-        U is rounded; if it ends in 1/2, the row in the middle goes by the sign of its output. A
-        float that leaves a class without unlabelled rows is refused. "labeled" is an estimate,
-        which may do so: the few unlabelled rows then all get one class, and ``n_positive_`` says
-        so. With ``method="cccp"`` labels are not counted: there the mean output of the unlabelled
-        rows is held at ``2 * share - 1``, and the number of positives follows.
+        Fraction of the unlabelled rows that get the second class; "labeled" means its fraction
+        among the labelled rows. Rows are counted regardless of their weight, except those of
+        weight 0. The fraction times the number of unlabelled rows is rounded; if it ends in 1/2,
+        the row in the middle is labelled by the sign of its output. A float that leaves a class
+        without unlabelled rows raises an error. "labeled" is an estimate and may do so: the few
+        unlabelled rows then all get one class, as ``n_positive_`` shows. With ``method="cccp"``
+        labels are not counted; instead the mean output of the unlabelled rows is constrained to
+        ``2 * fraction - 1``.
     alpha : float, default=1.0
-        Penalty ``alpha/2 * ||w||^2`` beside the mean losses.
+        Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
     fit_intercept : bool, default=True
-        Whether there is an intercept.
+        Whether to fit an intercept.
     penalize_intercept : bool, default=False
         Whether the intercept is penalised like a coefficient.
     ramp : float, default=-0.3
-        Where the ramp of ``method="cccp"`` ends, in (-1, 0]; at 0 its loss is that of the other
-        two methods.
+        Where the ramp loss of ``method="cccp"`` becomes flat, in (-1, 0]; at 0 it is the loss of
+        the other two methods.
     max_switches : int, default=10000
-        Most pairs exchanged at once.
+        Maximum number of pairs switched at once.
     tol : float, default=1e-8
         Accuracy of each refit, as in L2SVMClassifier.
     max_iter : int, default=1000
-        Most Newton steps of a refit.
+        Maximum number of Newton steps per refit.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The two classes; the second one is coded 1.
+        The two classes; the second is encoded as 1.
     coef_ : array of shape (1, n_features)
         Coefficients.
     intercept_ : array of shape (1,)
         Intercept.
     transduction_ : array of shape (n_samples + n_more,)
-        Class of every row, known or learnt: the rows of X, then those of X_unlabeled.
+        Class of every row, known or inferred: the rows of X, then those of X_unlabeled.
     n_positive_ : int
-        How many unlabelled rows (with weight) were given the second class.
+        Number of unlabelled rows of positive weight that got the second class.
     objective_ : float
         Value of the objective.
     n_switches_ : int
-        Pairs exchanged.
+        Number of pairs switched.
     n_iter_ : int
-        Refits.
+        Number of refits.
     solver_ : {"primal", "dual", "conjugate_gradients"}
         How the linear systems of the refits were solved, as in L2SVMClassifier.
     history_ : list of Step
-        Every refit: lambda_u, temperature or round; objective; pairs exchanged before it.
+        For every refit: lambda_u, temperature or round; objective; pairs switched before it.
     supervised_ : L2SVMClassifier
-        The machine fitted to the labelled rows, where the search starts.
+        The SVM fitted to the labelled rows, where the search starts.
 
     References
     ----------

@@ -1,25 +1,25 @@
-"""Unlabelled rows on their way through scikit-learn."""
+"""A wrapper that carries unlabelled rows through scikit-learn's meta-estimators."""
 
 from typing import Any
 
 
 class UnlabeledRows:
-    """Unlabelled rows that scikit-learn passes on to ``fit`` as they are.
+    """Unlabelled rows that scikit-learn passes to ``fit`` without indexing them.
 
-    Cross-validation, grid searches and ensembles of scikit-learn select rows of every array-like
-    argument of ``fit`` that has as many rows as X. ``X_unlabeled`` has its own rows, and if there
-    happen to be as many of them, some are left out without a warning. Wrapped, they are not
-    array-like, and every fit gets all of them.
+    Cross-validation, grid searches and ensembles of scikit-learn index every array-like argument
+    of ``fit`` that has as many rows as X. If ``X_unlabeled`` happens to have as many, only a part
+    of it reaches ``fit``, without a warning. Wrapped, it is not array-like, and every fit gets all
+    of it.
 
     Parameters
     ----------
     rows : array-like or sparse matrix of shape (n_more, n_features), path or Dask collection
-        Anything that may be given as ``X_unlabeled``.
+        Anything that ``fit`` accepts as ``X_unlabeled``.
 
     Attributes
     ----------
     rows : object
-        The rows, as they were given.
+        The wrapped rows, unchanged.
 
     Examples
     --------

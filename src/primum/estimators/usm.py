@@ -1,13 +1,13 @@
 """Updated second moment least squares (USM), after Shaffer (1991).
 
-Least squares needs the second moment of the features and their moment with the labels. The first
-can be estimated on all rows, the second on the labelled ones:
+Least squares needs the second moment of the features and their cross moment with the labels. The
+first can be estimated on all rows, the second only on the labelled ones:
 
     w = ( (L/n) Xe'Xe )^+  X'y,        n = L + U,
 
 with the features centred on the mean of all rows and y on the mean of the labelled ones. In the
 coordinates of ``problems.coordinates`` the matrix is the identity and this is one weighted sum;
-beyond their reach it is one system of equations.
+where the coordinates are not computed, it is one linear system.
 """
 
 from numbers import Real
@@ -20,33 +20,33 @@ from primum.problems import equations_of
 
 
 class USMClassifier(LeastSquaresBase):
-    """Least squares with the second moment of all rows. Often good, not safe.
+    """Least squares with the second moment estimated on all rows. Often good, but not safe.
 
     Parameters
     ----------
     alpha : float, default=0.0
-        Ridge penalty on the mean squared loss: ``alpha * ||w||^2``.
+        Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss.
     fit_intercept : bool, default=True
-        Whether features and labels are centred and the score has an intercept.
+        Whether to centre features and labels and fit an intercept.
     rcond : float, default=None
-        Leave out directions of the features whose second moment is below rcond times the largest:
-        a crude regularisation. None keeps all that rounding allows. The paper's runs
-        seem to have had 1.5e-8.
+        Drop directions of the features whose second moment is below rcond times the largest, a
+        crude form of regularisation. None keeps every direction above rounding. The paper's
+        experiments appear to have used 1.5e-8.
     n_jobs : int, default=None
-        Number of threads that process blocks of rows; -1 is all processors. None is the number set
-        by ``joblib.parallel_config``, and 1 inside a parallel loop of joblib such as that of a
-        grid search. Outside of both it is the number of threads that scikit-learn's own
-        multi-threaded estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise.
-        It does not change the result.
+        Number of threads that process blocks of rows; -1 means all processors. None means the
+        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
+        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
+        affect the result.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The two classes; the second one is coded 1.
+        The two classes; the second is encoded as 1.
     coef_ : array of shape (1, n_features)
         Coefficients of the score.
     intercept_ : array of shape (1,)
-        Intercept of the decision function: that of the score, minus 1/2.
+        Intercept of the decision function: the intercept of the score minus 1/2.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
         How the least-squares problem was solved, as in LeastSquaresClassifier.
 

@@ -1,21 +1,21 @@
-"""WellSVM (Li, Tsang, Kwok & Zhou 2013): a convex relaxation of the transductive machine.
+"""WellSVM (Li, Tsang, Kwok & Zhou 2013): a convex relaxation of the transductive SVM.
 
-The TSVM looks for the labels v whose machine has the lowest objective. In the dual,
+The TSVM searches for the labels v whose SVM has the lowest objective. In the dual,
 
     min over v   max over a >= 0   sum_i a_i - 1/2 sum_i a_i^2 / c_i - 1/(2 alpha) ||X'(a v)||^2,
 
 with c_i = 1/L for labelled rows (whose v is known) and lambda_u/U for unlabelled ones. Exchanging
-min and max gives a convex problem with a lower optimum: a mixture mu of labellings v_1 ... v_T in
-place of one,
+min and max gives a convex problem with a lower optimum, over mixtures mu of labellings v_1 ... v_T
+instead of single ones,
 
     min over mu in the simplex   max over a   ... - 1/(2 alpha) sum_t mu_t ||X'(a v_t)||^2.
 
 Its primal has one w_t for each labelling, with penalty alpha / mu_t, and the sum of v_t w_t'x as
-output: a machine on T times the columns (``_svm``). In turn with it, mu_t is multiplied by
-||X'(a v_t)||^2, until the longest is hardly longer than their mean, which bounds what is missing.
-Labellings are generated one by one: the next is that with the largest ||X'(a v)||, found by
-raising its linear bound, which is sorting. It ends when a labelling hardly lowers the objective.
-The classifier is the sum of the w_t.
+output: an SVM on T times the columns (``_svm``). Fitting it alternates with multiplying mu_t by
+||X'(a v_t)||^2, until the largest of these is close to their mean, which bounds the gap.
+Labellings are generated one by one: the next is the one with the largest ||X'(a v)||, found by
+maximising its linear lower bound, which amounts to sorting. This ends when a labelling hardly
+lowers the objective. The classifier is the sum of the w_t.
 """
 
 from dataclasses import dataclass
@@ -41,42 +41,42 @@ class WellSVMClassifier(TransductiveMachine):
     Parameters
     ----------
     alpha : float, default=1.0
-        Penalty ``alpha/2 * ||w||^2`` beside the mean losses.
+        Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
     lambda_u : float, default=1.0
-        Weight of the unlabelled rows' mean loss.
+        Weight of the mean loss of the unlabelled rows.
     positive_fraction : "labeled" or float, default="labeled"
-        Share of the unlabelled rows that a labelling gives to the second class, as in
+        Fraction of the unlabelled rows that a labelling assigns to the second class, as in
         TSVMClassifier.
     fit_intercept : bool, default=True
-        Whether there is an intercept; it is penalised like a coefficient.
+        Whether to fit an intercept; it is penalised like a coefficient.
     tol : float, default=1e-2
-        Stop when a further labelling lowers the objective by less than this share of it.
+        Stop when a further labelling lowers the objective by less than this fraction of it.
     max_iter : int, default=30
-        Most labellings that are generated.
+        Maximum number of labellings generated.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The two classes; the second one is coded 1.
+        The two classes; the second is encoded as 1.
     coef_, intercept_ : arrays
-        The sum of the machines of the mixture.
+        The sum of the SVMs of the mixture.
     transduction_ : array of shape (n_samples + n_more,)
         Class of every row, known or predicted: the rows of X, then those of X_unlabeled.
     labelings_ : array of shape (n_labelings, n_unlabeled)
-        The labels -1 and 1 generated, for the unlabelled rows that have weight.
+        The labellings generated, with labels -1 and 1, for the unlabelled rows of positive weight.
     mixture_ : array of shape (n_labelings,)
-        Their shares.
+        Their mixture weights, which sum to 1.
     objective_ : float
-        Objective of the relaxed problem: not above that of the best labelling generated, up to
-        a tenth of ``tol``.
+        Objective of the relaxed problem: at most that of the best labelling generated, up to a
+        tenth of ``tol``.
     n_iter_ : int
-        Labellings generated.
+        Number of labellings generated.
     solver_ : {"primal", "conjugate_gradients"}
         How the linear systems of the mixture were solved, as in L2SVMClassifier.
     history_ : list of float
-        The objective after each labelling; it never rises.
+        The objective after each labelling; it never increases.
     supervised_ : L2SVMClassifier
-        The machine fitted to the labelled rows.
+        The SVM fitted to the labelled rows.
 
     References
     ----------
@@ -153,8 +153,8 @@ class WellSVMClassifier(TransductiveMachine):
             if before - self.history_[-1] <= self.tol * before:
                 return
         mixture.unfinished.add(
-            f"stopped after max_iter={self.max_iter} labellings while the last one still lowered "
-            f"the objective by more than tol={self.tol}; raise one of them"
+            f"stopped after max_iter={self.max_iter} labellings although the last one still "
+            f"lowered the objective by more than tol={self.tol}; raise max_iter or tol"
         )
 
 
@@ -163,7 +163,7 @@ def longest_labels(
 ) -> tuple[Floats, float]:
     """Return (labels of all rows, ``||X'(a v)||^2``), climbing from the longest labelling so far.
 
-    The square is convex in v, so the labels that maximise its tangent are at least as long.
+    The square is convex in v, so labels that maximise its tangent have at least its value.
     """
     X = mixture.X
     labels = mixture.labels[int(np.argmax(mixture.lengths(a)))]
@@ -173,16 +173,16 @@ def longest_labels(
         if direction @ direction <= length * (1 + 1e-12):
             return labels, length
         length = float(direction @ direction)
-        # Rows outside the margin have a = 0 and add nothing: they go by their side.
+        # Rows outside the margin have a = 0 and add nothing: label them by their side.
         pull = np.maximum(a, 1e-12 * a.max()) * (X @ direction)
         labels = np.concatenate([labels[:n_labeled], balanced_labels(pull[n_labeled:], share)])
 
 
 @dataclass
 class _Mixture:
-    """Labellings, their shares, and the machine on one copy of the columns for each.
+    """Labellings, their mixture weights, and the SVM on one copy of the columns for each.
 
-    ``unfinished`` collects how parts of the search ended early.
+    ``unfinished`` describes the parts of the search that ended early.
     """
 
     X: Any
@@ -198,7 +198,7 @@ class _Mixture:
         self.machine = Machine(np.zeros(0), np.zeros(0), np.inf)
 
     def add(self, labels: Floats) -> bool:
-        """Take in a labelling and mix anew; forget it and return False if that does not help."""
+        """Add a labelling and refit the mixture; undo this and return False if it does not help."""
         before = self.labels, self.shares, self.machine
         T = len(self.labels)
         self.labels = [*self.labels, labels]
@@ -225,7 +225,7 @@ class _Mixture:
         return np.repeat(self.alpha / self.shares, self.X.shape[1])
 
     def _mix(self, system: NewtonSystem) -> None:
-        """Fit and let the longer labellings grow in turn, until no share can gain."""
+        """Alternate between fitting and reweighting, until no weight can gain."""
         costs = Costs(np.ones(len(self.cost)), self.cost)
         for _ in range(MOST_ROUNDS):
             system.ridge = self._ridge()
@@ -242,8 +242,8 @@ class _Mixture:
             shares = np.maximum(self.shares * lengths, LEAST_SHARE)
             self.shares = shares / shares.sum()
         self.unfinished.add(
-            f"stopped mixing labellings after {MOST_ROUNDS} rounds with a gap above a tenth of "
-            f"tol={self.tol}; raise tol"
+            f"stopped reweighting labellings after {MOST_ROUNDS} rounds with a gap above a tenth "
+            f"of tol={self.tol}; raise tol"
         )
 
     def dual(self) -> Floats:
@@ -256,5 +256,5 @@ class _Mixture:
         return np.asarray((pulls**2).sum(axis=0))
 
     def parts(self) -> Floats:
-        """Return the machines w_t, one in each row."""
+        """Return the SVMs w_t, one in each row."""
         return self.machine.w.reshape(len(self.labels), -1)

@@ -1,4 +1,4 @@
-"""Comparing classifiers on data whose labels are partly hidden."""
+"""Experiments that compare classifiers on data with partly hidden labels."""
 
 from primum.evaluation.experiment import Experiment
 from primum.evaluation.judgement import (

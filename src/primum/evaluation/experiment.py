@@ -1,4 +1,4 @@
-"""What an experiment is: data sets, a design, methods, and how often."""
+"""The definition of an experiment: data sets, a design, methods and repeats."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,32 +12,32 @@ from primum.evaluation.identity import describe, describe_data
 from primum.evaluation.methods import Method
 from primum.evaluation.splits import Design
 
-# What a method is in a comparison, by the labels it sees; one of them may be the twin.
+# The role of a method in a comparison, by the labels it sees; one of them may be the twin.
 TWIN = "twin"
 ROLES = {"labeled": "supervised", "partly": "semi-supervised", "all": "oracle"}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Data sets, a design, methods, and how often.
+    """A comparison of methods on data sets, over random repeats.
 
     Attributes
     ----------
     name : str
-        For the configuration and the report.
+        Name in the configuration and the report.
     data : mapping of name to (X, y)
         Fully labelled data of two classes: arrays, or a DataFrame and a Series, in the same order.
     design : Design
         How rows are split.
     methods : sequence of Method
-        What is compared.
+        The methods to compare.
     repeats : int
-        Random repetitions; more can be added later.
+        Number of random repeats; more can be added later.
     seed : int
-        Of all random numbers.
+        Seed of all splits.
     twin : str, optional
         Name of the supervised twin, with which all others are compared repeat by repeat; by default
-        the first method that sees the labelled rows only.
+        the first method that sees only the labelled rows.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Experiment:
             raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
         names = [method.name for method in self.methods]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"Every method needs its own name, but {twice[0]!r} is there twice.")
+            raise ValueError(f"Method names must be unique, but {twice[0]!r} is used twice.")
         if self.twin is None:
             first = (method.name for method in self.methods if method.sees == "labeled")
             object.__setattr__(self, "twin", next(first, None))
@@ -64,13 +64,13 @@ class Experiment:
 
     @property
     def roles(self) -> dict[str, str]:
-        """What every method is in the comparison."""
+        """The role of every method in the comparison."""
         roles = {method.name: ROLES[method.sees] for method in self.methods}
         return {**roles, self.twin: TWIN} if self.twin is not None else roles
 
     @property
     def config(self) -> dict[str, Any]:
-        """What makes results comparable; repeats and further data sets may be added later."""
+        """What the results depend on; repeats and further data sets may be added later."""
         design = {"kind": self.design.name, **asdict(self.design)}
         return {
             "experiment": self.name,
@@ -82,17 +82,17 @@ class Experiment:
 
     @property
     def units(self) -> list[tuple[str, int]]:
-        """All (data set, repeat)."""
+        """All pairs (data set, repeat)."""
         return [(name, repeat) for name in self.data for repeat in range(self.repeats)]
 
 
 def codes_of(y: AnyArray) -> AnyArray:
-    """Return labels of two classes, coded 0 and 1."""
+    """Return labels of two classes, encoded as 0 and 1."""
     return np.unique(y, return_inverse=True)[1]
 
 
 def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
-    """Return features and labels as arrays, or say what is wrong with them."""
+    """Return features and labels as arrays; raise an error if they are not valid."""
     import pandas as pd
 
     labels = np.asarray(y)
@@ -100,7 +100,7 @@ def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
     if np.any(missing):
         raise ValueError(
             f"Data set {name!r} must be fully labelled, but {np.sum(missing)} labels are missing: "
-            "leave those rows out. (For partly labelled data there is SemiSupervisedSplit.)"
+            "drop those rows. (For partly labelled data, use SemiSupervisedSplit.)"
         )
     try:
         rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)

@@ -1,9 +1,9 @@
-"""What data and methods are, by content, so that results are never taken for those of others.
+"""Identification of data and methods by content, so that results are never mixed up.
 
-Data are identified by a checksum of their values. An estimator is its class and all of its
-parameters; a function is its name, its source, and the values it captured. Code of installed
-packages goes by its name alone, because the versions are recorded beside the results; own code
-goes by its source too. Not covered are global variables that own code reads.
+Data are identified by a checksum of their values; an estimator by its class and all of its
+parameters; a function by its name, its source and the values it captures. Code of installed
+packages is identified by name only, because the versions are recorded with the results; the user's
+own code also by its source. Global variables that own code reads are not covered.
 """
 
 import functools
@@ -21,7 +21,7 @@ import numpy as np
 
 from primum._typing import AnyArray, Index
 
-# Parameters that are longer arrays are identified by a checksum instead of their values.
+# Longer arrays among the parameters are identified by a checksum instead of their values.
 MAX_LISTED_VALUES = 100
 MAX_DIFFERENCES_NAMED = 3
 
@@ -35,7 +35,7 @@ ABSENT = _Absent()
 
 
 def describe_data(X: AnyArray, codes: Index) -> str:
-    """Return the shape and a checksum of the features and of the labels, coded 0 and 1."""
+    """Return the shape and a checksum of the features and of the labels, encoded as 0 and 1."""
     digest = hashlib.sha256(str((X.dtype.str, X.shape)).encode())
     digest.update(np.ascontiguousarray(X).data)
     digest.update(np.ascontiguousarray(codes, dtype=np.uint8).data)
@@ -43,7 +43,7 @@ def describe_data(X: AnyArray, codes: Index) -> str:
 
 
 def describe(value: Any, what: str) -> Any:
-    """Return what a parameter is, as plain JSON; ``what`` names it if that cannot be said."""
+    """Return the identity of a parameter as plain JSON; ``what`` names it in an error."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float | np.floating):
@@ -102,9 +102,9 @@ def _describe_function(function: FunctionType, what: str) -> Any:
 
 
 def _source(code: Any) -> str:
-    """Return the source of a function or class, or its bytecode where the source is unknown.
+    """Return the source of a function or class, or its bytecode if the source is not available.
 
-    The source of a lambda is its whole line, which two lambdas may share.
+    The source of a lambda is the whole line, which two lambdas may share.
     """
     try:
         if "<lambda>" not in code.__qualname__:
@@ -134,8 +134,8 @@ def _hash(value: Any, what: str) -> str:
     except Exception as problem:  # whatever pickling the object raises
         raise ValueError(
             f"{what} is {value!r}, which cannot be identified by its content ({problem}), so a "
-            "resumed run could not tell it from another: pass an estimator, a function defined in "
-            "a file, or an object that can be pickled."
+            "resumed run could not distinguish it from another: pass an estimator, a function "
+            "defined in a file, or an object that can be pickled."
         ) from problem
 
 
@@ -150,7 +150,7 @@ def _distributions() -> Mapping[str, list[str]]:
 
 
 def distributions_of(objects: list[Any]) -> list[str]:
-    """Return the names of the installed packages that the classes of some objects come from."""
+    """Return the names of the installed packages that define the classes of some objects."""
     tops = {type(value).__module__.partition(".")[0] for value in objects}
     return sorted({name for top in tops for name in _distributions().get(top, [])})
 
@@ -165,7 +165,7 @@ def checksum(config: Mapping[str, Any]) -> str:
 
 
 def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
-    """Say where two configurations differ, and how."""
+    """Yield a description of every difference between two configurations."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*before, *now]):
             inner = f"{path}.{key}" if path else key
@@ -175,7 +175,7 @@ def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
 
 
 def name_differences(before: Any, now: Any) -> str:
-    """Return the first few differences of two configurations in one phrase; empty if none."""
+    """Return the first few differences between two configurations, or an empty string."""
     found = list(differences(before, now))
     more = len(found) - MAX_DIFFERENCES_NAMED
     named = "; ".join(found[:MAX_DIFFERENCES_NAMED])

@@ -1,4 +1,4 @@
-"""Is it a faithful reproduction? Agreement with the published figures, and the paper's claims."""
+"""Agreement of a reproduction with the published values, and with the paper's claims."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How z is scattered for one measure.
+    """The distribution of z for one measure.
 
     A faithful run has about 95 % of its cells within 2, and none beyond 4. ``repeats`` is the
-    largest number of repeats of a cell that has a published value.
+    largest number of repeats among the cells that have a published value.
     """
 
     measure: str
@@ -32,13 +32,13 @@ class Agreement:
         return self.cells > 0 and self.share_within_2 >= 0.9 and self.largest <= 4
 
     def sentence(self) -> str:
-        """Say it in words."""
+        """Return a description in words."""
         if not self.repeats:
             return f"{self.measure}: no cell has a published value."
         if not self.cells:
             return (
-                f"{self.measure}: {self.repeats} repeats are too few to judge the agreement with "
-                f"the published figures; {MIN_REPEATS_FOR_Z} are needed."
+                f"{self.measure}: {self.repeats} repeats are too few to assess the agreement with "
+                f"the published values; {MIN_REPEATS_FOR_Z} are needed."
             )
         return (
             f"{self.measure}: {self.cells} cells have a published value; |z| < 2 in "
@@ -48,7 +48,7 @@ class Agreement:
 
 
 def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
-    """Judge one measure of a summary that was compared with published figures."""
+    """Return the agreement of one measure of a summary with the published values."""
     known = summary[(summary["measure"] == measure) & summary["published_mean"].notna()]
     repeats = int(known["repeats"].max()) if len(known) else 0
     cells = known[known["z"].notna()]
@@ -70,16 +70,16 @@ def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
 def stand_in_sentence(
     summary: "pd.DataFrame", table: str, measure: str, name: str, stand_in: str
 ) -> str:
-    """Judge a measure with a stand-in's results in the place of a classifier's, and without it.
+    """Describe the agreement with one classifier replaced by a stand-in, and without either.
 
-    For a classifier that was chosen to agree: what the others say of themselves is not its merit.
+    For a classifier that was chosen because it agrees, and whose agreement is thus no evidence.
     """
     others = summary[summary["classifier"] != name].drop(columns=["published_mean", "z"])
     renamed = others.assign(classifier=others["classifier"].replace(stand_in, name))
     instead = compare_with_published(renamed, table)
     without = agreement(instead[instead["classifier"] != name], measure)
     return (
-        f"With {stand_in} judged in the place of {name}, "
+        f"With {stand_in} in place of {name}, "
         f"{agreement(instead, measure).sentence()} Without either, {without.sentence()}"
     )
 
@@ -92,15 +92,17 @@ class Claim:
     exceptions: tuple[str, ...]
 
     def sentence(self) -> str:
-        """Say it in words."""
+        """Return a description in words."""
         holds = (
-            "holds everywhere" if not self.exceptions else "fails on " + ", ".join(self.exceptions)
+            "holds on every data set"
+            if not self.exceptions
+            else "fails on " + ", ".join(self.exceptions)
         )
         return f"{self.text}: {holds}."
 
 
 def ordering_claims(summary: "pd.DataFrame") -> list[Claim]:
-    """Check what the paper says of Table 2."""
+    """Check the paper's claims about Table 2."""
     errors = summary[summary["measure"] == "error"].set_index(["dataset", "classifier"])
     names = list(dict.fromkeys(errors.index.get_level_values("dataset")))
 
@@ -115,7 +117,8 @@ def ordering_claims(summary: "pd.DataFrame") -> list[Claim]:
     worse = [name for name in names if errors.loc[(name, "ICLS"), "significantly_worse"]]
     return [
         Claim(
-            "ICLS is worse than supervised on no more repeats than self-learning is", tuple(often)
+            "ICLS is worse than the supervised classifier in no more repeats than self-learning is",
+            tuple(often),
         ),
-        Claim("ICLS is never significantly worse than supervised", tuple(worse)),
+        Claim("ICLS is not significantly worse than the supervised classifier", tuple(worse)),
     ]

@@ -1,7 +1,7 @@
-"""One run at a time in a folder.
+"""A lock that allows one run at a time in a folder.
 
-The lock is the operating system's, on an open file: it ends with the process that holds it, however
-that process ends, so a lock file that was left behind by a killed run does not block the next one.
+It is a lock of the operating system on an open file, released when the process that holds it ends,
+for whatever reason, so a lock file left behind by a killed run does not block the next one.
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import IO
 
 
 class FolderInUseError(Exception):
-    """Another run holds the lock of a folder; the text names its process."""
+    """Another run holds the lock of a folder; the message is its process id."""
 
 
 class FolderLock:
@@ -35,14 +35,14 @@ class FolderLock:
         self._file.flush()
 
     def release(self) -> None:
-        """Let the next run in; the file stays, since removing it would race with that run."""
+        """Release the lock; the file is kept, because removing it would race with the next run."""
         self._file.close()
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    # Beyond the text, which others may read.
+    # Beyond the text, which other processes may read.
     LOCKED_BYTE = 1 << 20
 
     def _lock(file: IO[str]) -> None:

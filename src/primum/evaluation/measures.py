@@ -1,4 +1,4 @@
-"""What is measured of a fit, and harm: how often and how much worse than the supervised twin."""
+"""Measures of a fit, and harm: how often and by how much it is worse than the supervised twin."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ SIGNIFICANCE = 0.01
 
 
 def error(scores: Floats, y: Index) -> float:
-    """Return the share of rows on the wrong side of 1/2, which itself is class 1."""
+    """Return the fraction of rows on the wrong side of 1/2; a score of 1/2 is class 1."""
     return float(np.mean((scores >= 0.5) != (y == 1)))
 
 
@@ -22,30 +22,30 @@ def squared_loss(scores: Floats, y: Index) -> float:
 
 
 def squared_hinge(scores: Floats, y: Index) -> float:
-    """Return the mean squared hinge, whose margin is from score 0 to score 1."""
+    """Return the mean squared hinge loss, whose margin extends from score 0 to score 1."""
     return float(np.mean(np.maximum(0.0, 2.0 * np.where(y == 1, 1.0 - scores, scores)) ** 2))
 
 
 @dataclass(frozen=True)
 class Harm:
-    """A method against its supervised twin, over repeats.
+    """Comparison of a method with its supervised twin, over repeats.
 
     Attributes
     ----------
     times_worse : int
-        Repeats in which the method's value is higher.
+        Number of repeats in which the method's value is higher.
     share_worse : float
-        The same as a share of the repeats.
+        The same as a fraction of the repeats.
     mean_difference : float
-        Mean of method minus twin; below 0 the method helps on average.
+        Mean of method minus twin; if negative, the method helps on average.
     mean_harm : float
-        Mean difference over the repeats in which it is worse; 0 if there is none.
+        Mean difference over the repeats in which the method is worse; 0 if there is none.
     worst_harm : float
         Largest difference, at least 0.
     p_value : float
         Two-sided Wilcoxon signed-rank test of no difference; 1 if all differences are 0.
     significantly_worse : bool
-        Worse on average, and p below 0.01: what the paper underlines.
+        Whether it is worse on average with p below 0.01 (underlined in the paper).
     """
 
     times_worse: int
@@ -58,10 +58,10 @@ class Harm:
 
 
 def harm(method: Floats, twin: Floats) -> Harm:
-    """Compare errors or losses of a method with its supervised twin's, repeat by repeat."""
+    """Compare errors or losses of a method with those of its supervised twin, repeat by repeat."""
     difference = np.asarray(method, dtype=float) - np.asarray(twin, dtype=float)
     worse = difference > 0
-    unequal = difference[difference != 0]  # equal repeats say nothing about the sign
+    unequal = difference[difference != 0]  # ties carry no information about the sign
     p_value = float(wilcoxon(unequal).pvalue) if len(unequal) else 1.0
     mean = float(difference.mean())
     return Harm(

@@ -1,7 +1,7 @@
 """The classifiers of the experiments, each listed once.
 
-A method is an estimator, which labels it may see, and how its score for class 1 is read. To add
-one to an experiment, list it.
+A method is an estimator, the labels it sees, and how its score for class 1 is read. To add one to
+an experiment, list it.
 """
 
 from collections.abc import Callable
@@ -37,21 +37,21 @@ class Method:
     Attributes
     ----------
     name : str
-        As in tables and figures.
+        Name in tables and figures.
     estimator : estimator
         Cloned for every fit.
     sees : {"labeled", "partly", "all"}
-        Trained on labelled rows only; on all training rows, the unlabelled ones marked -1; or on
-        all training rows with their true labels (an oracle).
+        Which rows it is trained on: labelled rows only; all training rows, with the unlabelled
+        ones marked -1; or all training rows with their true labels (an oracle).
     score : callable (fitted estimator, X) -> scores, or None
-        The score of class 1, on a scale whose labels are 0 and 1: ``score_minus_half``,
-        ``score_signed``, ``score_probability`` or your own. None: the known scale of this
+        The score of class 1, on a scale on which the labels are 0 and 1: ``score_minus_half``,
+        ``score_signed``, ``score_probability`` or your own. None means the known scale of this
         library's classes, otherwise ``predict_proba``; without that the method has an error, from
         ``predict``, and no loss.
     loss : callable (scores, labels 0 and 1) -> float
-        The loss that is reported beside the error.
+        The loss that is reported in addition to the error.
     every : int
-        Run it in every so many repeats only, for baselines that take long.
+        Run it only in every ``every``-th repeat, for slow baselines.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Method:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the method is, by content."""
+        """The identity of the method, by content."""
         what = f"Method {self.name!r}: its"
         return {
             "estimator": describe(self.estimator, f"{what} estimator"),
@@ -80,14 +80,14 @@ class Method:
         }
 
 
-# The published figures agree with a pseudo-inverse of the second moment that ignores eigenvalues
-# below the root of the machine precision, a usual default; this is inferred, nothing states it.
-# On Parkinsons, BCI and COIL2, whose features are nearly collinear, that is a regularisation which
-# shows in the results.
+# The published values agree with a pseudo-inverse of the second moment that ignores eigenvalues
+# below the square root of the machine precision, a common default; this is inferred, not stated in
+# the paper. On Parkinsons, BCI and COIL2, whose features are nearly collinear, it acts as a
+# regularisation that affects the results.
 PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
 _least_squares = LeastSquaresClassifier(rcond=PSEUDO_INVERSE)
-# The paper's method, as it is run in all of its experiments. Where the labelled rows do not
-# determine the model, the code of its authors ends near labels of 1/2.
+# The paper's method, as run in all of its experiments. Where the labelled rows do not determine the
+# model, the authors' code ends near labels of 1/2.
 PAPER_ICLS = ICLSClassifier(rcond=PSEUDO_INVERSE, tie_break="half")
 
 
@@ -103,17 +103,17 @@ LEAST_SQUARES = (
     _least_squares_method("Oracle", _least_squares, sees="all"),
 )
 
-# In the published learning curves beside the five of the tables.
+# In the published learning curves, in addition to the five of the tables.
 FURTHER_LEAST_SQUARES = (
     _least_squares_method("Projection", ICLSClassifier(metric="all", rcond=PSEUDO_INVERSE)),
     _least_squares_method("EM-LS", EMLeastSquaresClassifier("soft", rcond=PSEUDO_INVERSE)),
 )
 
-# The library's own choice where the labelled rows do not determine the model.
+# This library's default where the labelled rows do not determine the model.
 NEAREST_TWIN = _least_squares_method("ICLS (twin)", ICLSClassifier(rcond=PSEUDO_INVERSE))
 
-# What a careful user would have had without unlabelled rows: regularisation chosen by
-# cross-validation on the labelled ones.
+# What is possible without unlabelled rows: regularisation chosen by cross-validation on the
+# labelled ones.
 BASELINES = (
     Method(
         "Ridge (CV)",
@@ -133,8 +133,8 @@ BASELINES = (
     ),
 )
 
-# The published runs: the constant feature is penalised, and every row costs 1 in the supervised
-# machines but 1/L or 1/U in the transductive one, which is thus regularised L times as much.
+# As in the published runs, the constant feature is penalised, and every row costs 1 in the
+# supervised SVMs but 1/L or 1/U in the transductive one, which is thus regularised L times as much.
 SVM = L2SVMClassifier(alpha=1.0, costs="sum", penalize_intercept=True)
 
 
@@ -147,7 +147,7 @@ SUPPORT_VECTORS = (
     _machine("Self-Learning", TwiceConstantSelfLearning(SVM)),
     _machine("Self-Learning (plain)", SelfLearningClassifier(SVM)),
     _machine("TSVM", TSVMClassifier(alpha=1.0, penalize_intercept=True)),
-    # Another search for the minimum of the same objective: shows how much of TSVM is luck.
+    # Another search for the minimum of the same objective: shows how much the search matters.
     replace(
         _machine("TSVM (annealing)", TSVMClassifier("annealing", penalize_intercept=True)),
         every=10,

@@ -1,4 +1,4 @@
-"""The paper's experiments: what was run, on which data, how often.
+"""The paper's experiments: designs, methods, data sets and repeats.
 
 A further table is a further entry here; the runner does not change.
 """
@@ -26,21 +26,21 @@ class Plan:
     Attributes
     ----------
     title : str
-        For reports.
+        Title of the report.
     design : Design
         How rows are split.
     methods : tuple of Method
-        What is compared; the first is the supervised twin.
+        The methods to compare; the first is the supervised twin.
     datasets : tuple of str
         Names in the catalogue.
     repeats : int
         Default number of repeats.
     published : str or None
-        Which published figures it is compared with.
+        Which published values it is compared with.
     remark : str
-        What a reader of the report should know about what was run.
+        What a reader of the report should know about the run.
     reconstructed : (str, str) or None
-        A method that was inferred from the published figures, and its plain counterpart.
+        A method that was inferred from the published values, and its plain counterpart.
     """
 
     title: str
@@ -54,13 +54,13 @@ class Plan:
 
     @property
     def curve(self) -> bool:
-        """Whether results are told apart by the number of unlabelled rows."""
+        """Whether results are grouped by the number of unlabelled rows."""
         return isinstance(self.design, LearningCurve)
 
     def experiment(
         self, name: str, datasets: Sequence[Dataset], repeats: int | None, seed: int
     ) -> Experiment:
-        """Return the experiment on the data sets that are at hand."""
+        """Return the experiment on the given data sets."""
         return Experiment(
             name=name,
             data={dataset.name: (dataset.X, dataset.codes) for dataset in datasets},
@@ -84,11 +84,11 @@ PLANS = {
         methods=SUPPORT_VECTORS,
         published="table3",
         remark="As in the published runs, every row costs 1 in the supervised, self-learning and "
-        "oracle machines, but 1/L or 1/U in the TSVM, beside the same penalty: the TSVM is "
-        "regularised about L times as much, and part of its difference from supervised is that. "
-        "Losses are mean squared hinges. Self-Learning is a reconstruction: of 15 variants it was "
-        "chosen by its agreement with these same published cells, so that agreement is no "
-        "independent evidence. Its first machine sees the constant feature twice. Self-Learning "
+        "oracle SVMs, but 1/L or 1/U in the TSVM, with the same penalty: the TSVM is regularised "
+        "about L times as much, which explains part of its difference from the supervised SVM. "
+        "Losses are mean squared hinge losses. Self-Learning is a reconstruction: it was chosen "
+        "among 15 variants by its agreement with these same published cells, so that agreement is "
+        "no independent evidence. Its first SVM sees the constant feature twice. Self-Learning "
         "(plain) is the loop as described.",
         reconstructed=("Self-Learning", "Self-Learning (plain)"),
     ),
@@ -103,9 +103,9 @@ PLANS = {
         design=LearningCurve(n_labeled=10, sizes=tuple(range(1, 151))),
         methods=(*LEAST_SQUARES, NEAREST_TWIN),
         datasets=("parkinsons", "wdbc"),
-        remark="With 10 labelled rows, fewer than features, many models have the least labelled "
-        "loss. ICLS is the one whose soft labels are closest to 1/2, which the authors' code "
-        "approximates; ICLS (twin) is the one nearest to the supervised model, this library's "
-        "default.",
+        remark="With 10 labelled rows, fewer than there are features, many models have the least "
+        "labelled loss. ICLS is the one whose soft labels are closest to 1/2, which approximates "
+        "what the authors' code returns; ICLS (twin) is the one nearest to the supervised model, "
+        "this library's default.",
     ),
 }

@@ -1,11 +1,11 @@
-"""The authors' figures, and how far ours are from them.
+"""The published values, and how far ours are from them.
 
-Random draws differ, so figures are compared statistically:
+The random draws differ, so values are compared statistically:
 
     z = (ours - theirs) / sqrt(sd_ours^2 / n_ours + sd_theirs^2 / n_theirs).
 
-A faithful reproduction has z scattered like a standard normal. That supposes that the spread over
-our repeats is well estimated, so there is no z for a handful of them.
+In a faithful reproduction z is distributed like a standard normal variable. This assumes that the
+standard deviation over our repeats is well estimated, so z is not computed for a handful of them.
 """
 
 from importlib.resources import files
@@ -16,10 +16,10 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-# A published value is one of the same number of labelled rows: the published learning curves of
-# Transfusion had 114, most likely by another coding of its features, and are not compared.
+# Values are compared for the same number of labelled rows only: the published learning curves of
+# Transfusion had 114, most likely because its features were encoded differently, and are left out.
 KEYS = ("dataset", "n_labeled", "n_unlabeled", "classifier", "measure")
-# With fewer repeats a z of 2 is no rarity: with 5 it would be exceeded by chance in 1 cell of 9.
+# With fewer repeats |z| > 2 is not rare: with 5 repeats it happens by chance in 1 cell of 9.
 MIN_REPEATS_FOR_Z = 20
 TABLES = {
     "table2": "crossvalidation_least_squares.csv",
@@ -29,7 +29,7 @@ TABLES = {
 
 
 def published(table: str) -> "pd.DataFrame":
-    """Return the published means and spreads: of ``table2``, ``table3`` or ``curves``."""
+    """Return the published means and standard deviations of table2, table3 or curves."""
     import pandas as pd
 
     name = TABLES[table]

@@ -1,9 +1,9 @@
 """Running an experiment: every method on every split of every repeat of every data set.
 
 The unit of work is one repeat of one data set. Units are independent, run in parallel with one
-BLAS thread each, and are stored as soon as they are done; what is stored is not run again.
-A fit that raises becomes a row with its message, and the experiment goes on; in the end a warning
-lists what failed.
+BLAS thread each, and are stored as soon as they are done; stored units are not run again.
+A fit that raises an exception becomes a row with its message, and the experiment continues; a
+warning at the end lists the failures.
 """
 
 import time
@@ -44,19 +44,19 @@ def run_experiment(
     resume: bool = False,
     progress: bool = True,
 ) -> "pd.DataFrame":
-    """Run what is not yet stored in the folder, and return all rows.
+    """Run the units that are not yet stored in the folder, and return all rows.
 
     Parameters
     ----------
     experiment : Experiment
-        What to run.
+        The experiment to run.
     folder : path
-        Where results are kept; a run that was killed continues there with ``resume=True``. Only one
-        run at a time can use a folder, and only for one configuration.
+        Where results are stored; an interrupted run continues there with ``resume=True``. A folder
+        is used by one run at a time, and for one configuration only.
     jobs : int, default=1
-        Processes; -1 is one per core.
+        Number of processes; -1 means one per core.
     resume : bool, default=False
-        Whether a folder that holds results may be continued.
+        Whether to continue a folder that already contains results.
     progress : bool, default=True
         Whether to show a progress bar.
 
@@ -64,8 +64,8 @@ def run_experiment(
     -------
     DataFrame
         One row per (data set, repeat, split, method), with the measures, the method's role, how its
-        score was read, its loss, and the message of a fit that failed. If any failed, a
-        ``FitFailedWarning`` says so.
+        score was read, its loss, and the message of a fit that failed. If any fit failed, a
+        ``FitFailedWarning`` is issued.
     """
     packages = distributions_of([method.estimator for method in experiment.methods])
     with ResultStore(folder, experiment.config, resume=resume, packages=packages) as store:
@@ -97,7 +97,7 @@ def _name(function: Any) -> str:
 def _compute(
     experiment: Experiment, units: list[tuple[str, int]], jobs: int, progress: bool
 ) -> Iterable[Any]:
-    # Long units of different data sets side by side, so that the bar moves evenly.
+    # Interleave the data sets, so that the progress bar advances evenly.
     units = sorted(units, key=lambda unit: unit[1])
     shared = (experiment.design, tuple(experiment.methods), experiment.seed)
     work = run_parallel(
@@ -148,12 +148,12 @@ def _run_split(
 
 
 def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, Any]:
-    """Fit a method and return its measures, or why it failed."""
+    """Fit a method and return its measures, or the error message if it fails."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             measures = _fit_and_score(method, X, y, split)
-        except Exception as failure:  # any failure of any classifier is a result, not an end
+        except Exception as failure:  # a failing classifier is a result, and the run continues
             nothing = dict.fromkeys((*NUMBERS, "score"))
             return {**nothing, "note": f"{type(failure).__name__}: {failure}"}
     said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
@@ -177,7 +177,7 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
     return {
         **_error_and_losses(method, clf, {k: (X[i], y[i]) for k, i in parts.items()}),
         "seconds": seconds,
-        # What the method itself minimised, if it says so: it tells local optima apart.
+        # What the method minimised, if it is known: this distinguishes local optima.
         "objective": getattr(clf, "objective_", None),
     }
 
@@ -185,7 +185,7 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
 def _error_and_losses(
     method: Method, clf: Any, parts: dict[str, tuple[Floats, Index]]
 ) -> dict[str, Any]:
-    """Return the error on test rows, the loss on each part, and the name of the score read."""
+    """Return the error on test rows, the loss on each part, and the name of the score used."""
     read = default_score(clf) if method.score is None else method.score
     scores = {} if read is None else {part: read(clf, X) for part, (X, _) in parts.items()}
     X_test, y_test = parts["test"]

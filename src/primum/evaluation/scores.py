@@ -1,10 +1,10 @@
-"""Reading the score of class 1 of a fitted classifier, on a scale whose labels are 0 and 1.
+"""The score for class 1 of a fitted classifier, on a scale on which the labels are 0 and 1.
 
 Decision values mean different things in different classifiers: scores fitted to 0 and 1 or to -1
-and 1, log-odds, votes. Read on the wrong scale they give losses that look like results. So a score
-is, in this order: what the method declares; for the classes of this library, their known scale; the
-probability of class 1. Decision values of unknown scale are not read at all: such a method has an
-error, from its predictions, and no loss.
+and 1, log-odds, votes. Read on the wrong scale they give meaningless losses. So the score is, in
+this order: what the method declares; for the classes of this library, their known scale; the
+probability of class 1. Decision values of unknown scale are not used: such a method has an error,
+from its predictions, and no loss.
 """
 
 from collections.abc import Callable
@@ -22,22 +22,22 @@ Score = Callable[[Any, AnyArray], Floats]
 
 
 def score_minus_half(clf: Any, X: AnyArray) -> Floats:
-    """Read the score of this library's least-squares family."""
+    """Return the score of one of this library's least-squares classifiers."""
     return np.asarray(clf.decision_function(X) + 0.5)
 
 
 def score_signed(clf: Any, X: AnyArray) -> Floats:
-    """Read a score fitted to labels -1 and 1."""
+    """Return the score of a classifier fitted to labels -1 and 1."""
     return np.asarray((clf.decision_function(X) + 1.0) / 2.0)
 
 
 def score_probability(clf: Any, X: AnyArray) -> Floats:
-    """Read the probability of class 1."""
+    """Return the probability of class 1."""
     return np.asarray(clf.predict_proba(X)[:, 1])
 
 
 def default_score(clf: Any) -> Score | None:
-    """Return how the score of a fitted classifier is read unless the method declares it."""
+    """Return the score function of a fitted classifier whose method does not declare one."""
     inner = _innermost(clf)
     if isinstance(inner, LeastSquaresBase):
         return score_minus_half
@@ -47,7 +47,7 @@ def default_score(clf: Any) -> Score | None:
 
 
 def _innermost(clf: Any) -> Any:
-    """Return the classifier whose decision values a pipeline, search or loop passes on."""
+    """Return the classifier that gives a pipeline, search or self-learning its decision values."""
     if isinstance(clf, Pipeline):
         return _innermost(clf.steps[-1][1])
     if isinstance(clf, SelfLearningClassifier):
@@ -56,9 +56,9 @@ def _innermost(clf: Any) -> Any:
 
 
 def refuse_marker_as_class(clf: Any) -> None:
-    """Refuse a classifier that learnt the marker of unlabelled rows as if it were a class."""
+    """Raise an error if a classifier treated the marker of unlabelled rows as a class."""
     if -1 in getattr(clf, "classes_", ()):
         raise ValueError(
-            f"{type(clf).__name__} took -1, the marker of unlabelled rows, for a class: it cannot "
-            "learn from unlabelled rows, so give its Method sees='labeled'."
+            f"{type(clf).__name__} treats -1, the marker of unlabelled rows, as a class: it cannot "
+            "learn from unlabelled rows, so declare its Method with sees='labeled'."
         )

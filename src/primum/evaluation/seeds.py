@@ -1,4 +1,4 @@
-"""Random numbers that depend on what they are for, never on the order in which they are drawn.
+"""Random number generators seeded by purpose, independent of the order of calls.
 
 Any subset of an experiment, run anywhere and in any order, then gives the same numbers.
 """

@@ -1,8 +1,8 @@
 """Splitting rows into labelled, unlabelled and test.
 
-``SemiSupervisedSplit`` is for scikit-learn's own validation functions and your partly labelled
-data. ``CrossValidation`` and ``LearningCurve`` are the paper's two designs, for fully labelled
-data whose labels are hidden on purpose.
+``SemiSupervisedSplit`` is for scikit-learn's own validation functions and partly labelled data.
+``CrossValidation`` and ``LearningCurve`` are the paper's two designs, which hide labels of fully
+labelled data.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from primum.estimators import read_labels
 
 
 class SemiSupervisedSplit:
-    """Cross-validation in which unlabelled rows always train and are never scored.
+    """Cross-validation with all unlabelled rows in every training set and none in the test sets.
 
     Plain cross-validation puts unlabelled rows into the test folds, where their marker counts
-    as a class nobody can predict, and hides them from training. This splitter deals out only
-    the labelled rows. Use it as ``cv=`` anywhere in scikit-learn.
+    as a class that is never predicted, and withholds them from training. This splitter splits
+    only the labelled rows. Use it as ``cv=`` anywhere in scikit-learn.
 
     Parameters
     ----------
     cv : int or splitter, default=5
-        How to deal out the labelled rows: a number of stratified folds, or any scikit-learn
+        How to split the labelled rows: a number of stratified folds, or any scikit-learn
         splitter.
 
     Examples
@@ -74,16 +74,16 @@ class Split:
 
 @dataclass(frozen=True)
 class Design:
-    """What the paper's two designs share.
+    """The common base of the paper's two designs.
 
     Attributes
     ----------
     n_labeled : int or None
-        Labelled rows; None is the paper's rule, ``max(d + 5, 20)``.
+        Number of labelled rows; None means the paper's rule, ``max(d + 5, 20)``.
     scaling : {"paper", "train", "none"}
-        ``paper``: features are z-scored on the whole data set before any split, which lets the
-        scale of the test rows leak into training; that is what the published runs did.
-        ``train``: z-scored on each training set, labelled and unlabelled. ``none``: as they are.
+        ``paper``: features are standardised on the whole data set before any split, as in the
+        published runs, so the scale of the test rows leaks into training. ``train``: features are
+        standardised on each training set, labelled and unlabelled. ``none``: no scaling.
     """
 
     n_labeled: int | None = None
@@ -95,7 +95,7 @@ class Design:
 
     @property
     def name(self) -> str:
-        """The purpose under which random numbers are drawn."""
+        """The purpose that seeds the random numbers."""
         raise NotImplementedError
 
     def labeled_count(self, d: int) -> int:
@@ -103,13 +103,13 @@ class Design:
         return max(d + 5, 20) if self.n_labeled is None else self.n_labeled
 
     def splits(self, y: Index, d: int, rng: np.random.Generator) -> Iterator[Split]:
-        """Yield the splits of one repeat, for labels y coded 0 and 1."""
+        """Yield the splits of one repeat, for labels y encoded as 0 and 1."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class CrossValidation(Design):
-    """Ten folds; of each training set a few rows are labelled, all others unlabelled."""
+    """Cross-validation; in each training set a few rows are labelled, all others unlabelled."""
 
     n_folds: int = 10
 
@@ -129,7 +129,7 @@ class CrossValidation(Design):
 
 @dataclass(frozen=True)
 class LearningCurve(Design):
-    """Nested unlabelled sets of growing size; whatever is left is for testing."""
+    """Nested unlabelled sets of growing size; all other rows are test rows."""
 
     sizes: tuple[int, ...] = tuple(2**k for k in range(11))
 
@@ -148,7 +148,7 @@ class LearningCurve(Design):
 
 
 def deal_folds(y: Index, n_folds: int, rng: np.random.Generator) -> list[Index]:
-    """Return folds of ``len(y) // n_folds`` rows, the last with the rest; each has every class."""
+    """Return folds of ``len(y) // n_folds`` rows with every class; the last also has the rest."""
     shuffled = rng.permutation(len(y))
     anchors: list[Index] = []
     for label in np.unique(y):
@@ -156,11 +156,11 @@ def deal_folds(y: Index, n_folds: int, rng: np.random.Generator) -> list[Index]:
         if len(members) < n_folds:
             raise ValueError(
                 f"{n_folds} folds need at least {n_folds} rows of each class, but class {label} "
-                f"has {len(members)}: take fewer folds."
+                f"has {len(members)}: use fewer folds."
             )
         anchors.append(members[:n_folds])
     first = np.stack(anchors, axis=1)
-    # Shuffled anew: in the old order the rows before the last anchor are short of small classes.
+    # Shuffle again: in the old order, rows before the last anchor are short of small classes.
     rest = rng.permutation(shuffled[~np.isin(shuffled, first)])
     share = len(y) // n_folds - first.shape[1]
     cuts = share * np.arange(1, n_folds)
@@ -168,10 +168,10 @@ def deal_folds(y: Index, n_folds: int, rng: np.random.Generator) -> list[Index]:
 
 
 def labeled_first(y: Index, rows: Index, rng: np.random.Generator) -> Index:
-    """Return the rows shuffled, one of each class in front."""
+    """Return the rows shuffled, with one of each class first."""
     shuffled = rng.permutation(rows)
     front = [int(np.argmax(y[shuffled] == label)) for label in np.unique(y)]
-    # Shuffled anew: in the old order the first rows are what a plain shuffle would have drawn.
+    # Shuffle again: in the old order, the first rows are those that a plain shuffle would draw.
     rest = rng.permutation(np.delete(shuffled, front))
     return np.concatenate([shuffled[front], rest])
 
@@ -179,13 +179,13 @@ def labeled_first(y: Index, rows: Index, rng: np.random.Generator) -> Index:
 def _check_enough(n_labeled: int, available: int) -> None:
     if not 2 <= n_labeled < available:
         raise ValueError(
-            f"{n_labeled} labelled rows were asked for, but there are {available} training rows "
+            f"{n_labeled} labelled rows are requested, but there are {available} training rows "
             "(and at least 2 are needed): set n_labeled to a number in between."
         )
 
 
 def scale_features(X: Floats, split: Split, scaling: str) -> Floats:
-    """Return the features as a design wants them scaled."""
+    """Return the features, scaled as the design requires."""
     if scaling == "none":
         return X
     basis = X if scaling == "paper" else X[np.concatenate([split.labeled, split.unlabeled])]

@@ -1,10 +1,11 @@
-"""A folder of results that survives being killed, and holds those of one configuration only.
+"""A results folder that survives a killed run, and holds the results of one configuration only.
 
 ``journal.jsonl`` has one line per finished unit of work: a checksum, and the unit's rows with a
-checksum of the configuration they are results of. Lines are appended by one process, which holds
-the folder's lock, and flushed to disk, so a kill can only cut the last line; it is then dropped and
-computed again. ``config.json`` says what was run, on which data and with which versions; a folder
-is never continued under another configuration. Further data sets may be added: they are recorded.
+checksum of their configuration. Lines are appended by one process, which holds the lock of the
+folder, and flushed to disk, so a kill can truncate only the last line; that line is then dropped
+and its unit computed again. ``config.json`` records what was run, on which data and with which
+versions; a folder is never continued with another configuration. Further data sets may be added,
+and are recorded.
 """
 
 import json
@@ -28,7 +29,7 @@ Unit = tuple[str, int]
 
 
 class ResultsError(ValueError):
-    """A results folder that cannot be used as asked."""
+    """A results folder cannot be used as requested."""
 
 
 class ResultStore:
@@ -41,7 +42,7 @@ class ResultStore:
     config : dict
         What must not change between runs into the same folder (seed, design, methods, data).
     resume : bool
-        Whether a folder that already holds results may be continued.
+        Whether to continue a folder that already contains results.
     packages : sequence of str
         Further packages whose versions are recorded.
 
@@ -69,8 +70,8 @@ class ResultStore:
             self._lock = FolderLock(self.folder)
         except FolderInUseError as problem:
             raise ResultsError(
-                f"Another run (process {problem}) is writing to {self.folder}: wait until it has "
-                f"ended, or {OTHER_FOLDER}."
+                f"Another run (process {problem}) is writing to {self.folder}: wait until it "
+                f"ends, or {OTHER_FOLDER}."
             ) from None
         except OSError as problem:
             raise self._cannot_write(problem) from problem
@@ -90,7 +91,7 @@ class ResultStore:
         self.close()
 
     def close(self) -> None:
-        """Release the folder."""
+        """Release the lock."""
         self._lock.release()
 
     def _cannot_write(self, problem: OSError) -> ResultsError:
@@ -101,7 +102,7 @@ class ResultStore:
     def _open(self, resume: bool) -> None:
         if self.journal.exists() and self.journal.stat().st_size and not resume:
             raise ResultsError(
-                f"{self.folder} already holds results: pass --resume to continue them, or "
+                f"{self.folder} already contains results: pass --resume to continue them, or "
                 f"{OTHER_FOLDER}."
             )
         runs = []
@@ -118,7 +119,7 @@ class ResultStore:
             _write_atomically(self.snapshot, text)
 
     def _refuse_other(self, before: dict[str, Any]) -> None:
-        """Refuse another configuration; data sets in only one of the two are no difference."""
+        """Raise an error for another configuration; data sets in only one of the two may differ."""
         common = before["data"].keys() & self.config["data"].keys()
         old, new = (
             {**config, "data": {name: config["data"][name] for name in sorted(common)}}
@@ -126,11 +127,12 @@ class ResultStore:
         )
         if named := name_differences(old, new):
             raise ResultsError(
-                f"{self.folder} holds results of another configuration ({named}): {OTHER_FOLDER}."
+                f"{self.folder} contains results of another configuration ({named}): "
+                f"{OTHER_FOLDER}."
             )
 
     def _read_journal(self) -> dict[Unit, list[dict[str, Any]]]:
-        """Return the finished units; cut off a last line that was not written to its end."""
+        """Return the finished units; remove an incomplete last line."""
         if not self.journal.exists():
             return {}
         content = self.journal.read_bytes()
@@ -139,7 +141,7 @@ class ResultStore:
         for unit, rows in self._parse(content[:complete]):
             if unit in done and done[unit] != rows:
                 raise ResultsError(
-                    f"{self.journal} has different results of data set {unit[0]!r}, repeat "
+                    f"{self.journal} has two different results for data set {unit[0]!r}, repeat "
                     f"{unit[1]}: delete one of the lines, or {OTHER_FOLDER}."
                 )
             done[unit] = rows
@@ -154,8 +156,8 @@ class ResultStore:
             crc, _, payload = line.partition(b" ")
             if crc != _crc(payload):
                 raise ResultsError(
-                    f"Line {number} of {self.journal} is corrupt: delete that line to have its "
-                    f"results computed again with --resume, or {OTHER_FOLDER}."
+                    f"Line {number} of {self.journal} is corrupt: delete it and run again with "
+                    f"--resume to recompute its results, or {OTHER_FOLDER}."
                 )
             record = json.loads(payload)
             name, repeat = record["unit"]
@@ -163,14 +165,14 @@ class ResultStore:
                 raise _of_another_version(self.journal)
             if record["config"] != expected.get(name):
                 raise ResultsError(
-                    f"Line {number} of {self.journal} holds results of data set {name!r} under "
-                    f"another configuration than {self.snapshot.name}'s or this run's: "
+                    f"Line {number} of {self.journal} contains results for data set {name!r} with "
+                    f"a configuration other than that of {self.snapshot.name} or of this run: "
                     f"{OTHER_FOLDER}."
                 )
             yield (name, repeat), record["rows"]
 
     def _checksum_of(self, name: str) -> str:
-        """Return the checksum of all that the results of one data set depend on."""
+        """Return the checksum of everything that the results of one data set depend on."""
         return checksum({**self.config, "data": {name: self.config["data"][name]}})
 
     def append(self, unit: Unit, rows: list[dict[str, Any]]) -> None:
@@ -184,14 +186,14 @@ class ResultStore:
                 os.fsync(file.fileno())
         except OSError as problem:
             raise ResultsError(
-                f"Cannot write to {self.journal}: {problem.strerror or problem}; what it holds is "
-                "kept, continue with --resume."
+                f"Cannot write to {self.journal}: {problem.strerror or problem}; its results are "
+                "kept, and --resume continues the run."
             ) from problem
         self.done[unit] = rows
 
 
 def read_snapshot(folder: Path) -> dict[str, Any]:
-    """Return what the results in a folder are results of: ``config``, and ``versions`` by run."""
+    """Return the ``config`` of the results in a folder, and the ``versions`` of every run."""
     path = folder / "config.json"
     try:
         snapshot = json.loads(path.read_text())
@@ -212,8 +214,8 @@ def read_snapshot(folder: Path) -> dict[str, Any]:
 
 def _of_another_version(path: Path) -> ResultsError:
     return ResultsError(
-        f"{path} was written by another version of primum, and nothing in it identifies the data "
-        f"and methods by content: its results can be read but not continued; {OTHER_FOLDER}."
+        f"{path} was written by another version of primum and does not identify data and methods "
+        f"by content: its results can be read but not continued; {OTHER_FOLDER}."
     )
 
 
@@ -222,7 +224,7 @@ def _to_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a NumPy number as Python's."""
+    """Return a NumPy scalar as a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be stored.")

@@ -1,4 +1,4 @@
-"""From one row per fit to one row per cell of a table."""
+"""Aggregation of the results, from one row per fit to one row per cell of a table."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -11,15 +11,15 @@ from primum.evaluation.measures import MEASURES, harm
 if TYPE_CHECKING:
     import pandas as pd
 
-# Results that were stored without roles are the paper's, and are known by these names.
+# Results that were stored without roles are those of the paper, whose methods have these names.
 PAPER_ROLES = {"Supervised": TWIN, "Oracle": "oracle"}
 
 
 def per_repeat(results: "pd.DataFrame", *, curve: bool) -> "pd.DataFrame":
     """Return one row per (data set, [number of unlabelled rows], classifier, repeat).
 
-    For cross-validation a repeat's value is the mean over its folds, and it has none if a fold
-    failed: a classifier must not look better for failing where it is hard.
+    For cross-validation the value of a repeat is the mean over its folds. If a fold failed it is
+    missing, because a classifier must not look better by failing on hard folds.
     """
     keys = [*_cell_keys(curve), "classifier", "repeat"]
     grouped = results.groupby(keys, sort=False)[list(MEASURES)]
@@ -45,24 +45,24 @@ def twin_of(frame: "pd.DataFrame") -> str | None:
 
 
 def summarise(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) -> "pd.DataFrame":
-    """Return mean, spread over repeats and harm for every cell and measure.
+    """Return mean, standard deviation over repeats and harm for every cell and measure.
 
     Parameters
     ----------
     results : DataFrame
-        What ``run_experiment`` returns.
+        The return value of ``run_experiment``.
     curve : bool
-        Whether numbers of unlabelled rows are told apart (learning curves) or not.
+        Whether to group by the number of unlabelled rows (learning curves).
     twin : str, optional
         The classifier that ``times_worse`` compares with, if not the experiment's twin.
 
     Returns
     -------
     DataFrame
-        A row per cell and measure: ``mean``, its standard error ``se``, ``sd_over_repeats``, the
-        quartiles ``q25``, ``median`` and ``q75``, the number of ``repeats`` these are over and of
-        those that ``failed``, and the comparison with the twin: in how many repeats worse, and
-        whether significantly.
+        One row per cell and measure: ``mean``, its standard error ``se``, ``sd_over_repeats``, the
+        quartiles ``q25``, ``median`` and ``q75``, the number of ``repeats`` they are computed from
+        and of those that ``failed``, and the comparison with the twin: in how many repeats the
+        method is worse, and whether significantly.
     """
     import pandas as pd
 
@@ -97,7 +97,7 @@ def _checked_twin(roles: dict[str, str], twin: str | None) -> str | None:
     if twin is None:
         warnings.warn(
             "No method sees only the labelled rows, so there is no supervised twin and times_worse "
-            "is empty: name one, by Experiment(twin=...) or summarise(twin=...).",
+            "is empty: choose a twin with Experiment(twin=...) or summarise(twin=...).",
             stacklevel=3,
         )
     return twin
@@ -121,7 +121,7 @@ def _cell(
         "median": median,
         "q75": q75,
         "repeats": len(own),
-        # A method may have no loss; it failed where it has no error.
+        # A method may have no loss; a missing error means that it failed.
         "failed": int(group.loc[group["classifier"] == classifier, "error"].isna().sum()),
         "times_worse": None,
         "significantly_worse": False,
@@ -135,12 +135,12 @@ def _cell(
 
 
 def failures(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a row per data set and classifier that failed: how often, and the first message."""
+    """Return the failures per data set and classifier: how many, and the first message."""
     return _notes(results, results["error"].isna())
 
 
 def fit_warnings(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a row per data set and classifier that warned: how often, and the first message."""
+    """Return the warnings per data set and classifier: how many, and the first message."""
     return _notes(results, results["error"].notna() & results["note"].notna())
 
 
@@ -153,12 +153,12 @@ def _notes(results: "pd.DataFrame", chosen: "pd.Series") -> "pd.DataFrame":
 
 
 def failed_sentence(results: "pd.DataFrame") -> str:
-    """Say which classifiers failed, how often and why; empty if none did."""
+    """Return which classifiers failed, how often and why, or an empty string if none did."""
     found: Any = failures(results)
     parts = []
     for name, rows in found.groupby("classifier", sort=False):
         fits = int((results["classifier"] == name).sum())
         times = int(rows["times"].sum())
         share = f"all {fits} fits" if times == fits else f"{times} of {fits} fits"
-        parts.append(f"{name} failed in {share} (the first: {rows['first'].iloc[0]})")
+        parts.append(f"{name} failed in {share} (first error: {rows['first'].iloc[0]})")
     return "; ".join(parts) + ". failures(results) lists them by data set." if parts else ""

@@ -1,10 +1,10 @@
-"""Self-learning around an SVM as the published Table 3 seems to have run it.
+"""Self-learning with an SVM as the published Table 3 appears to have run it.
 
 The loop is plain: label the unlabelled rows, refit to all rows, repeat until no label changes. But
-the published figures on data sets with unequal classes (USPS, SPECT, SPECTF, Ionosphere) agree with
-it only if the first machine, which gives the first labels, saw the constant feature twice, so that
+the published values on data sets with unequal classes (USPS, SPECT, SPECTF, Ionosphere) agree with
+it only if the first SVM, which gives the first labels, saw the constant feature twice, so that
 its intercept was penalised half as much, while the refits saw it once. This is inferred from
-the figures; nothing says so.
+the values; it is not stated in the paper.
 """
 
 from typing import Any, Self
@@ -17,14 +17,14 @@ from primum.estimators import L2SVMClassifier, read_labels
 
 
 class TwiceConstantSelfLearning(ClassifierMixin, BaseEstimator):
-    """Self-learning whose first machine sees the constant feature twice.
+    """Self-learning whose first SVM sees the constant feature twice.
 
     Parameters
     ----------
     svm : L2SVMClassifier
-        The machine, with a penalised intercept.
+        The SVM, with a penalised intercept.
     max_iter : int, default=100
-        Most rounds of labelling and refitting.
+        Maximum number of rounds of labelling and refitting.
     """
 
     def __init__(self, svm: L2SVMClassifier, *, max_iter: int = 100) -> None:
@@ -32,7 +32,7 @@ class TwiceConstantSelfLearning(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
 
     def fit(self, X: Floats, y: AnyArray) -> Self:
-        """Fit to labelled rows and unlabelled ones (-1)."""
+        """Fit to labelled rows and unlabelled ones (label -1)."""
         labels = read_labels(y, len(X))
         twice = np.column_stack([X, np.ones(len(X))])
         first = clone(self.svm).fit(twice[labels.labeled], labels.codes)
@@ -51,7 +51,7 @@ class TwiceConstantSelfLearning(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the margins of the fitted machine."""
+        """Return the decision values of the fitted SVM."""
         return np.asarray(self.estimator_.decision_function(X))
 
     def predict(self, X: Any) -> AnyArray:

@@ -1,7 +1,7 @@
-"""Processes that work for a run and end with it, even if the run is killed.
+"""Worker processes that end with their run, even if the run is killed.
 
-A killed process cannot stop its workers, and these wait for minutes before they give up. So each of
-them watches its parent.
+A killed process cannot stop its workers, which would stay idle for minutes before they end. So each
+worker watches its parent.
 """
 
 import os
@@ -17,7 +17,7 @@ SECONDS_BETWEEN_LOOKS = 0.2
 def run_parallel(
     function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], jobs: int
 ) -> Iterator[Any]:
-    """Yield ``function(*task)`` for every task, in the order in which they are finished."""
+    """Yield ``function(*task)`` for every task, in order of completion."""
     from joblib import Parallel, delayed
 
     workers = Parallel(

@@ -1,4 +1,4 @@
-"""Pictures and tables of what was computed elsewhere."""
+"""Figures, tables and HTML reports."""
 
 from primum.report.constraint_set import constraint_set, plot_constraint_set
 from primum.report.experiment import results_table, write_report

@@ -1,8 +1,8 @@
-"""The paper's two illustrations, drawn from real fits.
+"""The paper's two illustrations, drawn from actual fits.
 
 Two parameters: the exact set C_beta, a polygon, with the supervised solution, the constrained
-one and, if given, the oracle. One parameter: the supervised loss as a curve, and C_beta as an
-interval under it.
+solution and, if given, the oracle. One parameter: the supervised loss as a curve, and C_beta as an
+interval below it.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from primum.estimators import ICLSClassifier, LeastSquaresClassifier
 from primum.estimators._data import read_training_data
 from primum.problems import LabeledRows, least_squares_family, zonotope_vertices
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = {"C_beta": "#56B4E9", "supervised": "#D55E00", "ICLS": "#0072B2", "oracle": "#009E73"}
 
 
@@ -28,15 +28,15 @@ def constraint_set(
     Parameters
     ----------
     clf : ICLSClassifier
-        Its ``alpha`` and ``fit_intercept`` are used; it need not be fitted.
+        Its ``alpha``, ``fit_intercept`` and ``rcond`` are used; it need not be fitted.
     X, y, X_unlabeled, sample_weight : array-like
-        As given to ``clf.fit``.
+        As passed to ``clf.fit``.
 
     Returns
     -------
     array of shape (n_vertices, n_parameters)
-        The two ends of an interval, or a closed polygon. Parameters are those of the score: the
-        intercept first, if there is one, then the coefficients.
+        The two ends of an interval, or the vertices of a polygon. The parameters are those of the
+        score: the intercept first, if there is one, then the coefficients.
     """
     data = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight)
     family = least_squares_family(
@@ -71,18 +71,18 @@ def plot_constraint_set(
     Parameters
     ----------
     clf : ICLSClassifier
-        Fitted on the rows given here, with one or two parameters (features plus intercept).
+        Fitted to the rows passed here, with one or two parameters (features plus intercept).
     X, y, X_unlabeled, sample_weight : array-like
-        As given to ``clf.fit``.
+        As passed to ``clf.fit``.
     oracle : LeastSquaresClassifier, default=None
-        Fitted on the same rows with all labels known; drawn if given.
+        Fitted to the same rows with all labels known; drawn if given.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a new figure.
+        Where to draw; None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The drawing.
+        The axes.
     """
     check_is_fitted(clf)
     vertices = constraint_set(clf, X, y, X_unlabeled, sample_weight)

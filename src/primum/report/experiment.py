@@ -1,4 +1,4 @@
-"""The report of an own experiment: one call, one HTML page."""
+"""The report of an experiment: one call, one HTML page."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,24 +28,24 @@ Section = tuple[str, list[str]]
 def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | Path) -> Path:
     """Write one HTML page with everything about an experiment.
 
-    Tables, for learning curves figures too, of errors, losses and times, with standard errors and
-    the comparison with the supervised twin; failed fits and warnings; what was run on which data,
-    with the seed and all versions. The numbers are written beside it, as ``results.parquet`` (a row
-    per fit) and ``summary.csv`` (a row per cell).
+    The page has tables, and figures for learning curves, of errors, losses and times, with standard
+    errors and the comparison with the supervised twin; failed fits and warnings; the methods, the
+    data, the seed and all versions. The numbers are written to the same folder, as
+    ``results.parquet`` (one row per fit) and ``summary.csv`` (one row per cell).
 
     Parameters
     ----------
     experiment : Experiment
-        What was run.
+        The experiment that was run.
     results : DataFrame
-        What ``run_experiment`` returned.
+        The return value of ``run_experiment``.
     folder : path
-        The folder that was given to ``run_experiment``.
+        The folder that was passed to ``run_experiment``.
 
     Returns
     -------
     Path
-        Of the page, ``report.html``.
+        Path of the page, ``report.html``.
     """
     folder = Path(folder)
     curve = isinstance(experiment.design, LearningCurve)
@@ -54,7 +54,7 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
     results.to_parquet(folder / "results.parquet", index=False)
     summary.to_csv(folder / "summary.csv", index=False)
     sections = [
-        ("In words", [paragraph(text) for text in _words(experiment, results)]),
+        ("Summary", [paragraph(text) for text in _words(experiment, results)]),
         *_measure_sections(summary, curve),
         *_note_sections(results),
         ("What was run", run),
@@ -81,7 +81,7 @@ def _words(experiment: Experiment, results: "pd.DataFrame") -> Iterator[str]:
 
 
 def _measure_sections(summary: "pd.DataFrame", curve: bool) -> Iterator[Section]:
-    """Yield errors, losses (each kind apart: they have different scales) and times."""
+    """Yield errors, losses (one section per loss, because their scales differ) and times."""
     yield "Classification error", _parts(summary, "error", curve)
     for loss, cells in summary.groupby("loss", sort=False):
         with_loss = cells[cells["measure"] == "loss_test"].groupby("classifier")["mean"].count()
@@ -92,8 +92,8 @@ def _measure_sections(summary: "pd.DataFrame", curve: bool) -> Iterator[Section]
     unknown = [name for name, count in without.count().items() if count == 0]
     if unknown:
         text = (
-            f"No loss: {', '.join(unknown)}. There are no probabilities, and nothing says what the "
-            "decision values mean; declare it by Method(score=...). (Or all fits failed.)"
+            f"No loss: {', '.join(unknown)}. There are no probabilities, and the scale of the "
+            "decision values is unknown; declare it with Method(score=...). (Or all fits failed.)"
         )
         yield "Methods without a loss", [paragraph(text)]
     yield "Training time", _parts(summary, "seconds", curve)
@@ -112,19 +112,19 @@ def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
 
 
 def results_table(summary: "pd.DataFrame", measure: str) -> Table:
-    """Return a row per data set: means with standard errors, medians for times.
+    """Return a table with one row per data set: means with standard errors, medians for times.
 
     Parameters
     ----------
     summary : DataFrame
-        From ``summarise``; of a learning curve, one number of unlabelled rows per data set.
+        From ``summarise``; for learning curves, with one number of unlabelled rows per data set.
     measure : {"error", "loss_test", "seconds"}
-        What to show.
+        The measure to show.
 
     Returns
     -------
     Table
-        With a caption that says what is shown.
+        The table, with a caption that explains it.
     """
     cells = summary[summary["measure"] == measure]
     classifiers = list(cells["classifier"].unique())
@@ -163,22 +163,22 @@ def _cell(cell: "pd.Series", measure: str, repeats: int, bold: bool) -> Cell:
 
 def _caption(cells: "pd.DataFrame", measure: str, repeats: int) -> str:
     what, twin = measured(cells, measure), twin_of(cells)
-    at = " U: number of unlabelled rows, the largest." if "n_unlabeled" in cells else ""
+    at = " U: the largest number of unlabelled rows." if "n_unlabeled" in cells else ""
     if measure == "seconds":
         return f"Median {what} over up to {repeats} repeats.{at}"
     text = f"Mean {what} ± its standard error, over up to {repeats} repeats.{at} {BOLD}"
     if twin is None:
         return text
     return (
-        f"{text} In parentheses: in how many repeats worse than {twin}, the supervised twin. "
-        f"Underlined: significantly worse than it (Wilcoxon, p < 0.01)."
+        f"{text} In parentheses: number of repeats in which it is worse than {twin}, the "
+        "supervised twin. Underlined: significantly worse than the twin (Wilcoxon, p < 0.01)."
     )
 
 
 def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
     for heading, notes in (
-        ("Fits that failed", failures(results)),
-        ("Warnings of fits", fit_warnings(results)),
+        ("Failed fits", failures(results)),
+        ("Warnings during fits", fit_warnings(results)),
     ):
         if len(notes):
             rows = [
@@ -188,6 +188,6 @@ def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
                 )
                 for n in notes.itertuples()
             ]
-            header = ("Dataset", "Method", "Times", "Of fits", "The first message")
+            header = ("Dataset", "Method", "Times", "Fits", "First message")
             table = Table("By data set and method.", header, tuple(rows))
             yield heading, [table.to_html()]

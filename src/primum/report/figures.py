@@ -1,7 +1,7 @@
-"""Figures in a clean style whose colours can be told apart by everybody.
+"""Figures in a clean style, with colours that colour-blind readers can distinguish.
 
-Curves show means with a band of one standard error to either side; those of times, which have
-outliers, medians with a band from the lower to the upper quartile.
+Curves show means with a band of one standard error on either side; curves of times, which have
+outliers, show medians with a band from the lower to the upper quartile.
 """
 
 from collections.abc import Sequence
@@ -52,18 +52,18 @@ def curves_figure(
     summary : DataFrame
         With a column ``n_unlabeled``.
     *measures : str
-        Which measures to draw: a panel for every data set and measure.
+        Which measures to draw: one panel for every data set and measure.
     classifiers : sequence of str, optional
-        Which classifiers, if they are there; default: all.
+        Which classifiers to draw, where available; default: all.
     log_scale : bool
-        Whether the numbers of unlabelled rows are powers of two.
+        Whether to use a logarithmic axis (base 2) for the number of unlabelled rows.
     largest : int, optional
-        Leave out larger numbers of unlabelled rows (to zoom in).
+        Omit larger numbers of unlabelled rows (to zoom in).
 
     Returns
     -------
     matplotlib Figure
-        The drawing.
+        The figure.
     """
     from matplotlib.figure import Figure
 
@@ -94,7 +94,7 @@ def curves_figure(
 
 
 def line_styles(classifiers: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return a colour and line for every classifier: the usual ones, and others for the rest."""
+    """Return a colour and line style for every classifier: its fixed one, or a free one."""
     taken = [STYLES[name] for name in classifiers if name in STYLES]
     colors = list(dict.fromkeys(color for color, _ in STYLES.values()))
     spare = [style for style in product(colors, ("-", "--", "-.", ":")) if style not in taken]
@@ -136,11 +136,11 @@ def _center_and_band(curve: "pd.DataFrame") -> tuple[Any, Any, Any]:
 
 
 def curve_caption(summary: "pd.DataFrame", *measures: str) -> str:
-    """Say what a figure of curves shows, and what its bands mean."""
+    """Return a caption that says what a figure of curves shows and what its bands mean."""
     shown = [_label(summary, measure) for measure in measures]
     kinds = []
     if set(measures) - {"seconds"}:
-        kinds.append("lines are means over repeats, bands one standard error to either side")
+        kinds.append("lines are means over repeats, bands one standard error on either side")
     if "seconds" in measures:
         kinds.append("lines are medians over repeats, bands from the lower to the upper quartile")
     repeats = summary["repeats"].max()
@@ -151,7 +151,7 @@ def curve_caption(summary: "pd.DataFrame", *measures: str) -> str:
 
 
 def z_figure(summary: "pd.DataFrame") -> Any:
-    """Draw all z against the quantiles of a standard normal: a faithful run is on the line."""
+    """Draw all z against the quantiles of a standard normal; a faithful run lies on the line."""
     from matplotlib.figure import Figure
     from scipy.stats import norm
 
@@ -161,7 +161,7 @@ def z_figure(summary: "pd.DataFrame") -> Any:
     axes = figure.add_subplot()
     axes.axline((0, 0), slope=1, color="0.7", linewidth=1)
     axes.plot(expected, z, ".", color="#0072B2", markersize=4)
-    axes.set(xlabel="quantile of a standard normal", ylabel="z against the published figure")
+    axes.set(xlabel="quantile of a standard normal", ylabel="z against the published value")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -1,9 +1,9 @@
-"""Whether it matters in which minimum a transductive machine ends.
+"""Whether the local minimum in which a transductive SVM ends matters.
 
 The objective of the TSVM has many local minima. Two searches for its minimum on the same folds,
-switching and annealing, tell how far apart such minima are, in the objective and in the errors
-that go with them. Where switching disagrees with a published figure, that is either as large as
-the disagreement, or something else must explain it.
+switching and annealing, show how far apart such minima are, in the objective and in the errors.
+Where switching disagrees with a published value, either this difference is as large as the
+disagreement, or something else must explain it.
 """
 
 from collections.abc import Iterator
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEARCH, OTHER_SEARCH = "TSVM", "TSVM (annealing)"
-# Objectives that differ by less, relative to their size, are those of one minimum.
+# Objectives whose relative difference is smaller belong to the same minimum.
 SAME_MINIMUM = 1e-6
 NAMES = {"error": "error", "loss_test": "test loss"}
 
 
 @dataclass(frozen=True)
 class Minima:
-    """Two searches on the same folds.
+    """Comparison of two searches on the same folds.
 
     Attributes
     ----------
     folds : int
-        Folds on which both were run.
+        Number of folds on which both were run.
     objective, other_objective : float
         Mean objective of switching and of annealing.
     lower, higher : float
-        Shares of the folds in which annealing ends lower, and higher, than switching.
+        Fractions of the folds in which annealing ends lower, and higher, than switching.
     shift : dict of (float, float)
-        By measure: its mean under annealing minus that under switching, and the standard error of
-        this difference over repeats.
+        For each measure, its mean with annealing minus that with switching, and the standard error
+        of this difference over repeats.
     """
 
     folds: int
@@ -49,18 +49,18 @@ class Minima:
 
     @property
     def same(self) -> float:
-        """Share of the folds in which both end in the same minimum."""
+        """Fraction of the folds in which both end in the same minimum."""
         return 1.0 - self.lower - self.higher
 
 
 def paired_folds(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the folds on which both searches were run, and what they found there."""
+    """Return the folds on which both searches were run, with their results."""
     keys = ["dataset", "repeat", "at"]
     both = results[results["classifier"].isin((SEARCH, OTHER_SEARCH))]
     wide = both.pivot(index=keys, columns="classifier", values=["objective", *NAMES])
     if both["classifier"].nunique() < 2:
         return wide[:0]
-    # As the data sets stand in the results, not by name.
+    # In the order of the data sets in the results, not sorted by name.
     return wide.astype(float).dropna().reindex(both["dataset"].unique(), level="dataset")
 
 
@@ -85,7 +85,7 @@ def _shift(values: "pd.DataFrame") -> tuple[float, float]:
 
 
 def minima_table(folds: "pd.DataFrame") -> Table:
-    """Return a row per data set: objectives, where annealing ends, and what that does to errors."""
+    """Return a table with one row per data set: objectives, minima and changes of the error."""
     rows = []
     for name, part in folds.groupby("dataset", sort=False):
         found = minima_of(part)
@@ -99,8 +99,8 @@ def minima_table(folds: "pd.DataFrame") -> Table:
         ]
         rows.append(tuple(Cell(text) for text in texts))
     return Table(
-        "Two searches for the minimum of the TSVM objective on the same folds. Change: mean under "
-        "annealing minus mean under switching, ± its standard error over repeats.",
+        "Two searches for the minimum of the TSVM objective on the same folds. Change: mean with "
+        "annealing minus mean with switching, ± its standard error over repeats.",
         (
             *("Dataset", "Folds", "Objective, switching", "Objective, annealing"),
             *("Annealing lower", "Same", "Higher", "Change of error", "Change of test loss"),
@@ -110,7 +110,7 @@ def minima_table(folds: "pd.DataFrame") -> Table:
 
 
 def local_optima_sentences(folds: "pd.DataFrame", summary: "pd.DataFrame") -> Iterator[str]:
-    """Say how often the searches part, and whether that explains cells that disagree."""
+    """Describe how often the searches differ, and whether that explains cells that disagree."""
     found = minima_of(folds)
     yield (
         f"Local optima of the TSVM: on the {found.folds} folds where both searches were run, "
@@ -129,7 +129,7 @@ def local_optima_sentences(folds: "pd.DataFrame", summary: "pd.DataFrame") -> It
 
 
 def _explanation(cell: "pd.Series", found: Minima) -> str:
-    """Say whether other minima could have given a published figure."""
+    """Describe whether other minima could explain a published value."""
     missing = cell["published_mean"] - cell["mean"]
     measure, (shift, spread) = NAMES[cell["measure"]], found.shift[cell["measure"]]
     return (
@@ -142,14 +142,14 @@ def _explanation(cell: "pd.Series", found: Minima) -> str:
 
 
 def _verdict(missing: float, shift: float, spread: float) -> str:
-    """Judge a change of a figure, within two standard errors, by what is missing.
+    """Assess whether a change, within two standard errors, explains a disagreement.
 
-    It counts as an explanation if it points to the published figure and is at least half of what
-    is missing, and as none if it is surely less.
+    It does if it is in the direction of the published value and at least half of the disagreement;
+    it does not if it is significantly less.
     """
     towards, half = shift * np.sign(missing), 0.5 * abs(missing)
     if towards + 2 * spread < half:
         return "local optima do not account for the disagreement"
     if towards - 2 * spread > 0 and towards >= half:
         return "local optima can account for the disagreement"
-    return "that is too uncertain to say whether local optima account for the disagreement"
+    return "too uncertain to say whether local optima account for the disagreement"

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: text, tables and pictures in a single file, fit for a phone."""
+"""One self-contained HTML page: text, tables and figures in a single, responsive file."""
 
 import base64
 import io
@@ -25,7 +25,7 @@ figcaption { color: #555; font-size: .85rem; }
 
 
 def html_page(title: str, sections: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """Return a page with headed sections of HTML fragments."""
+    """Return a page of sections, each with a heading and HTML fragments."""
     body = "\n".join(
         f"<section><h2>{escape(heading)}</h2>\n{chr(10).join(parts)}</section>"
         for heading, parts in sections
@@ -44,7 +44,7 @@ def paragraph(text: str) -> str:
 
 
 def picture(figure: Any, caption: str) -> str:
-    """Return a figure as an image inside the page, with a caption below."""
+    """Return a figure as an embedded image with a caption below."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     data = base64.b64encode(buffer.getvalue()).decode()

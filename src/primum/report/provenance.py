@@ -1,4 +1,4 @@
-"""What was run, from the configuration that is stored beside the results."""
+"""What was run, from the configuration that is stored with the results."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -15,9 +15,9 @@ SEES = {
     "all": "all training rows with their labels",
 }
 SCALING = {
-    "paper": "z-scored on the whole data set before any split, so that the scale of the test rows "
-    "leaks into training, as in the published runs",
-    "train": "z-scored on the training rows, labelled and unlabelled",
+    "paper": "standardised on the whole data set before any split, so that the scale of the test "
+    "rows leaks into training, as in the published runs",
+    "train": "standardised on the training rows, labelled and unlabelled",
     "none": "not scaled",
 }
 
@@ -37,13 +37,13 @@ def provenance(folder: Path) -> Iterator[str]:
 
 
 def design_sentence(design: Mapping[str, Any]) -> str:
-    """Say how rows were split."""
+    """Return a description of how rows were split."""
     labeled = design["n_labeled"]
     count = "max(d + 5, 20) for d features" if labeled is None else str(labeled)
     if design["kind"] == "cross-validation":
         how = (
-            f"{design['n_folds']}-fold cross-validation; of each training set the labels of all "
-            "but the labelled rows are hidden, and a repeat's value is the mean over its folds"
+            f"{design['n_folds']}-fold cross-validation; in each training set the labels of all "
+            "but the labelled rows are hidden, and the value of a repeat is the mean over its folds"
         )
     else:
         how = "nested sets of unlabelled rows of growing size; all other rows are test rows"
@@ -64,7 +64,7 @@ def _methods_table(methods: Mapping[str, Any]) -> Table:
         for name, method in methods.items()
     ]
     return Table(
-        "Methods. Score: how the score of class 1 is read; by default, on the known scale of "
+        "Methods. Score: how the score for class 1 is read; by default, on the known scale of "
         "primum's classes, otherwise as a probability.",
         ("Method", "Trained on", "Score", "Loss", "Repeats", "Estimator"),
         tuple(rows),
@@ -77,7 +77,7 @@ def _data_table(data: Mapping[str, str]) -> Table:
         shape, _, digest = identity.partition(", sha256 ")
         rows.append((Cell(dataset_title(name)), Cell(shape), Cell(digest[:16])))
     return Table(
-        "Data sets in this folder. Checksum: the beginning of SHA-256 over features and labels.",
+        "Data sets in this folder. Checksum: start of the SHA-256 of features and labels.",
         ("Dataset", "Rows x features", "Checksum"),
         tuple(rows),
     )
@@ -90,7 +90,7 @@ def _function_name(described: Any) -> str:
 
 
 def _words(described: Any) -> str:
-    """Return a described estimator as a call."""
+    """Return the description of an estimator as a Python expression."""
     if isinstance(described, Mapping) and "class" in described:
         name = described["class"].partition(",")[0].rpartition(".")[2]
         parameters = described.get("parameters", {})

@@ -1,4 +1,4 @@
-"""Everything that is written for one experiment of the paper."""
+"""The reports of the paper's experiments."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 COLUMNS = ("mean", "sd_over_repeats", "repeats", "times_worse", "published_mean", "z")
 FURTHER_COLUMNS = ("significantly_worse", "failed", "se", "q25", "median", "q75", "role", "loss")
 Z_CAPTION = (
-    "z of all cells against the quantiles of a standard normal; a faithful run is on the line."
+    "z of all cells against the quantiles of a standard normal; a faithful run lies on the line."
 )
 ILLUSTRATIONS = {
     "constrained-problem": "One parameter: the loss on labelled rows as a curve, and the interval "
     "of the parameters that some labelling of the unlabelled rows produces.",
     "constrained-subset": "Two parameters: the polygon of the parameters that some labelling of "
-    "the unlabelled rows produces, with the supervised, the constrained and the oracle solution.",
+    "the unlabelled rows produces, with the supervised, constrained and oracle solutions.",
 }
 # Measures that were published.
 JUDGED = ("error", "loss_test")
-# Figures of the learning curves by target of the command line.
+# The measure of each learning-curve figure, by target of the command line.
 CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "seconds"}
 
 
 def summary_of(plan: Plan, results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the summary of results, beside the published figures where there are any."""
+    """Return the summary of results, with the published values where there are any."""
     summary = summarise(results, curve=plan.curve)
     if plan.published is None:
         return summary.assign(published_mean=np.nan, z=np.nan)
@@ -109,7 +109,7 @@ def write_table_report(
 
 
 def _judgement(plan: Plan, summary: "pd.DataFrame") -> Iterator[str]:
-    """Say how well a table agrees with the published one, and what to know about that."""
+    """Describe how well a table agrees with the published one, with caveats."""
     for measure in JUDGED:
         yield agreement(summary, measure).sentence()
     if plan.published and plan.reconstructed:
@@ -122,11 +122,11 @@ def _judgement(plan: Plan, summary: "pd.DataFrame") -> Iterator[str]:
 
 
 def _agreement_sections(folder: Path, summary: "pd.DataFrame") -> Iterator[tuple[str, list[str]]]:
-    """Draw z where there is any, that is, if there are enough repeats."""
+    """Draw z if there are enough repeats for it."""
     if summary["z"].notna().any():
         scatter = z_figure(summary)
         save_figure(scatter, folder / "figures", "z")
-        yield "Agreement with the published figures", [picture(scatter, Z_CAPTION)]
+        yield "Agreement with the published values", [picture(scatter, Z_CAPTION)]
 
 
 def write_curves_report(
@@ -169,13 +169,13 @@ def write_peaking_report(
 
 
 def _peaks(summary: "pd.DataFrame", results: "pd.DataFrame") -> Iterator[str]:
-    """Say where the oracle's error peaks: the paper has it where L + U is close to d."""
+    """Describe where the oracle's error peaks; in the paper, where L + U is close to d."""
     errors = summary[(summary["measure"] == "error") & (summary["classifier"] == "Oracle")]
     n_labeled = int(results["n_labeled"].iloc[0])
     for name, curve in errors.groupby("dataset", sort=False):
         peak = curve.loc[curve["mean"].idxmax()]
         yield (
-            f"{name}: the oracle's error peaks at U = {peak['n_unlabeled']}, that is at "
+            f"{name}: the oracle's error peaks at U = {peak['n_unlabeled']}, that is, at "
             f"L + U = {n_labeled + peak['n_unlabeled']} rows."
         )
 
@@ -189,12 +189,12 @@ def write_illustrations(folder: Path, seed: int) -> list[str]:
         figure = _illustration(X, y, name == "constrained-subset", rng)
         save_figure(figure, folder / "figures", name)
         parts.append(picture(figure, caption))
-    _write_page(folder, "Illustrations", [("One parameter, and two", parts)])
+    _write_page(folder, "Illustrations", [("Models of one and two parameters", parts)])
     return [f"Drew both illustrations in {folder / 'figures'}."]
 
 
 def _illustration(X: Any, y: Any, fit_intercept: bool, rng: np.random.Generator) -> Any:
-    """Of some draws of labelled rows, show the one that the unlabelled rows move most."""
+    """Of several draws of labelled rows, show the one that the unlabelled rows move most."""
     oracle = LeastSquaresClassifier(fit_intercept=fit_intercept).fit(X, y)
     draws = []
     for _ in range(20):

@@ -1,7 +1,7 @@
 """Tables in the paper's form, as text, Markdown, LaTeX and HTML.
 
-A table is made once, as cells that say what is bold and what is underlined; a format only decides
-how that looks.
+A table is built once, as cells that are marked as bold or underlined; a format only decides how
+these marks are rendered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from primum.evaluation import roles_of, twin_of
 if TYPE_CHECKING:
     import pandas as pd
 
-# What is measured, with its unit.
+# Descriptions of the measures, with units.
 MEASURED = {
-    "error": "classification error (share of the test rows)",
+    "error": "classification error (fraction of the test rows)",
     "loss_test": "loss on test rows",
     "seconds": "training time (seconds)",
 }
@@ -27,14 +27,14 @@ LOSSES = {
     "squared_hinge": "squared hinge loss on test rows (mean; 0 beyond the margin)",
 }
 BOLD = (
-    "Bold: the best of all methods shown; where that is an oracle, which knows all labels, also "
-    "the best of the others."
+    "Bold: the best of all methods shown; if that is an oracle, which knows all labels, also the "
+    "best of the others."
 )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Text, and how it is set; ``note`` is further text in small print."""
+    """Text with its formatting; ``note`` is further text in small print."""
 
     text: str
     bold: bool = False
@@ -109,14 +109,14 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
         )
     return Table(
         "Data sets. PCA99: principal components that retain 99 % of the variance. Majority: "
-        "share of the larger class.",
+        "fraction of rows in the larger class.",
         ("Dataset", "Objects", "Features", "PCA99", "Majority"),
         tuple(rows),
     )
 
 
 def measured(summary: "pd.DataFrame", measure: str) -> str:
-    """Return what a measure of a summary is, with its unit."""
+    """Return a description of a measure of a summary, with its unit."""
     losses = set(summary["loss"].dropna()) if "loss" in summary else set()
     if measure != "loss_test" or len(losses) != 1:
         return MEASURED[measure]
@@ -125,19 +125,19 @@ def measured(summary: "pd.DataFrame", measure: str) -> str:
 
 
 def dataset_title(name: str) -> str:
-    """Return the name of a data set as tables and figures show it."""
+    """Return the display name of a data set."""
     return CATALOGUE[name].title if name in CATALOGUE else str(name)
 
 
 def best_of(means: "pd.Series", roles: Mapping[str, str]) -> set[str]:
-    """Return the classifiers of the smallest mean; if all are oracles, the best others too."""
+    """Return the classifiers with the smallest mean; if all are oracles, also the best others."""
     best = set(means.index[means == means.min()])
     others = means[[roles[name] != "oracle" for name in means.index]]
     return best if best & set(others.index) else best | set(others.index[others == others.min()])
 
 
 def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
-    """Return Table 2 (or 3) from a summary: means and how often worse, in the paper's form."""
+    """Return Table 2 (or 3) from a summary: means and times worse, in the paper's form."""
     cells = summary[summary["measure"] == measure]
     repeats = int(cells["repeats"].max())
     classifiers = list(cells["classifier"].unique())
@@ -152,8 +152,8 @@ def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
         )
         rows.append((Cell(dataset_title(name)), *shown))
     return Table(
-        f"Mean {measured(cells, measure)} over {repeats} repeats; in parentheses, in how many of "
-        f"them it is worse than {twin}. {BOLD} Underlined: significantly worse than {twin} "
+        f"Mean {measured(cells, measure)} over {repeats} repeats; in parentheses, the number of "
+        f"them worse than {twin}. {BOLD} Underlined: significantly worse than {twin} "
         "(Wilcoxon, p < 0.01). Small print: ± the standard error of the mean, then the published "
         "mean and z.",
         ("Dataset", *classifiers),
