@@ -23,7 +23,9 @@ from primum.evaluation.locking import FolderInUseError, FolderLock
 
 PACKAGES = ("primum", "numpy", "scipy", "scikit-learn")
 FORMAT = 2
-OTHER_FOLDER = "choose another folder with --out"
+# Advice in the words of run_experiment; the command line says it in its own.
+RESUME = "resume=True"
+OTHER_FOLDER = "choose another folder"
 Unit = tuple[str, int]
 
 
@@ -101,7 +103,7 @@ class ResultStore:
     def _open(self, resume: bool) -> None:
         if self.journal.exists() and self.journal.stat().st_size and not resume:
             raise ResultsError(
-                f"{self.folder} already holds results: pass --resume to continue them, or "
+                f"{self.folder} already holds results: pass {RESUME} to continue them, or "
                 f"{OTHER_FOLDER}."
             )
         runs = []
@@ -155,7 +157,7 @@ class ResultStore:
             if crc != _crc(payload):
                 raise ResultsError(
                     f"Line {number} of {self.journal} is corrupt: delete that line to have its "
-                    f"results computed again with --resume, or {OTHER_FOLDER}."
+                    f"results computed again with {RESUME}, or {OTHER_FOLDER}."
                 )
             record = json.loads(payload)
             name, repeat = record["unit"]
@@ -185,7 +187,7 @@ class ResultStore:
         except OSError as problem:
             raise ResultsError(
                 f"Cannot write to {self.journal}: {problem.strerror or problem}; what it holds is "
-                "kept, continue with --resume."
+                f"kept, continue with {RESUME}."
             ) from problem
         self.done[unit] = rows
 
