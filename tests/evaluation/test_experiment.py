@@ -88,6 +88,21 @@ def test_bad_data(data, sentence):
         make({"c": data})
 
 
+def test_data_must_be_named_pairs():
+    X, y = two_classes(60, 0, 3)[:2]
+    with pytest.raises(ValueError, match=r"data must be a dict \{name: \(X, y\)\}, .* got tuple"):
+        make((X, y))
+    with pytest.raises(ValueError, match=r"data\['a'\] is no pair \(X, y\): got ndarray"):
+        make({"a": X})
+
+
+def test_repr_names_the_data_without_their_values():
+    text = repr(make({"a": two_classes(60, 0, 3)[:2]}))
+    assert text.startswith("Experiment(name='test', data={'a': 60 x 3}, design=CrossValidation(")
+    assert text.endswith("repeats=1, seed=0, twin='Supervised')")
+    assert "array" not in text
+
+
 def test_bad_options():
     with pytest.raises(ValueError, match="repeats must be at least 1, got 0"):
         make(repeats=0)
