@@ -77,7 +77,8 @@ class TestSemiSupervisedSplit:
     @pytest.mark.parametrize("n_labeled", [3, 6])
     def test_too_few_labelled_rows(self, n_labeled):
         y = np.r_[np.arange(n_labeled) % 2, np.full(50, -1)]
-        message = f"5 stratified folds .* of the {n_labeled} labelled rows at most {-(-n_labeled // 2)}"
+        largest = (n_labeled + 1) // 2
+        message = f"5 stratified folds .* of the {n_labeled} labelled rows at most {largest} are of"
         with pytest.raises(ValueError, match=message):
             list(SemiSupervisedSplit(5).split(np.zeros((len(y), 1)), y))
 
