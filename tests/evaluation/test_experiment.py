@@ -80,7 +80,10 @@ def test_numpy_numbers_are_stored(tmp_path):
             (np.zeros((4, 2)), pd.Series([0, 1, None, None], dtype="Int64")),
             "fully labelled, but 2 labels are missing",
         ),
-        ((pd.DataFrame({"x": list("abcd")}), [0, 1, 0, 1]), "have numeric features: .*'a'"),
+        (
+            (pd.DataFrame({"x": list("abcd")}), [0, 1, 0, 1]),
+            "have numeric features: .* text in column 'x' .*'a'",
+        ),
     ],
 )
 def test_bad_data(data, sentence):

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from primum._typing import AnyArray, Floats
+from primum.estimators._data import naming_the_place
 from primum.evaluation.identity import describe, describe_data
 from primum.evaluation.methods import Method
 from primum.evaluation.splits import Design
@@ -127,7 +128,8 @@ def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
             "leave those rows out. (For partly labelled data there is SemiSupervisedSplit.)"
         )
     try:
-        rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)
+        with naming_the_place(X, "X"):
+            rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)
     except (TypeError, ValueError) as problem:
         raise ValueError(f"Data set {name!r} must have numeric features: {problem}") from problem
     if labels.ndim != 1 or len(np.unique(labels)) != 2 or len(rows) != len(labels):
