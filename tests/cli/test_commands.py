@@ -103,7 +103,8 @@ class TestReproduceWithWhatIsAtHand:
         before = pd.read_csv(tmp_path / "out" / "summary.csv")
         again = call(*self.arguments, "--out", "out")
         assert again.exit_code == 1
-        assert "already contains results: pass --resume" in again.output
+        advice = "pass --resume to continue them, or choose another folder with --out."
+        assert f"already contains results: {advice}" in again.output
         other = call(*self.arguments, "--out", "out", "--resume", "--seed", 7)
         assert other.exit_code == 1
         assert "results of another configuration (seed was 0, now 7)" in other.output

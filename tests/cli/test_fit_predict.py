@@ -46,6 +46,26 @@ def test_fit_equals_the_library(call, files, expected, data, more):
     ]
 
 
+@pytest.mark.parametrize(
+    ("data", "more", "sentence"),
+    [
+        ("data.csv", (), "10 labelled rows and 10 unlabelled rows."),
+        ("labelled.csv", (), "10 labelled rows and no unlabelled rows."),
+        ("labelled.csv", ("--unlabeled", "more"), "10 labelled rows and the 480 unlabelled rows o"),
+        (
+            "data.csv",
+            ("--unlabeled", "more"),
+            "rows, 10 unlabelled rows and the 480 unlabelled row",
+        ),
+    ],
+)
+def test_fit_says_which_rows_it_had(call, files, rows, data, more, sentence):
+    rows[:10].to_csv("labelled.csv", index=False)
+    answer = call("fit", data, "--target", "label", *more, "--out", "model.skops")
+    assert sentence in answer.stdout
+    assert "passes" not in answer.stdout
+
+
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.csv.gz"])
 @pytest.mark.parametrize("data", ["more.csv", "more"])
 def test_predictions_equal_the_library(call, files, rows, expected, data, out, monkeypatch):

@@ -52,7 +52,7 @@ def classes(files):
 def test_labels_of_a_csv(fit, files, labels, expected):
     answer = fit(labels)
     assert answer.exit_code == 0, answer.output
-    assert "40 labelled rows, 20 unlabelled" in answer.output
+    assert "40 labelled rows and 20 unlabelled" in answer.output
     assert classes(files) == expected
     assert [type(label) for label in classes(files)] == [type(label) for label in expected]
 
@@ -77,7 +77,7 @@ def test_labels_come_back_as_they_were_written(call, fit):
 def test_labels_of_parquet(fit, files, labels, expected):
     answer = fit(labels, "labels.parquet")
     assert answer.exit_code == 0, answer.output
-    assert "40 labelled rows, 20 unlabelled" in answer.output
+    assert "40 labelled rows and 20 unlabelled" in answer.output
     assert classes(files) == expected
 
 
@@ -89,7 +89,7 @@ def test_marks_of_unknown_labels(fit, files, refused, name):
     assert "pass --missing 'NA'" in answer.output
     answer = fit(labels, name, "--missing", "NA,unknown")
     assert answer.exit_code == 0, answer.output
-    assert "30 labelled rows, 30 unlabelled" in answer.output
+    assert "30 labelled rows and 30 unlabelled" in answer.output
     assert classes(files) == ["no", "yes"]
 
 
@@ -109,7 +109,7 @@ def test_a_mark_that_may_be_a_class(fit, refused):
 def test_minus_one_in_data_and_further_rows_in_csv(call, files, fit):
     answer = fit(["0", "1", "-1"], "labels.csv", "--unlabeled", "more.csv")
     assert answer.exit_code == 0, answer.output
-    assert "40 labelled rows, 500 unlabelled" in answer.output
+    assert "40 labelled rows and 500 unlabelled" in answer.output
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,24 @@ class TestSeparatorsAndDecimalMarks:
             numbers_of(table(content))
 
     def test_a_point_beside_decimal_commas_may_divide_thousands(self, table):
-        with pytest.raises(ValueError, match=r"'a' \(line 3: '1.500'\).* --decimal '.'"):
+        message = (
+            r"'a' \(line 3: '1.500'\).* --decimal '.' .*; if '.' separates thousands, remove it"
+        )
+        with pytest.raises(ValueError, match=message):
             numbers_of(table("a;b\n1,5;2\n1.500;3\n", decimal=","))
+
+    @pytest.mark.parametrize("decimal", [".", ","])
+    @pytest.mark.parametrize("cell", ["1.234,5", "1,234.5", "1.234.567", "-1'234", "12 345,6"])
+    def test_thousands_separators_are_named(self, table, decimal, cell):
+        message = f"line 2: {cell!r}.* \\(thousands separators are not supported: remove them"
+        with pytest.raises(ValueError, match=message):
+            numbers_of(table(f"a;b\n{cell};2\n", decimal=decimal))
+
+    @pytest.mark.parametrize("cell", ["12.34.2020", "1.2.3", "red"])
+    def test_other_text_is_not_taken_for_them(self, table, cell):
+        with pytest.raises(ValueError, match="not numbers of moderate size") as refusal:
+            numbers_of(table(f"a;b\n{cell};2\n"))
+        assert "thousands" not in str(refusal.value)
 
     def test_a_separator_in_doubt(self, table):
         with pytest.raises(ValueError, match="separated by commas or semicolons: choose"):

@@ -108,10 +108,26 @@ def test_rows(kind, case):
         kind().fit(rows, Y)
 
 
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("dtype", ["object", "string", "category"])
+def test_a_column_of_text_is_named(kind, dtype):
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(colour=pd.Series(["red"] * 6, dtype=dtype))
+    sentence = (
+        "Input X has text in column 'colour' (could not convert string to float: 'red'): encode it "
+        "as numbers, for example by a OneHotEncoder"
+    )
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        kind().fit(frame, Y)
+
+
 FURTHER_ROWS = {
     "too many columns": (np.zeros((4, 3)), "X_unlabeled has 3 features but X has 2: pass the"),
     "NaN": (with_value(np.nan), "Input X_unlabeled contains NaN"),
     "one dimension": (X[:, 0], "Expected 2D array, got 1D array instead"),
+    "text": (
+        pd.DataFrame({"a": [1.0], "b": ["x"]}),
+        "Input X_unlabeled has text in column 'b' .*: encode it as numbers",
+    ),
 }
 
 

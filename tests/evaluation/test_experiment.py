@@ -80,12 +80,30 @@ def test_numpy_numbers_are_stored(tmp_path):
             (np.zeros((4, 2)), pd.Series([0, 1, None, None], dtype="Int64")),
             "fully labelled, but 2 labels are missing",
         ),
-        ((pd.DataFrame({"x": list("abcd")}), [0, 1, 0, 1]), "have numeric features: .*'a'"),
+        (
+            (pd.DataFrame({"x": list("abcd")}), [0, 1, 0, 1]),
+            "have numeric features: .* text in column 'x' .*'a'",
+        ),
     ],
 )
 def test_bad_data(data, sentence):
     with pytest.raises(ValueError, match=f"Data set 'c' must .*{sentence}"):
         make({"c": data})
+
+
+def test_data_must_be_named_pairs():
+    X, y = two_classes(60, 0, 3)[:2]
+    with pytest.raises(ValueError, match=r"data must be a dict \{name: \(X, y\)\}, .* got tuple"):
+        make((X, y))
+    with pytest.raises(ValueError, match=r"data\['a'\] is no pair \(X, y\): got ndarray"):
+        make({"a": X})
+
+
+def test_repr_names_the_data_without_their_values():
+    text = repr(make({"a": two_classes(60, 0, 3)[:2]}))
+    assert text.startswith("Experiment(name='test', data={'a': 60 x 3}, design=CrossValidation(")
+    assert text.endswith("repeats=1, seed=0, twin='Supervised')")
+    assert "array" not in text
 
 
 def test_bad_options():

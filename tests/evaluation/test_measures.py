@@ -40,6 +40,13 @@ def test_no_difference_is_no_harm():
     assert not same.significantly_worse
 
 
+def test_harm_refuses_arrays_that_do_not_match():
+    with pytest.raises(ValueError, match=r"one value per repeat .* got shapes \(5,\) and \(4,\)"):
+        harm(np.ones(5), np.ones(4))
+    with pytest.raises(ValueError, match=r"harm\(results, 'ICLS'\) needs the DataFrame that"):
+        harm(np.ones(5), "ICLS")
+
+
 def test_seeds_depend_on_their_purpose_only():
     first = rng_for(0, "cross-validation", "wdbc", 3).integers(2**60)
     rng_for(0, "cross-validation", "wdbc", 2).integers(2**60)

@@ -8,6 +8,7 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     ShuffleSplit,
+    StratifiedKFold,
     cross_val_predict,
     cross_val_score,
 )
@@ -27,7 +28,7 @@ def partly_labelled(n_labeled=40, n_unlabeled=200, seed=0):
 
 
 class TestSemiSupervisedSplit:
-    @pytest.mark.parametrize("cv", [4, ShuffleSplit(3, random_state=0)])
+    @pytest.mark.parametrize("cv", [4, None, ShuffleSplit(3, random_state=0)])
     def test_unlabelled_rows_always_train_and_are_never_scored(self, cv):
         X, y = partly_labelled()
         splitter = SemiSupervisedSplit(cv)
@@ -49,6 +50,37 @@ class TestSemiSupervisedSplit:
         ours = cross_val_score(clf, X, y, cv=SemiSupervisedSplit(5)).mean()
         assert plain < 0.3
         assert ours > 0.9
+
+    def test_plain_folds_score_unlabelled_rows_only_with_the_scorers_of_scikit_learn(self):
+        """docs/experiments.md says so."""
+        X, y = partly_labelled()
+        assert cross_val_score(ICLSClassifier(), X, y, scoring="accuracy").mean() < 0.3
+        assert cross_val_score(ICLSClassifier(), X, y).mean() > 0.9
+
+    def test_shuffles_as_stratified_folds_do(self):
+        X, y = partly_labelled()
+        known = np.flatnonzero(y != -1)
+        expected = StratifiedKFold(4, shuffle=True, random_state=3).split(X[known], y[known])
+        splitter = SemiSupervisedSplit(4, shuffle=True, random_state=3)
+        for (_, test), (_, among_known) in zip(splitter.split(X, y), expected, strict=True):
+            np.testing.assert_array_equal(test, known[among_known])
+        assert splitter.get_n_splits() == splitter.get_n_splits(X, y) == 4
+
+    def test_shuffling_belongs_to_a_number_of_folds(self):
+        with pytest.raises(ValueError, match=r"for a number of folds, but cv is GroupKFold.* pass"):
+            SemiSupervisedSplit(GroupKFold(3), shuffle=True)
+        with pytest.raises(ValueError, match="random_state has no effect since shuffle is False"):
+            SemiSupervisedSplit(5, random_state=0)
+        with pytest.raises(TypeError):
+            SemiSupervisedSplit(5, True)
+
+    @pytest.mark.parametrize("n_labeled", [3, 6])
+    def test_too_few_labelled_rows(self, n_labeled):
+        y = np.r_[np.arange(n_labeled) % 2, np.full(50, -1)]
+        largest = (n_labeled + 1) // 2
+        message = f"5 stratified folds .* of the {n_labeled} labelled rows at most {largest} are of"
+        with pytest.raises(ValueError, match=message):
+            list(SemiSupervisedSplit(5).split(np.zeros((len(y), 1)), y))
 
     def test_grid_search_with_none_labels(self):
         X, y = partly_labelled()

@@ -259,9 +259,11 @@ class TestJournal:
     def test_results_are_not_overwritten(self, tmp_path):
         run(tmp_path)
         with pytest.raises(
-            ResultsError, match="already contains results: pass --resume to continue"
-        ):
+            ResultsError,
+            match="already contains results: pass resume=True to continue them, or choose another",
+        ) as refusal:
             run(tmp_path)
+        assert "--" not in str(refusal.value)
 
     def test_a_full_disk_is_named_and_nothing_is_lost(self, tmp_path, monkeypatch):
         whole = run(tmp_path / "whole")
@@ -274,7 +276,7 @@ class TestJournal:
 
         with monkeypatch.context() as patched:
             patched.setattr(os, "fsync", full_after_two)
-            with pytest.raises(ResultsError, match=r"Cannot write to .*: No space left on device"):
+            with pytest.raises(ResultsError, match=r"No space left on device; .* with resume=True"):
                 run(tmp_path / "full")
         same(run(tmp_path / "full", resume=True), whole)
 

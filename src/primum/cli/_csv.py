@@ -28,6 +28,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bar
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
 SNIFFED_LINES = 100
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
 TRUTH = {"true": 1.0, "false": 0.0}
 
 Record = tuple[int, list[str]]  # the line where it begins, and its fields

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from primum._typing import Floats
-from primum.cli._csv import NUMBER, SEPARATORS, CsvFile, CsvOptions, Record, to_numbers
+from primum.cli._csv import NUMBER, SEPARATORS, THOUSANDS, CsvFile, CsvOptions, Record, to_numbers
 from primum.rows import Block, ParquetRows
 from primum.rows.parquet import READ_AHEAD, SUFFIXES
 from primum.statistics import refuse_non_finite
@@ -221,17 +221,21 @@ class CsvTable(Table):
         listed = _listed(f"{name!r} (line {line}: {cell[:30]!r})" for line, name, cell in text)
         return (
             f"{self.path} has columns that are not numbers, or too large: {listed}. Convert or "
-            f"scale them, or leave them out of the features{self._decimal_hint(text[0][2])}."
+            f"scale them, or leave them out of the features{self._hint(text[0][2])}."
         )
 
-    def _decimal_hint(self, cell: str) -> str:
+    def _hint(self, cell: str) -> str:
+        """Say what the marks in a number are taken for."""
         other = "," if self.file.decimal == "." else "."
-        if other not in cell or not NUMBER.fullmatch(cell.replace(",", ".")):
-            return ""
-        return (
-            f" (the decimal mark is assumed to be {self.file.decimal!r} and the separator "
-            f"{self.file.separator!r}: --decimal '{other}' changes the mark)"
-        )
+        if other in cell and NUMBER.fullmatch(cell.replace(",", ".")):
+            return (
+                f" (the decimal mark is assumed to be {self.file.decimal!r} and the separator "
+                f"{self.file.separator!r}: --decimal '{other}' changes the mark; if {other!r} "
+                "separates thousands, remove it)"
+            )
+        if THOUSANDS.fullmatch(cell):
+            return " (thousands separators are not supported: remove them from the numbers)"
+        return ""
 
     def _found(self) -> str:
         kind = SEPARATORS.get(self.file.separator, repr(self.file.separator))

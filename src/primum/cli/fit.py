@@ -9,7 +9,9 @@ import click
 import numpy as np
 import pandas as pd
 
+from primum._typing import Floats
 from primum.cli._csv import CsvOptions
+from primum.cli._identifiers import looks_like_identifier
 from primum.cli._labels import REFUSED_AS_CLASS, doubtful_label, labels_of
 from primum.cli._models import METHODS, StoredModel, save_model
 from primum.cli._options import (
@@ -26,6 +28,7 @@ from primum.cli._progress import progress
 from primum.cli._tables import Table, is_parquet, open_table
 from primum.estimators._labels import read_labels
 from primum.problems import Certificate
+from primum.rows import ParquetRows
 
 SHOWN = 12  # features
 FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
@@ -94,10 +97,12 @@ def fit(
     with plain_errors():
         table = open_table(data, options)
         names = _feature_names(table, target, id_column, features, drop)
-        X, y = _read(table, target, names, [open_table(path, options) for path in tables], options)
+        more = [open_table(path, options) for path in tables]
+        X, y = _read(table, target, names, more, options.missing, listed=bool(features))
         _fit(model, X, y, stored)
+        words = _in_words(model, y, stored)
         save_model(StoredModel(model, id_column), out)
-    click.echo("\n".join([*_in_words(model, y, stored), f"Model: {out}"]))
+    click.echo("\n".join([*words, f"Model: {out}"]))
 
 
 def _unfitted(method: str, alpha: float, **for_icls: Any) -> Any:
@@ -145,23 +150,47 @@ def _all_features(table: Table, others: list[str]) -> list[str]:
 
 
 def _read(
-    table: Table, target: str, names: list[str], more: list[Table], options: CsvOptions
+    table: Table,
+    target: str,
+    names: list[str],
+    more: list[Table],
+    missing: Sequence[str],
+    *,
+    listed: bool,
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the rows that are loaded into memory and their labels."""
+    """Return the rows that are held in memory and their labels.
+
+    ``listed`` is whether the user has listed the features; others may turn out to be none.
+    """
     with progress(f"reading {table.path.name}"):
         parts = list(table.parts(names, [target]))
     cells = [cell for part in parts for cell in part.as_written[target].to_pylist()]
     if not cells:
         raise ValueError(f"{table.path} has column names but no rows.")
-    labels = labels_of(table, target, cells, options.missing)
+    labels = labels_of(table, target, cells, missing)
     _mention_doubtful(table, target, labels)
     blocks = [part.X for part in parts]
     for other in more:
         with progress(f"reading {other.path.name}"):
             blocks += [part.X for part in other.parts(names)]
     X = np.concatenate(blocks)
+    if not listed:
+        _mention_identifiers(table, names, X[: len(labels)])
     y = pd.Series([*labels, *[None] * (len(X) - len(labels))], dtype=object)
     return pd.DataFrame(X, columns=names), y
+
+
+def _mention_identifiers(table: Table, names: list[str], X: Floats) -> None:
+    """Warn of features that may identify the rows instead."""
+    for name, values in zip(names, X.T, strict=True):
+        if looks_like_identifier(name, values):
+            click.echo(
+                f"Warning: {name!r} of {table.path} is used as a feature but looks like an "
+                "identifier, because its values are distinct integers: if it identifies the rows, "
+                f"pass --id {name!r} or --drop {name!r}; if it is a feature, list it in --features "
+                "with the others.",
+                err=True,
+            )
 
 
 def _mention_doubtful(table: Table, target: str, labels: Sequence[Any]) -> None:
@@ -190,12 +219,19 @@ def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
     labels = read_labels(y, len(y))
     first, second = model.classes_.tolist()
     return [
-        f"Fitted {type(model).__name__} to {len(labels.labeled)} labelled rows, "
-        f"{len(labels.unlabeled)} unlabelled ones{'' if stored is None else f' and {stored}'}.",
+        f"Fitted {type(model).__name__} to {len(labels.labeled)} labelled rows"
+        f"{_unlabeled_in_words(len(labels.unlabeled), stored)}.",
         f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}. Its score is "
         f"fitted to 0 for {first!r} and to 1 for {second!r}, with the threshold at 1/2.",
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
+
+
+def _unlabeled_in_words(in_memory: int, stored: Path | None) -> str:
+    if stored is None:
+        return f" and {in_memory or 'no'} unlabelled rows"
+    those_stored = f" and the {ParquetRows(stored, (), 0).n_rows} unlabelled rows of {stored}"
+    return f", {in_memory} unlabelled rows{those_stored}" if in_memory else those_stored
 
 
 def _listed(names: Any) -> str:
@@ -206,6 +242,6 @@ def _listed(names: Any) -> str:
 def _proof_in_words(proof: Certificate) -> list[str]:
     return [
         f"Squared loss on the labelled rows: {proof.labeled_loss:.6g}, of the supervised model "
-        f"{proof.supervised_loss:.6g} ({proof.passes} passes over the unlabelled rows).",
+        f"{proof.supervised_loss:.6g}.",
         *str(proof).splitlines(),
     ]

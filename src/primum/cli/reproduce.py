@@ -11,6 +11,7 @@ from sklearn.exceptions import FitFailedWarning
 from primum.cli.datasets import data_home_option
 from primum.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
 from primum.evaluation import PLANS, Plan, ResultsError, run_experiment
+from primum.evaluation.store import OTHER_FOLDER, RESUME
 from primum.report.reproduction import (
     CURVES,
     write_curves_report,
@@ -83,7 +84,7 @@ def reproduce(
             again = resume or (target == "all" and one in list(CURVES)[1:])
             _reproduce_one(one, folder, found, list(missing), repeats, jobs, seed, again)
     except ResultsError as problem:
-        raise click.ClickException(str(problem)) from problem
+        raise click.ClickException(_with_options(str(problem))) from problem
     except OSError as problem:
         raise click.ClickException(
             f"Cannot write the report to {out}: {problem.strerror or problem}; continue with "
@@ -95,6 +96,11 @@ def reproduce(
         click.echo(f"Missing {name}: {reason}", err=True)
     if missing:
         sys.exit(DONE_IN_PART)
+
+
+def _with_options(sentence: str) -> str:
+    """Return advice of the library in terms of this command's options."""
+    return sentence.replace(RESUME, "--resume").replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
 
 
 def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict[str, str]]:

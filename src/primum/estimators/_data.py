@@ -190,10 +190,12 @@ def _check_same_home(home: Home | None, other: Home | None) -> None:
 
 @contextmanager
 def naming_the_place(X: Any, name: str) -> Iterator[None]:
-    """Add the row and column of the first non-finite value to a validation error."""
+    """Say where a value is that was refused because it is not finite, or not a number."""
     try:
         yield
     except ValueError as problem:
+        if "could not convert string" in str(problem):
+            _refuse_text(X, name, problem)
         place = _first_non_finite(X) if "contains" in str(problem) else None
         if place is None:
             raise
@@ -202,6 +204,20 @@ def naming_the_place(X: Any, name: str) -> Iterator[None]:
             f"Input {name} contains {'NaN' if np.isnan(value) else 'infinity'} in row {row}, "
             f"column {column}: drop such rows or impute the values, for example with SimpleImputer."
         ) from None
+
+
+def _refuse_text(X: Any, name: str, problem: ValueError) -> None:
+    """Name the first column of a DataFrame that cannot be converted to numbers."""
+    for column in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[column]).astype(np.float64)
+        except ValueError:
+            raise ValueError(
+                f"Input {name} has text in column {column!r} ({problem}): encode it as numbers, "
+                "for example by a OneHotEncoder in a ColumnTransformer, or leave the column out."
+            ) from None
+        except TypeError:  # neither text nor numbers: not what was refused
+            continue
 
 
 def _first_non_finite(X: Any) -> tuple[int, Any, float] | None:

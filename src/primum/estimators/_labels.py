@@ -85,16 +85,22 @@ def _refuse_many_classes(classes: AnyArray, n_unlabeled: int) -> None:
     hint = ""
     if classes.dtype.kind == "f" and -1.0 in classes:
         hint = " (in a y of floats an unknown label is NaN, and -1.0 is a class)"
-    elif classes.dtype.kind in "iu" and not n_unlabeled and classes[-1] == len(classes) - 1:
-        hint = (
-            " (if y marked unknown labels with -1, the meta-estimator that called fit has turned "
-            "them into class 0, as VotingClassifier, StackingClassifier, BaggingClassifier and "
-            "cross_val_predict do: pass it the labelled rows, and the others as X_unlabeled)"
-        )
     raise ValueError(
         "Only binary classification is supported. The type of the target is multiclass: "
         f"found {len(classes)} classes in y, {_some(classes)}{hint}; "
-        "keep two of them or merge them into two, and mark unknown labels as -1 (integers) or None."
+        "keep two of them or merge them into two, and mark unknown labels as -1 (integers) or "
+        f"None.{'' if n_unlabeled else _recoding_remark(classes)}"
+    )
+
+
+def _recoding_remark(classes: AnyArray) -> str:
+    """Explain classes that are -1, 0 and 1 after a meta-estimator has numbered them anew."""
+    if classes.dtype.kind not in "iu" or classes.tolist() != [0, 1, 2]:
+        return ""
+    return (
+        " If y had -1 for unknown labels, the meta-estimator that called fit has made it the class "
+        "0, as VotingClassifier, StackingClassifier, BaggingClassifier and cross_val_predict do: "
+        "give it the labelled rows, and the others as X_unlabeled."
     )
 
 

@@ -1,5 +1,6 @@
 """Experiments that compare classifiers on data with partly hidden labels."""
 
+from primum.evaluation.comparison import harm
 from primum.evaluation.experiment import Experiment
 from primum.evaluation.judgement import (
     Agreement,
@@ -8,7 +9,7 @@ from primum.evaluation.judgement import (
     ordering_claims,
     stand_in_sentence,
 )
-from primum.evaluation.measures import MEASURES, Harm, error, harm, squared_hinge, squared_loss
+from primum.evaluation.measures import MEASURES, Harm, error, squared_hinge, squared_loss
 from primum.evaluation.methods import (
     BASELINES,
     FURTHER_LEAST_SQUARES,

@@ -1,13 +1,14 @@
 """The definition of an experiment: data sets, a design, methods and repeats."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
 from primum._typing import AnyArray, Floats
+from primum.estimators._data import naming_the_place
 from primum.evaluation.identity import describe, describe_data
 from primum.evaluation.methods import Method
 from primum.evaluation.splits import Design
@@ -59,8 +60,16 @@ class Experiment:
             object.__setattr__(self, "twin", next(first, None))
         elif self.twin not in names:
             raise ValueError(f"twin must name a method ({', '.join(names)}), got {self.twin!r}.")
-        arrays = {name: _read_data(name, X, y) for name, (X, y) in self.data.items()}
+        pairs = _named_pairs(self.data)
+        arrays = {name: _read_data(name, X, y) for name, (X, y) in pairs.items()}
         object.__setattr__(self, "data", arrays)
+
+    def __repr__(self) -> str:
+        """Say all but the values of the data."""
+        shown = {field.name: repr(getattr(self, field.name)) for field in fields(self)}
+        sizes = (f"{name!r}: {len(X)} x {X.shape[1]}" for name, (X, _) in self.data.items())
+        shown["data"] = "{" + ", ".join(sizes) + "}"
+        return f"Experiment({', '.join(f'{name}={text}' for name, text in shown.items())})"
 
     @property
     def roles(self) -> dict[str, str]:
@@ -91,6 +100,22 @@ def codes_of(y: AnyArray) -> AnyArray:
     return np.unique(y, return_inverse=True)[1]
 
 
+def _named_pairs(data: Any) -> Mapping[str, tuple[Any, Any]]:
+    """Return the data if they are named pairs."""
+    if not isinstance(data, Mapping):
+        raise ValueError(
+            "data must be a dict {name: (X, y)}, for example {'mine': (X, y)}, got "
+            f"{type(data).__name__}."
+        )
+    for name, pair in data.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(
+                f"data must be a dict {{name: (X, y)}}, but data[{name!r}] is no pair (X, y): got "
+                f"{type(pair).__name__}."
+            )
+    return data
+
+
 def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
     """Return features and labels as arrays; raise an error if they are not valid."""
     import pandas as pd
@@ -103,7 +128,8 @@ def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
             "drop those rows. (For partly labelled data, use SemiSupervisedSplit.)"
         )
     try:
-        rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)
+        with naming_the_place(X, "X"):
+            rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)
     except (TypeError, ValueError) as problem:
         raise ValueError(f"Data set {name!r} must have numeric features: {problem}") from problem
     if labels.ndim != 1 or len(np.unique(labels)) != 2 or len(rows) != len(labels):

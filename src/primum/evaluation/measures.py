@@ -57,9 +57,15 @@ class Harm:
     significantly_worse: bool
 
 
-def harm(method: Floats, twin: Floats) -> Harm:
-    """Compare errors or losses of a method with those of its supervised twin, repeat by repeat."""
-    difference = np.asarray(method, dtype=float) - np.asarray(twin, dtype=float)
+def harm_over_repeats(method: Floats, twin: Floats) -> Harm:
+    """Compare errors or losses of a method with its supervised twin's, repeat by repeat."""
+    method, twin = np.asarray(method, dtype=float), np.asarray(twin, dtype=float)
+    if method.ndim != 1 or method.shape != twin.shape or not len(method):
+        raise ValueError(
+            "harm needs one value per repeat of the method and one of the twin, got shapes "
+            f"{method.shape} and {twin.shape}."
+        )
+    difference = method - twin
     worse = difference > 0
     unequal = difference[difference != 0]  # ties carry no information about the sign
     p_value = float(wilcoxon(unequal).pvalue) if len(unequal) else 1.0

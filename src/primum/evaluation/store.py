@@ -24,7 +24,9 @@ from primum.evaluation.locking import FolderInUseError, FolderLock
 
 PACKAGES = ("primum", "numpy", "scipy", "scikit-learn")
 FORMAT = 2
-OTHER_FOLDER = "choose another folder with --out"
+# Advice in the words of run_experiment; the command line says it in its own.
+RESUME = "resume=True"
+OTHER_FOLDER = "choose another folder"
 Unit = tuple[str, int]
 
 
@@ -102,7 +104,7 @@ class ResultStore:
     def _open(self, resume: bool) -> None:
         if self.journal.exists() and self.journal.stat().st_size and not resume:
             raise ResultsError(
-                f"{self.folder} already contains results: pass --resume to continue them, or "
+                f"{self.folder} already contains results: pass {RESUME} to continue them, or "
                 f"{OTHER_FOLDER}."
             )
         runs = []
@@ -157,7 +159,7 @@ class ResultStore:
             if crc != _crc(payload):
                 raise ResultsError(
                     f"Line {number} of {self.journal} is corrupt: delete it and run again with "
-                    f"--resume to recompute its results, or {OTHER_FOLDER}."
+                    f"{RESUME} to recompute its results, or {OTHER_FOLDER}."
                 )
             record = json.loads(payload)
             name, repeat = record["unit"]
@@ -187,7 +189,7 @@ class ResultStore:
         except OSError as problem:
             raise ResultsError(
                 f"Cannot write to {self.journal}: {problem.strerror or problem}; its results are "
-                "kept, and --resume continues the run."
+                f"kept: continue with {RESUME}."
             ) from problem
         self.done[unit] = rows
 

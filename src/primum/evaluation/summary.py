@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum.evaluation.experiment import TWIN
-from primum.evaluation.measures import MEASURES, harm
+from primum.evaluation.measures import MEASURES, harm_over_repeats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,10 +33,10 @@ def _cell_keys(curve: bool) -> list[str]:
 
 def roles_of(frame: "pd.DataFrame") -> dict[str, str]:
     """Return the role of every classifier in results or in a summary."""
-    names = frame["classifier"].drop_duplicates()
+    first = frame.drop_duplicates("classifier")
     if "role" not in frame:
-        return {name: PAPER_ROLES.get(name, "") for name in names}
-    return dict(zip(names, frame.loc[names.index, "role"], strict=True))
+        return {name: PAPER_ROLES.get(name, "") for name in first["classifier"]}
+    return dict(zip(first["classifier"], first["role"], strict=True))
 
 
 def twin_of(frame: "pd.DataFrame") -> str | None:
@@ -128,7 +128,7 @@ def _cell(
     }
     common = own.index.intersection(values[twin].dropna().index) if twin in values else []
     if classifier != twin and len(common):
-        against = harm(own[common].to_numpy(), values[twin][common].to_numpy())
+        against = harm_over_repeats(own[common].to_numpy(), values[twin][common].to_numpy())
         cell["times_worse"] = against.times_worse
         cell["significantly_worse"] = against.significantly_worse
     return cell

@@ -1,0 +1,49 @@
+"""Columns that look like identifiers are used, with a warning."""
+
+import numpy as np
+import pytest
+
+from primum.cli._identifiers import looks_like_identifier
+
+SHUFFLED = np.random.default_rng(0).permutation(50) + 1000.0
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "ID", "patient_id", "CustomerID", "patientId", "Row number", "case-nr", "index"]
+)
+def test_distinct_integers_with_such_a_name(name):
+    assert looks_like_identifier(name, SHUFFLED)
+    assert not looks_like_identifier(name, SHUFFLED + 0.5)
+    assert not looks_like_identifier(name, np.r_[SHUFFLED, SHUFFLED[:1]])
+    assert not looks_like_identifier(name, SHUFFLED[:20])
+
+
+@pytest.mark.parametrize("name", ["width", "identity", "x1"])
+def test_distinct_integers_in_order_with_any_name(name):
+    assert looks_like_identifier(name, np.arange(50.0))
+    assert looks_like_identifier(name, -np.arange(50.0))
+    assert not looks_like_identifier(name, SHUFFLED)
+    assert not looks_like_identifier(name, np.arange(50.0) // 2)
+
+
+def test_fit_warns_unless_told_what_the_column_is(call, rows, tmp_path):
+    data = rows[:40].assign(patient=np.arange(40))
+    data.to_csv("data.csv", index=False)
+    fit = ("fit", "data.csv", "--target", "label", "--out", "model.skops")
+    answer = call(*fit)
+    assert answer.exit_code == 0
+    assert "Warning: 'patient' of data.csv is used as a feature but looks like an" in answer.stderr
+    assert "pass --id 'patient' or --drop 'patient'" in answer.stderr
+    for told in (("--id", "patient"), ("--drop", "patient"), ("--features", "a,patient")):
+        assert "identifier" not in call(*fit, *told).output
+
+
+def test_only_the_rows_of_data_are_looked_at(call, rows):
+    """Further rows may be numbered from 0 again."""
+    numbered = rows.assign(patient=np.arange(500) % 40)
+    numbered[:40].to_csv("data.csv", index=False)
+    numbered[40:].drop(columns="label").to_csv("more.csv", index=False)
+    answer = call(
+        *("fit", "data.csv", "--target", "label", "--unlabeled", "more.csv"), "--out", "model.skops"
+    )
+    assert "'patient' of data.csv is used as a feature" in answer.stderr
