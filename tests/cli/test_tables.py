@@ -80,7 +80,7 @@ class TestSeparatorsAndDecimalMarks:
 
     @pytest.mark.parametrize("cell", ["12.34.2020", "1.2.3", "red"])
     def test_other_text_is_not_taken_for_them(self, table, cell):
-        with pytest.raises(ValueError, match="not numbers of moderate size") as refusal:
+        with pytest.raises(ValueError, match="not numbers, or too large") as refusal:
             numbers_of(table(f"a;b\n{cell};2\n"))
         assert "thousands" not in str(refusal.value)
 
@@ -131,7 +131,7 @@ class TestMalformedFiles:
             'a,b\n1,2\n1,"2\n3,4\n',
             r"line 3, has malformed quotes .*\(unexpected end of data\)",
         )
-        self.refused(table, 'a,b\n1,"2"x\n', "line 2: the quotes or fields")
+        self.refused(table, 'a,b\n1,"2"x\n', "line 2, has malformed quotes or fields")
 
     def test_repeated_names(self, table):
         self.refused(table, "a,b,a\n1,2,3\n", "several columns named 'a': rename them")

@@ -49,7 +49,7 @@ LABELS = {
     ),
     "minus one as float": (
         [0.0, 1.0, -1.0, 0.0, np.nan, np.nan],
-        "(in a y of floats unknown is NaN, and -1.0 is a class)",
+        "(in a y of floats an unknown label is NaN, and -1.0 is a class)",
     ),
     "minus one as string": (
         ["a", "b", "-1", "a", "b", "-1"],

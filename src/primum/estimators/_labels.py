@@ -98,9 +98,9 @@ def _recoding_remark(classes: AnyArray) -> str:
     if classes.dtype.kind not in "iu" or classes.tolist() != [0, 1, 2]:
         return ""
     return (
-        " If y had -1 for unknown labels, the meta-estimator that called fit has made it the class "
-        "0, as VotingClassifier, StackingClassifier, BaggingClassifier and cross_val_predict do: "
-        "give it the labelled rows, and the others as X_unlabeled."
+        " If y marked unknown labels with -1, the meta-estimator that called fit has turned them "
+        "into class 0, as VotingClassifier, StackingClassifier, BaggingClassifier and "
+        "cross_val_predict do: pass it the labelled rows, and the others as X_unlabeled."
     )
 
 
