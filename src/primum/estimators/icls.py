@@ -60,8 +60,8 @@ class ICLSClassifier(LeastSquaresBase):
     metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
         How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss
         (ICLS, the paper). ``"all"`` or 1: by the second moment of all rows (the projected
-        estimator). A number s in between is the mixture ``(1 - s) labeled + s all``: 0.1 to 0.2
-        keeps most of the gain of ICLS and avoids most of the harm that remains with few labels.
+        estimator). A number s in between is the mixture ``(1 - s) labeled + s all``: 0.2 keeps most
+        of the gain of ICLS and avoids most of its harm where there are fewer labels than features.
         ``"euclidean"``: by the coefficients. For every s, and whatever the true labels are, the
         fit is at least as close to the model of the true labels, in this metric, as the supervised
         twin is. For ``"all"`` and ``alpha=0`` this means that its squared loss on all training
