@@ -138,7 +138,7 @@ class TestConfiguration:
             ResultsError, match=r"Line 1 of .*journal.jsonl contains results for data"
         ):
             run(tmp_path, resume=True, seed=99)
-        with pytest.raises(ResultsError, match=r"results for data set 'b' with a configuration other"):
+        with pytest.raises(ResultsError, match="results for data set 'b' with a config"):
             run(tmp_path, resume=True, data={"a": data("a", "b")["a"]})
         same(run(tmp_path, resume=True), whole)
         assert snapshot.read_text() == text
