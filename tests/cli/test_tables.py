@@ -131,7 +131,7 @@ class TestMalformedFiles:
             'a,b\n1,2\n1,"2\n3,4\n',
             r"line 3, has malformed quotes .*\(unexpected end of data\)",
         )
-        self.refused(table, 'a,b\n1,"2"x\n', "line 2, has malformed quotes or fields")
+        self.refused(table, 'a,b\n1,"2"x\n', "line 2, has malformed quotes")
 
     def test_repeated_names(self, table):
         self.refused(table, "a,b,a\n1,2,3\n", "several columns named 'a': rename them")

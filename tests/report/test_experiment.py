@@ -66,7 +66,7 @@ def test_cross_validation(tmp_path):
         "mean squared difference between the score and the label, 0 or 1",
         "Median training time (seconds) over up to 4 repeats",
         "3-fold cross-validation",
-        "Labelled rows: 10. Features: z-scored on the training rows",
+        "Labelled rows: 10. Features: standardised on the training rows",
         "Seed: 17.",
         f"scikit-learn {sklearn.__version__}",
         "&lt;b&gt;",
@@ -139,7 +139,7 @@ def test_learning_curves(tmp_path):
     for words in (
         "Lines are means over repeats, bands one standard error on either side; 4 repeats.",
         "Lines are medians over repeats, bands from the lower to the upper quartile; 4 repeats.",
-        "U: number of unlabelled rows, the largest.",
+        "U: the largest number of unlabelled rows.",
         "a, U = 8",
         "nested sets of unlabelled rows of growing size",
     ):

@@ -180,7 +180,7 @@ def test_bad_arrays_are_refused():
         DaskRows(X, None, 2)
     with pytest.raises(ValueError, match=r"shape \(10,\) but X has 3 features"):
         DaskRows(X[:, 0], None, 3)
-    with pytest.raises(ValueError, match="values of type <U3: give numbers"):
+    with pytest.raises(ValueError, match="values of type <U3: convert them"):
         DaskRows(X.astype("U3"), None, 3)
     with pytest.raises(ValueError, match="A Dask Delayed cannot be read as rows"):
         DaskRows(dask.delayed(len)([]), None, 3)
@@ -411,7 +411,7 @@ def fragile(tmp_path):
 
 LOST = {
     "worker": r"The Dask cluster has had no worker for \d s.*fit again",
-    "scheduler": r"The Dask cluster dropped a pass.*scheduler-connection-lost.*fit again",
+    "scheduler": r"The Dask cluster cancelled a pass.*scheduler-connection-lost.*fit again",
 }
 
 
@@ -445,7 +445,7 @@ def test_a_scheduler_that_does_not_answer_ends_in_one_error(fragile, monkeypatch
     monkeypatch.setattr(dask_rows, "LONG_PATIENCE", 1.0)
     fragile["scheduler"].send_signal(signal.SIGSTOP)
     try:
-        with pytest.raises(RuntimeError, match="has not answered for 1 s, so a pass"):
+        with pytest.raises(RuntimeError, match="has not responded for 1 s, so a pass"):
             within(60, lambda: rows.map_reduce(lambda block: 0, max))
     finally:
         fragile["scheduler"].send_signal(signal.SIGCONT)

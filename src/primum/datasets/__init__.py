@@ -1,4 +1,4 @@
-"""The paper's data sets, verified, and simulated problems whose answers are known."""
+"""The paper's data sets, verified, and simulated problems with known solutions."""
 
 from primum.datasets._errors import (
     CorruptDatasetError,

@@ -1,4 +1,4 @@
-"""What can go wrong with a data set. Every text says what was found and what to do."""
+"""Errors about data sets. Every message says what was found and what to do."""
 
 
 class DatasetError(Exception):
@@ -6,7 +6,7 @@ class DatasetError(Exception):
 
 
 class UnknownDatasetError(DatasetError, ValueError):
-    """No data set of that name is in the catalogue."""
+    """The catalogue has no data set of that name."""
 
 
 class DatasetNotFoundError(DatasetError, FileNotFoundError):
@@ -14,4 +14,4 @@ class DatasetNotFoundError(DatasetError, FileNotFoundError):
 
 
 class CorruptDatasetError(DatasetError, ValueError):
-    """A file claims to be the data set and is not."""
+    """A file is not the data set that its name says."""

@@ -1,4 +1,4 @@
-"""What is known of a data set before it is there, and how an entry of the catalogue is made."""
+"""The description of a data set, and helpers that build entries of the catalogue."""
 
 from dataclasses import dataclass
 
@@ -14,41 +14,41 @@ _BOOK = "Chapelle, Schölkopf and Zien (eds.), Semi-Supervised Learning, MIT Pre
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set.
+    """The description of a data set.
 
     Parameters
     ----------
     name : str
-        Name by which it is loaded, and of its file ``<name>.csv.gz``.
+        Name in the catalogue, and of its file ``<name>.csv.gz``.
     title : str
         Name in the paper.
     source, licence, citation : str
-        Where it comes from, what may be done with it, whom to cite.
+        Its source, its licence and how to cite it.
     coding : str
-        What is done to the published columns, in words.
+        How the published columns are encoded.
     rows, features, pca99 : int
-        Rows, features after coding, and principal components that keep 99 % of the variance of
-        the z-scored features, all as in Table 1 of the paper.
+        Number of rows, of features after encoding, and of principal components that retain 99 % of
+        the variance of the standardised features, all as in Table 1 of the paper.
     majority : float
-        Share of the larger class, to two digits, as in Table 1.
+        Fraction of rows in the larger class, to two digits, as in Table 1.
     classes : tuple of two labels
-        The class labels in sorted order: the first is coded 0, the second 1.
+        The class labels in sorted order: the first is encoded as 0, the second as 1.
     class_meanings : tuple of two str
-        What they mean.
+        Their meanings.
     class_counts : tuple of two int
-        Rows of each class.
+        Number of rows of each class.
     columns : tuple of str
         Published feature columns.
     sha256 : str
         Checksum of the reference ``<name>.csv.gz``.
     fingerprint : str
-        Checksum of the coded set, the same from whatever place it comes.
+        Checksum of the encoded data set, independent of its origin.
     package : Origin, default=None
-        Installable package that carries the set unchanged.
+        Installable package that contains the data set unchanged.
     distribution : str, default=""
-        What to give to pip for that package.
+        The name of that package for pip.
     downloads : tuple of Origin, default=()
-        Addresses, to be tried in order.
+        Addresses, tried in order.
     """
 
     name: str
@@ -73,7 +73,7 @@ class DatasetInfo:
 
     @property
     def filename(self) -> str:
-        """Name of the file that holds the set in a data folder."""
+        """Name of the file of this data set in a data folder."""
         return f"{self.name}.csv.gz"
 
 
@@ -94,7 +94,7 @@ def entry(
     distribution: str = "",
     downloads: tuple[Origin, ...] = (),
 ) -> DatasetInfo:
-    """Return an entry; table1 is its line there, classes map a label to (meaning, rows)."""
+    """Return an entry; table1 is its row in Table 1, classes map a label to (meaning, rows)."""
     first, second = classes
     meanings = classes[first][0], classes[second][0]
     counts = classes[first][1], classes[second][1]
@@ -114,7 +114,7 @@ def ssl_book_entry(
     fingerprint: str,
     labels: tuple[float, float] = (-1.0, 1.0),
 ) -> DatasetInfo:
-    """Return the entry of a benchmark set of the book Semi-Supervised Learning."""
+    """Return the entry of a benchmark data set of the book Semi-Supervised Learning."""
     return entry(
         name,
         title,
@@ -133,7 +133,7 @@ def ssl_book_entry(
 
 
 def heart_origins(stem: str) -> tuple[Origin, Origin]:
-    """Return package and addresses of a SPECT set: training rows, then test rows."""
+    """Return the package and addresses of a SPECT data set: training rows, then test rows."""
     parts = [f"{stem}.train", f"{stem}.test"]
     files = tuple(f"data/classification/spect_f/{part}.txt" for part in parts)
     addresses = tuple(f"{UCI}/spect/{part}" for part in parts)

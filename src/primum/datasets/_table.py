@@ -1,8 +1,8 @@
-"""Raw tables: the published values of a set, before any coding, and the files that hold them.
+"""Raw tables: the published values of a data set, before any encoding, and their files.
 
-Every place a set can come from is read into the same small object, so that one coding and one
-fingerprint serve them all. Numbers are parsed by ``float``, which rounds correctly: a value
-written with enough digits comes back bit for bit.
+Every source is read into the same small object, so that one encoding and one fingerprint serve
+them all. Numbers are parsed by ``float``, which rounds correctly: a value written with enough
+digits is restored bit for bit.
 """
 
 import csv
@@ -21,7 +21,7 @@ from scipy.io import loadmat
 from primum._typing import Floats
 
 TARGET = "target"
-# What a damaged file can raise between opening it and the last number.
+# The exceptions that reading a damaged file can raise.
 DAMAGE = (OSError, EOFError, zlib.error, UnicodeError, csv.Error, ValueError)
 
 
@@ -35,16 +35,16 @@ class RawTable:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where else than in a data folder a set can come from, and how to read it there.
+    """A source of a data set other than a data folder, and its format.
 
     Parameters
     ----------
     parts : tuple of str
-        Addresses, or paths inside the package; the rows of all parts follow one another.
+        Addresses, or paths inside the package; the rows of all parts are concatenated.
     package : str, default=""
-        Import name of the package that holds the parts; empty for addresses.
+        Import name of the package that contains the parts; empty for addresses.
     header : int, default=0
-        Lines before the first row.
+        Number of lines before the first row.
     label : int, default=-1
         Column of the class label.
     ignore : tuple of int, default=()
@@ -62,7 +62,7 @@ class Origin:
 
 
 def parse_parts(parts: Iterable[bytes], origin: Origin) -> RawTable:
-    """Return the table that the contents of an origin's parts hold."""
+    """Return the table in the contents of the parts of an origin."""
     if origin.parts[0].endswith(".mat"):
         return _parse_mat(next(iter(parts)))
     lines: list[str] = []
@@ -91,12 +91,12 @@ def _number(cell: str) -> float:
 
 def _parse_mat(content: bytes) -> RawTable:
     try:
-        stored = loadmat(  # file objects are allowed; the type stubs do not know
+        stored = loadmat(  # file objects are allowed, contrary to the type stubs
             io.BytesIO(content),  # type: ignore[arg-type]
             variable_names=["X", "y"],
         )
         values, y = np.asarray(stored["X"], dtype=np.float64), np.ravel(stored["y"])
-    except Exception as error:  # the reader raises whatever a damaged file leads it to
+    except Exception as error:  # a damaged file can make the reader raise anything
         raise ValueError(f"the .mat file cannot be read ({error})") from error
     return RawTable(values, [f"{label:g}" for label in y])
 
@@ -111,7 +111,7 @@ def read_csv_gz(path: Path, columns: Sequence[str]) -> RawTable:
 
 
 def write_csv_gz(path: Path, table: RawTable, columns: Sequence[str]) -> None:
-    """Write a table so that it is there completely or not at all."""
+    """Write a table atomically: the file is complete or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
@@ -135,5 +135,5 @@ def _text(table: RawTable, columns: Sequence[str]) -> str:
 
 
 def _shortest(value: float) -> str:
-    """Return the shortest decimals that restore the number exactly; nothing for NaN."""
+    """Return the shortest decimal that restores the number exactly; empty for NaN."""
     return "" if np.isnan(value) else repr(value).removesuffix(".0")

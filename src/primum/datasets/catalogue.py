@@ -4,7 +4,7 @@ Class labels keep their published form, with one exception: -1 of the SSL-book s
 float -1.0, because -1 in a y of integers means that the label is unknown.
 
 The test suite never goes online, so the addresses are not tested against their servers. A wrong
-or changed answer does no harm: it is refused by its fingerprint.
+or changed file does no harm: its fingerprint differs, so it is not used.
 """
 
 import difflib
@@ -109,7 +109,7 @@ _ENTRIES = [
         "algorithm to forecast the onset of diabetes mellitus, Proceedings of the Symposium on "
         "Computer Applications and Medical Care, 1988",
         coding="A zero in Glucose, DiastolicBloodPressure, Skinfold or BMI means missing and "
-        "becomes the median of the column; zeros in Insulin stay.",
+        "becomes the median of the column; zeros in Insulin are kept.",
         columns=[
             *("TimesPregnant", "Glucose", "DiastolicBloodPressure", "Skinfold"),
             *("Insulin", "BMI", "Pedigree", "Age"),
@@ -209,9 +209,9 @@ _ENTRIES = [
         citation="Elter, Schulz-Wendtland and Wittenberg, The prediction of breast cancer biopsy "
         "outcomes using two CAD approaches that both emphasize an intelligible decision process, "
         "Medical Physics 34, 2007",
-        coding="BIRADS is left out; gaps in Age and Density become the median, gaps in Shape and "
-        "Margin the most frequent level; Shape and Margin become indicators of every level but "
-        "the first.",
+        coding="BIRADS is dropped; missing values in Age and Density become the median, those in "
+        "Shape and Margin the most frequent level; Shape and Margin become indicators of every "
+        "level but the first.",
         columns=["BIRADS", "Age", "Shape", "Margin", "Density"],
         sha256="505ad445896c6f42ae6302bbe0c6cde2e17edad77f9e3e2912ba3ab9314de8a5",
         fingerprint="dc8af9b1d291cede78f30dfa27142e0d18744299148340ab3dec2d07a4aaa00d",
@@ -254,12 +254,12 @@ CATALOGUE: dict[str, DatasetInfo] = {info.name: info for info in _ENTRIES}
 
 
 def describe(name: str) -> DatasetInfo:
-    """Return what is known of a data set.
+    """Return the description of a data set.
 
     Parameters
     ----------
     name : str
-        Its name in the catalogue, or its title in the paper; capitals do not matter.
+        Its name in the catalogue, or its title in the paper; case does not matter.
 
     Returns
     -------

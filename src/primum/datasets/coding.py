@@ -1,14 +1,14 @@
-"""The paper's coding: from published columns to numbers, and the two summaries of its Table 1.
+"""The paper's encoding, from published columns to numbers, and the two summaries of its Table 1.
 
-Most sets are used as they stand. Two are not:
+Most data sets are used as published. Two are not:
 
-* diabetes: a zero in four columns means missing and becomes the median of the column (taken
-  over the values that are there);
-* mammography: BI-RADS is an assessment, not a measurement, and is left out; gaps become the
-  median or, in the two categorical columns, the most frequent level; these are then coded by
+* diabetes: a zero in four columns means missing and becomes the median of the other values in the
+  column;
+* mammography: BI-RADS is an assessment, not a measurement, and is dropped; missing values become
+  the median or, in the two categorical columns, the most frequent level; these are then encoded by
   indicators of every level but the first.
 
-In every set, columns that do not vary are removed.
+In every data set, constant columns are removed.
 """
 
 import hashlib
@@ -24,12 +24,12 @@ ZERO_IS_MISSING = ("Glucose", "DiastolicBloodPressure", "Skinfold", "BMI")
 
 
 def code(name: str, values: Floats, columns: Sequence[str]) -> Columns:
-    """Apply the paper's coding of one set.
+    """Apply the paper's encoding of one data set.
 
     Parameters
     ----------
     name : str
-        Name of the set in the catalogue.
+        Name of the data set in the catalogue.
     values : array of shape (n_rows, n_columns)
         Published values, NaN where missing.
     columns : sequence of str
@@ -38,7 +38,7 @@ def code(name: str, values: Floats, columns: Sequence[str]) -> Columns:
     Returns
     -------
     X : array of shape (n_rows, n_features)
-        Coded features; no column is constant.
+        Encoded features; no column is constant.
     feature_names : tuple of str
         Their names.
     """
@@ -86,10 +86,10 @@ def _most_frequent(column: Floats) -> float:
 
 
 def fingerprint(X: Floats, codes: Index) -> str:
-    """Return the sha256 of a coded set: its shape, its values by rows, its labels as 0 and 1.
+    """Return the sha256 of an encoded data set: shape, values by rows, labels as 0 and 1.
 
-    It does not depend on where the set came from or how the numbers were written down, only on
-    every bit of every value and on the order of rows and columns.
+    It does not depend on the origin of the data set or the format of its numbers, only on every
+    bit of every value and on the order of rows and columns.
     """
     shape = np.asarray(X.shape, dtype="<i8")
     # Adding zero turns -0.0, which some files write as 0, into 0.0.
@@ -120,14 +120,14 @@ def z_score(X: Floats) -> Floats:
 
 
 def pca99(X: Floats, share: float = 0.99) -> int:
-    """Return how many principal components of the z-scored X keep at least 99 % of the variance.
+    """Return the number of principal components of standardised X that retain 99 % of the variance.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        Features, not yet z-scored; no column is constant.
+        Features, not yet standardised; no column is constant.
     share : float, default=0.99
-        Share of the variance to keep.
+        Fraction of the variance to retain.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Loading a data set: from a data folder, an installed package, or the network, in that order.
 
-Whatever the place, a set is used only if its fingerprint is the one in the catalogue. A file that
-fails the test stops the search: it is named, and nothing else is quietly taken instead.
+Wherever it comes from, a data set is used only if its fingerprint matches the catalogue. A file
+that does not match raises an error that names it; no other source is silently used instead.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ Folder = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set, coded as in the paper and verified.
+    """A data set, encoded as in the paper and verified.
 
     Parameters
     ----------
     name : str
         Its name in the catalogue.
     X : array of shape (n_rows, n_features)
-        Features, coded but not scaled; no column is constant and no value is missing.
+        Features, encoded but not scaled; no column is constant and no value is missing.
     y : array of shape (n_rows,)
         The published class labels.
     feature_names : tuple of str
@@ -66,15 +66,15 @@ def load(name: str, data_home: Folder | None = None, *, download: bool = True) -
     name : str
         Its name, for example "wdbc"; see CATALOGUE.
     data_home : path, default=None
-        Folder with files ``<name>.csv.gz``, where downloads are kept too. If None, the
-        environment variable PRIMUM_DATA names it, or else it is in the user's cache directory.
+        Folder with files ``<name>.csv.gz``, where downloads are stored too. None means the
+        environment variable PRIMUM_DATA or, if that is not set, the user's cache directory.
     download : bool, default=True
-        Whether to go online for a set that is neither in the folder nor in a package.
+        Whether to download a data set that is neither in the folder nor in a package.
 
     Returns
     -------
     Dataset
-        The set, coded as in the paper.
+        The data set, encoded as in the paper.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def load(name: str, data_home: Folder | None = None, *, download: bool = True) -
             write_csv_gz(path, table, info.columns)
         except OSError as error:
             warnings.warn(
-                f"Data set {info.name!r} was downloaded but could not be kept as {path} "
-                f"({error}); give a writable folder as data_home or PRIMUM_DATA.",
+                f"Data set {info.name!r} was downloaded but cannot be stored as {path} "
+                f"({error}); pass a writable folder as data_home or PRIMUM_DATA.",
                 stacklevel=2,
             )
     return dataset
@@ -102,19 +102,19 @@ def load(name: str, data_home: Folder | None = None, *, download: bool = True) -
 def fetch(
     names: str | Iterable[str] | None = None, data_home: Folder | None = None
 ) -> dict[str, Path]:
-    """Bring data sets into the data folder, from a package or the network.
+    """Fetch data sets into the data folder, from a package or the network.
 
     Parameters
     ----------
     names : str or iterable of str, default=None
-        The sets to bring; None is all of them.
+        The data sets to fetch; None means all of them.
     data_home : path, default=None
         The folder, as in `load`.
 
     Returns
     -------
     dict
-        The path of every file, by name. Files that were there already are verified.
+        The path of every file, by name. Existing files are verified.
     """
     wanted = [names] if isinstance(names, str) else CATALOGUE if names is None else names
     infos, home = [describe(name) for name in wanted], data_directory(data_home)
@@ -127,11 +127,11 @@ def fetch(
             else:
                 _, table = _find_elsewhere(info, home, go_online=True)
                 write_csv_gz(path, table, info.columns)
-        except DatasetNotFoundError as error:  # the others may still be had
+        except DatasetNotFoundError as error:  # continue with the others
             failures.append(str(error))
         except OSError as error:
             failures.append(
-                f"The data set {info.name!r} could not be kept as {path} ({error}); give a "
+                f"The data set {info.name!r} cannot be stored as {path} ({error}); pass a "
                 "writable folder as data_home or PRIMUM_DATA."
             )
     if failures:
@@ -140,7 +140,7 @@ def fetch(
 
 
 def available(data_home: Folder | None = None) -> dict[str, str]:
-    """Tell which data sets can be loaded now, without going online.
+    """Return which data sets can be loaded without going online.
 
     Parameters
     ----------
@@ -150,8 +150,8 @@ def available(data_home: Folder | None = None) -> dict[str, str]:
     Returns
     -------
     dict
-        For every such set, in the order of the catalogue, the path or package it would come
-        from. A corrupt file is left out with a warning that names it.
+        For every such data set, in the order of the catalogue, the path or package it would be
+        loaded from. A corrupt file is skipped with a warning that names it.
     """
     home, found = data_directory(data_home), {}
     for info in CATALOGUE.values():
@@ -170,7 +170,7 @@ def available(data_home: Folder | None = None) -> dict[str, str]:
 
 
 def _verified(info: DatasetInfo, table: RawTable, origin: str) -> Dataset:
-    """Code a table; raise ValueError unless it is the set the catalogue knows."""
+    """Encode a table; raise ValueError unless it is the data set of the catalogue."""
     if table.values.shape != (info.rows, len(info.columns)):
         raise ValueError(
             f"it has {table.values.shape[0]} rows and {table.values.shape[1]} columns, not "
@@ -191,24 +191,24 @@ def _read_file(info: DatasetInfo, path: Path) -> Dataset:
         return _verified(info, read_csv_gz(path, info.columns), str(path))
     except DAMAGE as error:
         raise CorruptDatasetError(
-            f"The file {path} is not the data set {info.name!r} ({error}), so it was not used: "
+            f"The file {path} is not the data set {info.name!r} ({error}), so it is not used: "
             f"remove it and call primum.datasets.fetch({info.name!r}), or replace it with a copy "
             f"whose sha256 is {info.sha256}."
         ) from error
 
 
 def _check_file(info: DatasetInfo, path: Path) -> None:
-    """Raise CorruptDatasetError unless the file holds the set."""
+    """Raise CorruptDatasetError unless the file contains the data set."""
     try:
         known = hashlib.sha256(path.read_bytes()).hexdigest() == info.sha256
     except OSError:
         known = False
-    if not known:  # a file of other bytes is fine if its content is the same
+    if not known:  # a file with other bytes is valid if its content is the same
         _read_file(info, path)
 
 
 def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dataset, RawTable]:
-    """Return the set from a package or the network; explain what was tried if there is none."""
+    """Return the data set from a package or the network; raise an error that lists what failed."""
     tried: list[str] = []
     if info.package is not None:
         try:
@@ -216,7 +216,7 @@ def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dat
             if table is not None:
                 return _verified(info, table, f"package {info.package.package}"), table
         except DAMAGE as error:
-            tried.append(f"the copy in the package {info.package.package} was refused: {error}")
+            tried.append(f"the copy in the package {info.package.package} is not valid: {error}")
     for origin in info.downloads if go_online else ():
         address = _address(origin)
         try:
@@ -232,8 +232,8 @@ def _address(origin: Origin) -> str:
 
 
 def _what_to_do(info: DatasetInfo, home: Path, tried: list[str]) -> str:
-    """Return one sentence: what was tried, and the three things that help."""
-    elsewhere = "give the folder that has it as data_home or PRIMUM_DATA"
+    """Return one sentence: what was tried, and the three ways to get the data set."""
+    elsewhere = "pass the folder that contains it as data_home or PRIMUM_DATA"
     put = f"put {info.filename} into {home}"
     if info.package is not None:
         put, elsewhere = f"{put} (or {elsewhere})", f"pip install {info.distribution!r}"

@@ -1,7 +1,7 @@
-"""Simulated problems whose answers are known.
+"""Simulated problems with known solutions.
 
-Every generator returns fully labelled rows ``X, y`` with y in {0, 1}; hide labels as you like.
-Beside it stands a function that gives the answer in closed form: the Bayes error, which no
+Every generator returns fully labelled rows ``X, y`` with y in {0, 1}; hide labels as needed.
+Each has a companion function that returns the solution in closed form: the Bayes error, which no
 classifier can beat, or the optimal parameter. Phi and phi are the distribution function and the
 density of the standard normal distribution.
 """
@@ -26,7 +26,7 @@ def _density(x: float) -> float:
 
 
 def check_between(name: str, value: float, low: float, high: float = math.inf) -> None:
-    """Refuse a parameter outside its range."""
+    """Raise an error if a parameter is outside its range."""
     if not low <= value <= high:
         allowed = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
         raise ValueError(f"{name} is {value!r} but must be {allowed}.")
@@ -106,18 +106,18 @@ def harmful_clusters(
     agreement: float = 0.7,
     random_state: Seed = None,
 ) -> tuple[Floats, Index]:
-    """Draw clusters whose gap is the wrong place for a boundary.
+    """Draw clusters separated by a gap that is the wrong place for a decision boundary.
 
-    The first feature separates the classes, but they overlap: it is Gaussian with unit variance
-    around ``-distance/2`` and ``distance/2``. The second feature forms two clusters that are
-    clearly apart, uniform on intervals of length 2 around ``-gap/2`` and ``gap/2``; a row lies in
-    the cluster of its class only with probability ``agreement``. Further features are noise.
+    The first feature separates the classes, with overlap: it is Gaussian with unit variance
+    around ``-distance/2`` and ``distance/2``. The second feature forms two clearly separated
+    clusters, uniform on intervals of length 2 around ``-gap/2`` and ``gap/2``; a row is in the
+    cluster of its class only with probability ``agreement``. Further features are noise.
 
-    A method that wants its boundary in empty space, such as a transductive support vector
-    machine, or that believes its own predictions, such as self-learning, is drawn towards the
+    A method that prefers a boundary in a low-density region, such as a transductive support vector
+    machine, or that is fitted to its own predictions, such as self-learning, is drawn towards the
     gap, where the error is 1 - agreement. With 10 labelled rows and 300 unlabelled ones, the
-    mean error of least squares is 0.20 supervised and 0.25 self-learned; implicitly constrained
-    least squares, which assumes nothing about clusters, stays at 0.20.
+    mean error of least squares is 0.20 supervised and 0.25 with self-learning; implicitly
+    constrained least squares, which assumes nothing about clusters, stays at 0.20.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def harmful_clusters(
         Distance between the cluster centres along the second feature; the empty space between
         the clusters is ``gap - 2`` wide.
     agreement : float, default=0.7
-        Probability that a row lies in the cluster of its class.
+        Probability that a row is in the cluster of its class.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -160,8 +160,8 @@ def harmful_clusters(
 def harmful_clusters_bayes_error(distance: float = 2.0, agreement: float = 0.7) -> float:
     """Return the smallest possible error on `harmful_clusters`.
 
-    The cluster of a row can be seen without doubt, and inside a cluster the first feature is a
-    problem of two Gaussians, one of which has probability ``agreement``.
+    The cluster of a row is known, and within a cluster the first feature is a problem of two
+    Gaussians, one of which has probability ``agreement``.
     """
     return two_gaussians_bayes_error(distance, agreement)
 
@@ -207,7 +207,7 @@ def one_feature(
 
 @dataclass(frozen=True)
 class OneFeatureAnswer:
-    """The answers to `one_feature`: the squared risk of a slope, its minimiser, its constraints.
+    """The solution of `one_feature`: the squared risk of a slope, its minimiser, its constraints.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class OneFeatureAnswer:
 def one_feature_answer(
     means: tuple[float, float] = (-0.5, 1.0), prior: float = 0.5
 ) -> OneFeatureAnswer:
-    """Return the answers to `one_feature` in closed form.
+    """Return the solution of `one_feature` in closed form.
 
     For x normal around m: E[x^2] = 1 + m^2 and E[x; x > 0] = m Phi(m) + phi(m).
     """

@@ -1,4 +1,4 @@
-"""A simulated problem that is wide and sparse: texts on two topics, as word counts."""
+"""A wide and sparse simulated problem: texts on two topics, as word counts."""
 
 import math
 
@@ -28,10 +28,10 @@ def sparse_text(
     Parameters
     ----------
     n_rows, n_columns : int
-        Size of X; an even number of columns.
+        Size of X; the number of columns must be even.
     density : float, default=0.01
-        Words per text, as a share of the columns. A word that comes twice is one entry 2, so
-        that the share of entries stored is a little lower.
+        Words per text, as a fraction of the columns. A word that occurs twice is one entry 2, so
+        the fraction of non-zero entries is slightly lower.
     purity : float, default=0.7
         Probability that a word belongs to the topic of its text.
     random_state : int, RandomState or None, default=None
@@ -54,7 +54,7 @@ def sparse_text(
     half = n_columns // 2
     own = rng.random_sample((n_rows, words)) < purity
     topic = np.where(own, y[:, None], 1 - y[:, None])
-    # The square of a uniform number is small more often than large: common and rare words.
+    # The square of a uniform number is more often small than large: common and rare words.
     word = (half * rng.random_sample((n_rows, words)) ** 2).astype(np.intp)
     rows = np.repeat(np.arange(n_rows), words)
     columns = (word + half * topic).ravel()
@@ -66,9 +66,9 @@ def sparse_text(
 def sparse_text_bayes_error(n_columns: int, density: float = 0.01, *, purity: float = 0.7) -> float:
     """Return the smallest possible error on `sparse_text`.
 
-    Only the topic of a word tells anything, so the best rule counts the words of each topic. It
-    errs when fewer than half of a text's words are of its own topic, and every second time when
-    exactly half are: both are binomial probabilities.
+    Only the topic of a word is informative, so the best rule counts the words of each topic. It
+    errs if fewer than half of the words of a text belong to its topic, and half of the time if
+    exactly half do: both are binomial probabilities.
     """
     words = _words_per_text(n_columns, density, purity)
     fewer = binom.cdf(math.ceil(words / 2) - 1, words, purity)

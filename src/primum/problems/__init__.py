@@ -1,4 +1,4 @@
-"""The implicit-constraint problem: what is to be minimised, and what proves an answer good."""
+"""The implicit-constraint problem: the objective, and the proof of optimality."""
 
 from primum.problems.box import BoxProblem, Judgement
 from primum.problems.certificate import Certificate, Facts, Witness, certify

@@ -10,9 +10,9 @@ For any q in the box, ``xi = M q - t`` is a point of the dual, and
 
     P(q) - D(xi) = sum_i max(p_i q_i, -p_i (1 - q_i))
 
-bounds from above how far P(q) is from the least value. The sum has no cancellation: it is zero
-exactly when every row with ``p_i > 0`` has label 0 and every row with ``p_i < 0`` label 1.
-If several q are optimal, the one meant is the one closest to 1/2: the least committed.
+is an upper bound on the difference between P(q) and its minimum. The sum has no cancellation: it is
+zero exactly when every row with ``p_i > 0`` has label 0 and every row with ``p_i < 0`` has label 1.
+If several q are optimal, the one closest to 1/2, the least committed, is the solution.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from primum.rows import Labels
 
 @dataclass(frozen=True)
 class BoxProblem:
-    """The problem (box), and the units in which its answer is judged.
+    """The problem (box), and the units of its objective.
 
     Attributes
     ----------
@@ -37,10 +37,10 @@ class BoxProblem:
     loss_unit : float
         P times this is in units of the mean loss on the labelled rows (2 / L).
     loss_floor : float
-        The part of the mean loss that no labelling can change.
+        The part of the mean loss that does not depend on the labelling.
     scale : float
         The objective that counts as 1 when a tolerance is applied: 1 for losses of labels 0 and
-        1, something of the size of the answer for quantities with units of their own.
+        1, a typical value for quantities with units of their own.
     """
 
     columns: Columns
@@ -65,11 +65,11 @@ class BoxProblem:
         tol: float = 0.0,
         moment: Floats | None = None,
     ) -> "Judgement":
-        """Return the loss of q and how far from the best possible it can be: two passes.
+        """Return the loss of q and a bound on its distance from the optimum: two passes.
 
         Any point of the dual problem gives a lower bound. ``M q - t`` is one; if it does not prove
         q to be within tol and ``dual`` is given, that one is tried too. If the sum of the design
-        rows times q is known already, as ``moment``, a pass is saved.
+        rows times q is already known, as ``moment``, a pass is saved.
         """
         xi = self.columns.accumulate(q, moment) - self.target
         primal = 0.5 * float(xi @ xi)
@@ -84,7 +84,7 @@ class BoxProblem:
         return Judgement(objective, self.loss_unit * gap, self.scale)
 
     def dual_value(self, xi: Floats) -> float:
-        """Return D(xi), below which P cannot fall: one pass."""
+        """Return D(xi), a lower bound of P: one pass."""
         return -0.5 * float(xi @ xi) - float(self.target @ xi) - self.columns.hinge(xi)
 
 
@@ -97,5 +97,5 @@ class Judgement:
     scale: float = 1.0
 
     def within(self, tol: float) -> bool:
-        """Tell whether the gap is within tol, absolute (in units of scale) plus relative."""
+        """Return whether the gap is within tol, absolute (in units of scale) plus relative."""
         return bool(np.isfinite(self.gap)) and self.gap <= tol * (self.scale + self.objective)

@@ -1,7 +1,7 @@
-"""What a fit can prove about itself.
+"""The certificate: a proof of how good a fit is.
 
-The certificate is computed from the problem and the answer alone. It does not trust the solver,
-so a solver that goes wrong cannot look right.
+It is computed from the problem and the solution alone and does not rely on the solver, so that a
+wrong solution cannot be certified.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from primum.rows import Labels
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 ROUNDING = 1e-12
-# Scores that differ by less than this, root mean square, are the same.
+# Scores whose root mean square difference is below this count as equal.
 SAME_SCORES = 1e-6
 # Scores that may differ by this much because of the gap are the same for all purposes.
 SMALL_SHIFT = 1e-4
@@ -30,25 +30,25 @@ class Certificate:
     supervised_loss : float
         The same of the supervised twin.
     objective : float
-        What was minimised: for ``metric="labeled"`` the labelled loss plus the labelled ridge,
-        otherwise the squared distance to the supervised twin in the metric asked for (for
+        What is minimised: for ``metric="labeled"`` the labelled loss plus the labelled ridge,
+        otherwise the squared distance to the supervised twin in the chosen metric (for
         ``"euclidean"`` divided by the number of labelled rows).
     supervised_objective : float
-        The same of the supervised twin. No labelling can go below it.
+        The same of the supervised twin. No labelling has a lower objective.
     gap : float
         Proven bound: no labelling of the unlabelled rows has an objective below
         ``objective - gap``.
     tol : float
-        The gap that was asked for, absolute plus relative.
+        The tolerance on the gap, absolute plus relative.
     converged : bool
-        Whether the gap is within tol, and ``distance_gap`` within the root of tol: the distance
-        changes as the root of a change in the labelled loss does.
+        Whether the gap is within tol, and ``distance_gap`` within the square root of tol, because
+        the distance changes like the square root of a change in the labelled loss.
     supervised_feasible : bool
         False if it is proven that no labelling of the unlabelled rows gives a model as good on
         the labelled rows as the supervised one.
     shift : float
         Root mean square difference between the scores of the fit and of its supervised twin, over
-        all rows given to ``fit``.
+        all rows passed to ``fit``.
     moved : bool or None
         Whether the unlabelled rows moved the answer away from the supervised twin; None if the fit
         did not converge, or if the tolerance is too large to tell.
@@ -57,10 +57,10 @@ class Certificate:
     n_unlabeled : int
         Number of unlabelled rows.
     metric : str or float
-        The metric that was asked for.
+        The metric of the fit.
     determined : bool
         Whether the labelled rows (with their ridge) determine the model. If not, many models have
-        the least labelled loss. Always true for other metrics than ``"labeled"``.
+        the least labelled loss. Always True for metrics other than ``"labeled"``.
     tie_break : {"twin", "half"} or None
         How one of these models was chosen; None if the labelled rows determine it.
     distance : float
@@ -70,10 +70,10 @@ class Certificate:
         Proven bound for ``tie_break="twin"``: no labelling with as small a labelled loss gives a
         model whose squared distance to the twin is below ``distance - distance_gap``.
     iterations : int
-        Steps of the solver.
+        Number of solver iterations.
     passes : int
-        How often all unlabelled rows were visited, or, where they are few, the small matrix that
-        was made of them.
+        Number of passes over all unlabelled rows or, if they are few, over the small matrix formed
+        from them.
     """
 
     labeled_loss: float
@@ -103,15 +103,15 @@ class Certificate:
 
     @property
     def shortfall(self) -> str:
-        """What was proven of a fit that did not converge, and what was asked for."""
+        """What is proven of a fit that did not converge, compared with the tolerance."""
         if self.gap > self.tol * (1.0 + self.objective) or self.distance_gap is None:
             return (
-                f"an objective proven to be within {self.gap:.1e} of the best possible, not within "
-                f"the tol={self.tol:.1e} asked for"
+                f"an objective proven to be within {self.gap:.1e} of the optimum, not within the "
+                f"requested tol={self.tol:.1e}"
             )
         return (
             "a squared distance to the supervised twin proven to be within "
-            f"{self.distance_gap:.1e} of the least possible, not within {self.tol**0.5:.1e}, the "
+            f"{self.distance_gap:.1e} of the minimum, not within {self.tol**0.5:.1e}, the square "
             f"root of tol={self.tol:.1e}"
         )
 
@@ -138,34 +138,35 @@ class Certificate:
         start = "The labelled rows alone do not determine the model. Of all models with this loss, "
         if self.distance_gap is None:
             return start + (
-                "that of the labels closest to 1/2 was taken, which is often worse than the twin."
+                "the one with soft labels closest to 1/2 was taken, which is often worse than the "
+                "twin."
             )
         return start + (
-            "the one nearest to the twin was taken: none is nearer, in mean squared score, by more "
-            f"than {self.distance_gap:.1e}."
+            "the one nearest to the twin was taken: no other has a mean squared score difference "
+            f"from the twin that is smaller by more than {self.distance_gap:.1e}."
         )
 
     def _what_moved(self) -> str:
         if self.n_unlabeled == 0:
             return "There are no unlabelled rows."
         if self.moved is None:
-            return "Whether the unlabelled rows move the model is not known."
+            return "It is not known whether the unlabelled rows move the model."
         if not self.moved:
             return "The unlabelled rows did not move the model: it is the supervised twin."
         return (
             f"The unlabelled rows moved the model: {self.changed} of {self.n_unlabeled} "
-            f"predictions differ from the twin's, scores by {self.shift:.2g} on average (RMS)."
+            f"predictions differ from the twin's, with an RMS score difference of {self.shift:.2g}."
         )
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about a fit and its twin beside the problem.
+    """What is known about a fit and its twin in addition to the problem.
 
-    ``score_rounding`` is how exactly a score can be known, given the size of its summands.
+    ``score_rounding`` is the rounding error of a score, given the size of its summands.
     ``objective`` is that of the fitted coefficients, where it can be measured on the labelled
-    rows. It differs from that of the labelling as far as the normal equations were not solved
-    exactly, by rounding or iteratively, and the gap must say so.
+    rows. It differs from that of the labelling if the normal equations were not solved exactly,
+    because of rounding or an iterative solver, and the gap must include the difference.
     """
 
     labeled_loss: float
@@ -180,10 +181,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Witness:
-    """What a solver offers beside a labelling to prove it good; none of it is trusted.
+    """What a solver returns in addition to a labelling to prove its optimality, all of it verified.
 
-    ``dual`` is a point of the box problem's dual, ``pull`` are the multipliers of the tie-break,
-    ``moment`` is the sum of the design rows times q, which was computed before.
+    ``dual`` is a point of the dual of the box problem, ``pull`` are the multipliers of the
+    tie-break, ``moment`` is the sum of the design rows times q, if already computed.
     """
 
     dual: Floats | None = None
@@ -201,7 +202,7 @@ def certify(
     iterations: int,
     witness: Witness,
 ) -> Certificate:
-    """Judge the labelling q as an answer to the problem."""
+    """Return the certificate of the labelling q."""
     problem = implicit.box
     judged = _judge_labelling(implicit, q, tol, witness)
     judged_distance = _judge_distance(implicit, q, judged, witness)
@@ -211,7 +212,7 @@ def certify(
         judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
     rounding += facts.score_rounding
     feasible = bool(judged.objective - facts.supervised_objective <= max(judged.gap, rounding))
-    # A labelled loss that is free within tol leaves M_1 q, and so the distance, free by its root.
+    # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
     converged = judged.within(tol) and (judged_distance is None or judged_distance.within(tol**0.5))
     return Certificate(
         labeled_loss=facts.labeled_loss,
@@ -243,7 +244,7 @@ def _judge_labelling(
     judged = implicit.box.judge(q, witness.dual, tol, witness.moment)
     if implicit.tie is None:
         return judged
-    # No model has less than the least loss of all models, so q cannot be further from the best.
+    # The least loss over all models is another lower bound.
     above = implicit.tie.excess(implicit.tie.columns.accumulate(q, witness.moment))
     return replace(judged, gap=min(judged.gap, implicit.box.loss_unit * above))
 

@@ -1,8 +1,8 @@
 """The matrix ``M = B X_u'`` of the box problem: formed when small, never when large.
 
-A solver needs four things of it: ``M'xi``, ``M q``, ``M_J M_J'`` and ``M_J``. Every row of X_u
-may stand for several equal ones (its weight); the weight multiplies q and the Gram matrix. A proof
-needs two sums over the rows, which bound the optimum from both sides.
+A solver needs four products: ``M'xi``, ``M q``, ``M_J M_J'`` and ``M_J``. Every row of X_u
+has a weight, which multiplies q and the Gram matrix. A proof needs two sums over the rows, which
+bound the optimum from both sides.
 """
 
 from dataclasses import dataclass, replace
@@ -16,20 +16,20 @@ from scipy import sparse
 from primum._typing import Floats, Index
 from primum.rows import BLOCK_NUMBERS, Block, Design, GivenLabels, Labels, joined_weights, to_numpy
 
-# Form M up to this many numbers (16 MB) and rows: with more rows a few passes over all of them are
+# Form M up to this many numbers (16 MB) and rows: with more rows, a few passes over all of them are
 # faster than many over M. ...
 FORM_UP_TO, FORM_ROWS_UP_TO = 2**21, 2**14
-# ... And up to this many times as many numbers if there are at most so many rows for each of the r
-# dimensions: many of them are undecided then, and solving for few rows at a time gains nothing.
+# ... And up to this many times as many numbers if there are at most this many rows for each of the
+# r dimensions: many of them are then undecided, and solving for few rows at a time does not help.
 FORM_FEW_ROWS, FEW_ROWS = 16, 64
 
 
 class Columns(Protocol):
-    """What may be asked of M; every answer is one pass over the rows."""
+    """The products with M that solvers need, each one pass over the rows."""
 
     @property
     def passes(self) -> int:
-        """How often the rows were visited."""
+        """Number of passes over the rows so far."""
         ...
 
     @property
@@ -39,7 +39,7 @@ class Columns(Protocol):
 
     @property
     def weight(self) -> Floats | None:
-        """How often each row counts; None: once."""
+        """Weight of each row; None: 1."""
         ...
 
     def project(self, xi: Floats) -> Floats:
@@ -47,11 +47,11 @@ class Columns(Protocol):
         ...
 
     def accumulate(self, q: Floats | Labels, moment: Floats | None = None) -> Floats:
-        """Return ``M q``, rows counted with their weight; ``moment`` is X_u'q, if it is known."""
+        """Return ``M q``, with rows weighted; ``moment`` is X_u'q, if it is known."""
         ...
 
     def gram(self, index: Index) -> Floats:
-        """Return ``M_J M_J'``, rows counted with their weight."""
+        """Return ``M_J M_J'``, with rows weighted."""
         ...
 
     def take(self, index: Index) -> Floats:
@@ -63,14 +63,14 @@ class Columns(Protocol):
         ...
 
     def gaps(self, duals: Floats, q: Floats | Labels) -> Floats:
-        """Return ``sum max(p q, -p (1 - q))``, ``p = M'xi``, for every line xi of duals.
+        """Return ``sum max(p q, -p (1 - q))``, ``p = M'xi``, for every row xi of duals.
 
-        Rows are counted with their weight.
+        The sum is weighted.
         """
         ...
 
     def hinge(self, xi: Floats) -> float:
-        """Return ``sum max(0, -p)``, rows counted with their weight."""
+        """Return ``sum max(0, -p)``, with rows weighted."""
         ...
 
     def scaled(self, factor: Floats) -> "Columns":
@@ -83,7 +83,7 @@ class Columns(Protocol):
 
     @property
     def gram_of_all(self) -> Floats:
-        """``M M'``, rows counted with their weight."""
+        """``M M'``, with rows weighted."""
         ...
 
 
@@ -93,7 +93,7 @@ def columns_of(B: Floats, design: Design) -> Columns:
     few_rows = n <= FEW_ROWS * r and design.rows.in_memory
     limit = FORM_UP_TO * (FORM_FEW_ROWS if few_rows else 1)
     if r * n <= limit and (n <= FORM_ROWS_UP_TO or few_rows):
-        # One row of M' is read at a time, so they are kept together in memory.
+        # Rows of M' are read one at a time, so each is contiguous in memory.
         return FormedColumns(design.dot(B.T).T, design.rows.weight)
     return StreamedColumns(B, design)
 
@@ -164,7 +164,7 @@ def duality_gap(p: Floats, q: Floats, weight: Floats | None = None) -> float:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What one pass over the rows tells about a dual point xi at some sigma.
+    """The result of one pass over the rows for a dual point xi and a sigma.
 
     With ``p = M'xi`` and ``q = clip(1/2 - sigma p)``: M q, the Gram matrix of the rows strictly
     inside the box and their number, ``sum max(0, -p)`` and ``sum p q + (q - 1/2)^2 / (2 sigma)``.
@@ -190,7 +190,7 @@ class Sweep:
 class Band:
     """The rows close to a hyperplane, and the sum of all others with the labels of their sides.
 
-    ``pieces`` are (positions, columns of M, weights) of the close rows; None if they are too many.
+    ``pieces`` are (positions, columns of M, weights) of the close rows; None if there are too many.
     """
 
     held: Floats
@@ -215,7 +215,7 @@ class Band:
 
 
 class StreamedColumns:
-    """M through the rows, one block at a time."""
+    """M computed from the rows, one block at a time."""
 
     def __init__(self, B: Floats, design: Design) -> None:
         self.B = B
@@ -223,7 +223,7 @@ class StreamedColumns:
 
     @property
     def passes(self) -> int:
-        """How often the rows were visited, for whatever purpose."""
+        """Number of passes over the rows so far, for any purpose."""
         return self.design.rows.passes
 
     @property
@@ -231,9 +231,9 @@ class StreamedColumns:
         return self.design.rows.weight
 
     def sweep(self, xi: Floats, sigma: float, mostly_inside: bool = False) -> Sweep:
-        """Compute all that a Newton step needs, in one pass.
+        """Compute everything that a Newton step needs, in one pass.
 
-        Where most rows are inside the box, it is cheaper to leave the others out of the Gram matrix
+        If most rows are inside the box, it is cheaper to subtract the others from the Gram matrix
         of all rows, which is computed once.
         """
         v, B_t, frame = xi @ self.B, self.B.T, self.design.frame
@@ -271,7 +271,7 @@ class StreamedColumns:
         return self.design.rows.map_reduce(block_gram, add)
 
     def band(self, xi: Floats, width: float, limit: int) -> Band:
-        """Put every row with ``|p| > width`` on its side and gather the others, in one pass."""
+        """Fix every row with ``|p| > width`` on its side and collect the others, in one pass."""
         v, B_t, frame = xi @ self.B, self.B.T, self.design.frame
 
         def block_band(block: Block) -> Band:
@@ -360,7 +360,7 @@ class StreamedColumns:
         def block_norms(block: Block) -> Floats:
             if not sparse.issparse(block.X):
                 return norms(block)
-            # The columns of M are dense: fewer of them at a time than sparse rows in a block.
+            # The columns of M are dense, so process fewer at a time than a sparse block has rows.
             few = block.split(max(1, BLOCK_NUMBERS // len(self.B)))
             return np.concatenate([norms(part) for part in few])
 

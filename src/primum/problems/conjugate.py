@@ -1,11 +1,11 @@
 """Conjugate gradients for several right-hand sides at once.
 
-The matrix is symmetric, at least semi-definite, and known by its products only. All right-hand
-sides share each product, because what costs is to go through the rows. From zero and without a
-preconditioner, the answer to a singular system that has answers is the shortest one.
+The matrix is symmetric positive semi-definite and available only through its products. All
+right-hand sides share each product, because the cost is in the pass over the rows. From zero and
+without a preconditioner, the result for a consistent singular system is the minimum-norm solution.
 
-Rounding makes the residual that is carried along drift away from the true one, so the true one is
-recomputed at the end, and what is missing is solved for again.
+Rounding makes the recursively updated residual drift away from the true one, so the true residual
+is recomputed at the end and solved for again.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from primum._typing import Floats
 RESIDUAL = 1e-12  # relative to the right-hand side
 STEPS = 2000
 RESTARTS = 4
-# A restart that does not lower the residual by this factor has met the limit of rounding.
+# A restart that does not lower the residual by this factor has reached the limit of rounding.
 WORTH = 0.5
 
 
 @dataclass(frozen=True)
 class Solved:
-    """Answers (d, k), the largest relative residual among them, and the steps taken."""
+    """Solutions (d, k), the largest relative residual among them, and the number of steps."""
 
     X: Floats
     residual: float
@@ -66,14 +66,14 @@ def _descend(
     goal: Floats,
     most: int,
 ) -> tuple[Floats, int]:
-    """Return (answer to ``A X = R``, steps), until the residual that is carried along is small."""
+    """Return (solution of ``A X = R``, steps), once the updated residual is small."""
     X, R = np.zeros_like(R), R.copy()
     Z = _preconditioned(R, diagonal)
     P, rho = Z.copy(), _dots(R, Z)
     for step in range(1, most + 1):
         AP = apply(P)
         curvature = _dots(P, AP)
-        # A column that is done, or whose direction A does not see, rests.
+        # A column that has converged, or whose direction is in the null space of A, is left alone.
         moving = (curvature > 0) & (_lengths(R) > goal)
         if not moving.any():
             return X, step

@@ -8,13 +8,13 @@ a basis T with ``T'A T = I`` turns the least-squares coefficients of any labelli
 
     gamma = sum z q,   z = T'x,   beta = T gamma.
 
-T comes from the Cholesky factor of A with its columns brought to unit length (so the units of
-the features do not matter), and is corrected once more from the rows when A is ill-conditioned:
-the rounding of A is then undone, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular or
+T comes from the Cholesky factor of A with its columns scaled to unit length (so the units of
+the features do not matter), and is corrected once more from the rows if A is ill-conditioned:
+this undoes the rounding of A, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular or
 nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an SVD
-finds the rank, and beta is the coefficient vector of least norm. Sparse rows are not densified for
-that: the rank is then read off the eigenvalues of A, as far as its rounding allows. Constant
-columns are left out from the start, so they decide nothing about the others.
+gives the rank, and beta is the minimum-norm coefficient vector. Sparse rows are not densified for
+this: the rank is then read off the eigenvalues of A, as far as its rounding allows. Constant
+columns are excluded from the start, so they do not affect the others.
 """
 
 from collections.abc import Sequence
@@ -29,21 +29,21 @@ from primum._typing import Floats, Index, Mask
 from primum.rows import Block, Design, Frame, Rows, to_numpy
 from primum.statistics import Moments, gather_moments
 
-# Reciprocal condition numbers of A below which the basis is corrected, and below which A is not
-# trusted to tell the rank.
+# Reciprocal condition numbers of A below which the basis is corrected, and below which A is too
+# inaccurate to determine the rank.
 CORRECT_BELOW = 1e-6
 SINGULAR_BELOW = 1e-10
-# Eigenvalues of sparse rows' moments below this share of the largest are rounding: sums of many
-# products of the same sign, added one by one.
+# Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: sums of
+# many products of the same sign, added one by one.
 SPECTRUM_ROUNDING = 1e-11
 # A part of A, in coordinates where A is the identity, is singular if a pivot of its Cholesky factor
-# is smaller than this. What is added to its diagonal then is far above the rounding of the sums.
+# is smaller than this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
 SMALL_PIVOT, TIKHONOV, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
-# A sparse block can have very many rows; their coordinates are dense, so take some at a time.
+# A sparse block can have very many rows; their coordinates are dense, so process some at a time.
 GRAM_ROWS = 2**12
 EPS = float(np.finfo(float).eps)
-# A centred column that is shorter than this share of its length before is constant: what is left of
-# it is the rounding of its values.
+# A column is constant if centring shortens it to less than this fraction of its length: the
+# remainder is the rounding of its values.
 VALUE_ROUNDING = 8 * EPS
 # Means up to this many standard deviations cost two digits if they are subtracted from products.
 NEAR = 100.0
@@ -66,7 +66,7 @@ class Coordinates:
     fit_intercept : bool
         Whether gamma has a leading entry for the intercept.
     near : bool
-        Whether the means are small beside the spread of the features.
+        Whether the means are small compared with the standard deviations of the features.
     ridge : float
         What is added to the diagonal of A, n alpha.
     solver : {"normal_equations", "row_space"}
@@ -95,15 +95,15 @@ class Coordinates:
 
     @property
     def frame(self) -> Frame:
-        """How rows are seen."""
+        """How rows become design rows."""
         return Frame(self.center, self.fit_intercept, self.near)
 
     def design(self, rows: Rows) -> Design:
-        """Return rows as design rows, centred as here."""
+        """Return rows as design rows, with this centre."""
         return Design(rows, self.frame)
 
     def decode(self, gamma: Floats) -> tuple[Floats, float]:
-        """Return (coefficients, intercept) for features that are not centred."""
+        """Return (coefficients, intercept) for uncentred features."""
         if not self.fit_intercept:
             return self.basis @ gamma, 0.0
         coef = self.basis @ gamma[1:]
@@ -140,10 +140,10 @@ class Coordinates:
 
 
 def _solve_semidefinite(H: Floats, right: Floats) -> Floats:
-    """Return the shortest solution of ``H v = right``, for H between zero and the identity.
+    """Return the minimum-norm solution of ``H v = right``, for H between zero and the identity.
 
-    A singular H is regularised, and what that leaves of the right-hand side is solved for again
-    (iterated Tikhonov regularisation).
+    A singular H is regularised, and the remaining residual is solved for again (iterated Tikhonov
+    regularisation).
     """
     factor, info = lapack.dpotrf(H, lower=1)
     if info == 0 and np.diag(factor).min(initial=1.0) > SMALL_PIVOT:
@@ -160,7 +160,7 @@ def coordinates_of(
 ) -> Coordinates:
     """Return the coordinates of least squares on all given rows.
 
-    With rcond, directions in which A is below rcond times its largest eigenvalue are left out.
+    With rcond, directions in which A is below rcond times its largest eigenvalue are dropped.
     """
     moments = gather_moments(parts)
     columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
@@ -191,19 +191,19 @@ class _Columns:
     Attributes
     ----------
     center : array (d,)
-        What the scatter is about: the mean of the rows, or zero without intercept.
+        Centre of the scatter: the mean of the rows, or zero without intercept.
     scatter : array (d, d)
         Scatter of the rows.
     ridge : float
         What is added to its diagonal.
     varying : array (v,)
-        Which columns are not constant.
+        Indices of the columns that are not constant.
     scale : array (v,)
-        Their lengths, ridge included.
+        Their lengths, including the ridge.
     noise : array (v,)
-        How much of these lengths may be nothing but the rounding of the values.
+        The part of these lengths that may be just the rounding of the values.
     near : bool
-        Whether the means are small beside the spread of the features.
+        Whether the means are small compared with the standard deviations of the features.
     """
 
     center: Floats
@@ -215,7 +215,7 @@ class _Columns:
     near: bool
 
     def correlation(self) -> Floats:
-        """Return A for the columns that vary, brought to unit length."""
+        """Return A for the columns that vary, scaled to unit length."""
         C = self.scatter[np.ix_(self.varying, self.varying)] / np.outer(self.scale, self.scale)
         C.flat[:: len(C) + 1] += self.ridge / self.scale**2
         return np.asarray(C)
@@ -236,7 +236,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Found:
-    """A basis, its inverse, what the rows are centred on, and whether this is accurate as it is."""
+    """A centre, a basis, its inverse, and whether they are accurate without a correction."""
 
     center: Floats
     basis: Floats
@@ -257,18 +257,18 @@ def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Col
 
 
 def rounding_of(n_rows: int, n_columns: int) -> float:
-    """Return the share of the largest singular value of rows that may be nothing but rounding.
+    """Return the fraction of the largest singular value of rows that may be just rounding.
 
-    Sums and rotations over n rows err by the root of n roundings, as long as these are independent.
+    Sums and rotations over n rows accumulate sqrt(n) rounding errors, if these are independent.
     """
     return 10 * max(n_columns, n_rows**0.5) * EPS
 
 
 def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mask:
-    """Tell which singular values of scaled rows are more than rounding.
+    """Return which singular values of scaled rows are more than rounding.
 
-    ``noise`` is what the rounding of values makes of each column; a direction (a column of V)
-    suffers from that of the columns it is made of, and from no other.
+    ``noise`` is the rounding of the values in each column; a direction (a column of V) is affected
+    by the noise of the columns it combines, and by no other.
     """
     of_values = np.linalg.norm(noise[:, None] * V, axis=0)
     return np.asarray(values > np.maximum(rounding * values.max(initial=0.0), of_values))
@@ -283,7 +283,7 @@ def _factor_truncated(columns: _Columns, intercept: float, rcond: float | None) 
         return None
     A = columns.scatter + columns.ridge * np.eye(len(columns.scatter))
     R, info = lapack.dpotrf(A, lower=0)
-    # A cheap bound tells most well-conditioned cases; its estimate is safe within a factor of 10.
+    # A cheap estimate settles most well-conditioned cases; it is safe within a factor of 10.
     largest = max(float(np.abs(A).sum(axis=0).max()), intercept)
     if info == 0 and lapack.dpocon(R, largest)[0] > 10 * rcond:
         return None
@@ -334,9 +334,10 @@ def _factor_rows(
 ) -> _Found:
     """Return a factorisation of the rows themselves.
 
-    Rows get a leading 1, if there is an intercept. The triangle below its line is that of the rows
-    about their mean; the line says what is left of the mean, which was known only as well as a sum
-    over all rows: of two collinear columns, the difference would else seem to be a direction.
+    Rows get a leading 1, if there is an intercept. The triangle below the first line is that of the
+    rows about their mean; the first line is the remainder of the mean, which is known only to the
+    rounding of a sum over all rows. Otherwise the difference of two collinear columns would appear
+    to be a direction.
     """
     first = int(fit_intercept)
     of_ridge = np.diag(columns.ridge**0.5 / columns.scale)
@@ -354,9 +355,10 @@ def _factor_rows(
 def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> tuple[Floats, Floats]:
     """Return (basis, its inverse) from the singular vectors and values of scaled rows.
 
-    Of all coefficients with the same scores the shortest are taken: those in the rows' span, which
-    is that of ``P = scale V``. With ``P = Q R``, the scores of Q are as ``values R'``. The rows of
-    P are sorted and its columns pivoted, so that small units keep their digits (Cox & Higham 1998).
+    Of all coefficients with the same scores, those of minimum norm are taken: those in the span of
+    the rows, which is that of ``P = scale V``. With ``P = Q R``, the scores of Q have the Gram
+    matrix of ``values R'``. The rows of P are sorted and its columns pivoted, so that small units
+    keep their digits (Cox & Higham 1998).
     """
     if V.shape[1] == 0 or (V.shape[1] == len(V) and ridge == 0):
         return V / scale[:, None] / values, (V * values).T * scale
@@ -390,9 +392,9 @@ def _stack(R: Floats, other: Floats) -> Floats:
 
 
 def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> Coordinates:
-    """Return coordinates whose ``T'A T`` was recomputed from the rows and made the identity."""
+    """Return coordinates with ``T'A T`` recomputed from the rows and made the identity."""
     basis = coordinates.basis
-    if basis.shape[1] == 0:  # no direction to correct, which SciPy before 1.14 refuses
+    if basis.shape[1] == 0:  # no direction to correct; SciPy before 1.14 fails on empty arrays
         return coordinates
     G = ridge * basis.T @ basis
     for rows in parts:

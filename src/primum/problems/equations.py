@@ -4,7 +4,7 @@ With the labels q of the rows, ``A beta = X'q``. There are three ways to solve t
 
     fewer rows than columns     the rows are factorised, not A              ``row_space.py``
     few columns                 A is formed and factorised                  ``coordinates.py``
-    many of both                A is known by its products with vectors     ``iterative.py``
+    many of both                A is applied by products with vectors       ``iterative.py``
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from primum.problems.row_space import row_space_coordinates
 from primum.rows import Design, Frame, Rows
 
 # A is formed up to this many columns: it then takes 128 MB and some seconds to factorise, and both
-# grow fast. It is formed beyond that where it is no larger than the rows, which are in memory.
+# grow fast. Beyond that it is formed if it is no larger than the rows and these are in memory.
 FORM_A_UP_TO = 2**12
-# Rows are factorised up to this many numbers (256 MB), as long as they are fewer than the columns.
+# Rows are factorised up to this many numbers (256 MB), if there are fewer rows than columns.
 FACTORISE_ROWS_UP_TO = 2**25
 
 
 class NormalEquations(Protocol):
-    """What may be asked of the normal equations.
+    """The interface of the normal equations.
 
-    A fit is known by its coordinates gamma, whose meaning is left to the equations.
+    A fit is represented by its coordinates gamma, whose meaning depends on the implementation.
     """
 
     @property
@@ -51,20 +51,20 @@ class NormalEquations(Protocol):
 
     @property
     def solver(self) -> str:
-        """Which of the three ways is taken."""
+        """Which of the three methods is used."""
         ...
 
     @property
     def frame(self) -> Frame:
-        """How rows are seen."""
+        """How rows become design rows."""
         ...
 
     def design(self, rows: Rows) -> Design:
-        """Return rows as design rows, centred as here."""
+        """Return rows as design rows, with this centre."""
         ...
 
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
-        """Return gamma of ``A^+ sums``; gamma of a similar fit may help as a start.
+        """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start.
 
         Several columns of sums give as many columns of gamma.
         """
@@ -80,16 +80,16 @@ class NormalEquations(Protocol):
         sums : array (m,)
             The right-hand side.
         parts : sequence of (Design, array)
-            Rows, and how often each of them counts; 0 leaves a row out.
+            Rows, and the weight of each of them; 0 excludes a row.
         size : float
-            Length of the sums that have cancelled in the right-hand side. What is less than the
-            rounding of these counts as zero.
+            Norm of the sums that have cancelled in the right-hand side. Anything below their
+            rounding counts as zero.
 
         Returns
         -------
         step, rest : arrays
             Two gammas with ``H step + A rest = sums``, where H is A for the given rows alone,
-            ridge included. ``rest`` is as good as zero unless H is nearly singular.
+            including the ridge. ``rest`` is practically zero unless H is nearly singular.
         """
         ...
 
@@ -98,7 +98,7 @@ class NormalEquations(Protocol):
         ...
 
     def decode(self, gamma: Floats) -> tuple[Floats, float]:
-        """Return (coefficients, intercept) for features that are not centred."""
+        """Return (coefficients, intercept) for uncentred features."""
         ...
 
     def encode(self, coef: Floats, intercept: float) -> Floats:
@@ -106,7 +106,7 @@ class NormalEquations(Protocol):
         ...
 
     def length(self, gamma: Floats) -> float:
-        """Return the root of ``beta'A beta``: of the sum of squared scores, plus the ridge."""
+        """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge."""
         ...
 
 
@@ -115,7 +115,7 @@ def equations_of(
 ) -> NormalEquations:
     """Return the normal equations of all given rows.
 
-    With rcond, directions in which A is below rcond times its largest eigenvalue are left out.
+    With rcond, directions in which A is below rcond times its largest eigenvalue are dropped.
     """
     n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
     if n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO:
@@ -126,6 +126,6 @@ def equations_of(
     if rcond is not None:
         raise ValueError(
             f"rcond={rcond} needs a matrix of {n_columns} x {n_columns} numbers, which is not "
-            f"formed beyond {FORM_A_UP_TO} columns: leave rcond out and use alpha."
+            f"formed beyond {FORM_A_UP_TO} columns: use alpha instead of rcond."
         )
     return iterative_equations(parts, alpha=alpha, fit_intercept=fit_intercept)

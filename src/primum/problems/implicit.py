@@ -1,12 +1,12 @@
 """The implicit-constraint problem of Krijthe & Loog (2017).
 
 Every labelling q of the unlabelled rows gives, by least squares on all rows, a coefficient
-vector beta(q). Over q in [0, 1]^U these fill a zonotope C_beta. The method asks for the point of
+vector beta(q). Over q in [0, 1]^U these form a zonotope C_beta. The method returns the point of
 C_beta nearest to the supervised solution, the twin. In the coordinates of ``coordinates.py``,
 
     gamma(q) = Z_l'y + Z_u'q,        || W (gamma(q) - gamma_sup) ||   is minimised,
 
-where W states in which metric distance is measured:
+where W is the metric of the distance:
 
     metric       W'W                              meaning
     labeled, 0   Z_l'Z_l (+ L alpha_labeled D)    least labelled loss: ICLS, the paper
@@ -17,12 +17,12 @@ where W states in which metric distance is measured:
 With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the box problem. For ``labeled``,
 W is the R of a QR factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
 supervised solution, unique or not, is never needed. If the labelled rows do not determine the
-model, W is singular and many models have the least labelled loss: ``nearest_twin.py`` says which
-one is taken.
+model, W is singular and many models have the least labelled loss: ``nearest_twin.py`` defines
+which one is chosen.
 
-C_beta is convex and contains the model of the true labels. So, for every s, the answer is at least
-as near to that model as the twin is, in the metric of s. At s = 1 this is the squared loss on all
-rows (plus the ridge, if there is one).
+C_beta is convex and contains the model of the true labels. So, for every s, the solution is at
+least as close to that model as the twin is, in the metric of s. At s = 1 this is the squared loss
+on all rows (plus the ridge, if there is one).
 
 If there are so many columns that A is not factorised, ``labeled`` without a ridge can still be
 solved: ``B = X A^+`` has as many rows as there are labelled ones, and each is one solution of the
@@ -46,21 +46,21 @@ from primum.rows import ArrayRows, Block, Design, Labels, Rows, to_numpy
 
 METRICS = ("labeled", "all", "euclidean")
 TIE_BREAKS = ("twin", "half")
-# The share s of all rows in the metrics that have one.
+# The weight s of all rows in the metrics that have one.
 SHARES = {"labeled": 0.0, "all": 1.0}
-# Directions in which the labelled rows are shorter than this share of the longest change the
+# Directions in which the labelled rows are shorter than this fraction of the longest change the
 # labelled loss by less than its rounding: they are not determined.
 DETERMINED = 1e-8
 
 
 def share_of_all(metric: str | float) -> float:
-    """Return the share s of all rows in a metric; NaN for one that has none."""
+    """Return the weight s of all rows in a metric; NaN for one that has none."""
     return SHARES.get(metric, np.nan) if isinstance(metric, str) else float(metric)
 
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows, dense or CSR, with a known label in {0, 1} and a weight (None: one each)."""
+    """Rows, dense or CSR, with a known label in {0, 1} and a weight (None: 1)."""
 
     X: Any
     y: Floats
@@ -73,18 +73,18 @@ class LabeledRows:
 
     @property
     def total(self) -> float:
-        """Number of rows, counted with their weight."""
+        """Sum of the weights."""
         return float(len(self.y) if self.weight is None else self.weight.sum())
 
     @property
     def root(self) -> Floats:
-        """The root of every row's weight."""
+        """The square root of every row's weight."""
         return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
 
 
 @dataclass(frozen=True)
 class LeastSquaresFamily:
-    """All least-squares fits that share labelled rows and differ in the other rows' labels."""
+    """All least-squares fits that differ only in the labels of the unlabelled rows."""
 
     equations: NormalEquations
     labeled: LabeledRows
@@ -92,22 +92,22 @@ class LeastSquaresFamily:
 
     @cached_property
     def known(self) -> Floats:
-        """The labelled rows' part of the sums, ``X'y``."""
+        """The part of the sums that comes from the labelled rows, ``X'y``."""
         return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
 
     def gamma(self, q: Floats | Labels, start: Floats | None = None) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q.
 
-        Those of a similar fit may help as a start.
+        ``start``, the coordinates of a similar fit, is a warm start.
         """
         return self.gamma_of(self.unlabeled.weighted_sum(q), start)
 
     def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
-        """Return the same from ``sum x q``, the only thing about q that matters."""
+        """Return the same from ``sum x q``, the only quantity that depends on q."""
         return self.equations.solve(self.known + moment, start)
 
     def scores(self, gamma: Floats) -> Floats:
-        """Return the scores that a fit gives to the unlabelled rows."""
+        """Return the scores of the unlabelled rows."""
         return self.unlabeled.dot(self.equations.expand(gamma))
 
     def compare_scores(
@@ -159,11 +159,11 @@ class ImplicitProblem:
     Attributes
     ----------
     box : BoxProblem
-        The problem of the metric.
+        The box problem of the metric.
     determined : bool
         Whether the labelled rows, with their ridge, determine the model.
     tie : NearestTwin or None
-        Which of the optimal models is taken, if they do not; None: that of the labelling closest to
+        How to choose among the optimal models, if they do not; None: by the labelling closest to
         1/2.
     """
 
@@ -173,7 +173,7 @@ class ImplicitProblem:
 
     @property
     def tie_break(self) -> str | None:
-        """Name of the tie-break; None if there is nothing to break."""
+        """Name of the tie-break; None if there is no tie."""
         if self.determined:
             return None
         return "half" if self.tie is None else "twin"
@@ -195,7 +195,7 @@ def implicit_problem(
     if metric == "euclidean":
         W = np.linalg.qr(coordinates.full_basis)[1]
         unit = 2.0 / family.labeled.total
-        # Coefficients have units: measure in those of the answer.
+        # Coefficients have units: measure relative to the supervised ones.
         scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
         return _problem(family, W, W @ twin, unit, scale=scale)
     share = share_of_all(metric)
@@ -213,7 +213,7 @@ def implicit_problem(
 def _problem(
     family: LeastSquaresFamily, W: Floats, goal: Floats, unit: float, **units: float
 ) -> ImplicitProblem:
-    """Return the problem of a metric W; ``goal`` is W times the coordinates to be near to."""
+    """Return the problem of a metric W; ``goal`` is W times the coordinates to approach."""
     coordinates = family.equations
     assert isinstance(coordinates, Coordinates)
     columns = columns_of(W @ coordinates.full_basis.T, family.unlabeled)
@@ -258,14 +258,14 @@ def _tied_problem(
 def _unfactorised_problem(
     family: LeastSquaresFamily, metric: str | float, alpha_labeled: float, tie_break: str
 ) -> ImplicitProblem:
-    """Return the problem of the labelled loss from as many solutions as it has rows."""
+    """Return the problem of the labelled loss, from one solve per labelled row."""
     labeled, equations = family.labeled, family.equations
     if share_of_all(metric) != 0 or alpha_labeled > 0 or tie_break != "half":
         raise ValueError(
             f"With {len(equations.center)} features, more than {FORM_A_UP_TO}, and so many rows, "
             "only metric='labeled' with alpha_labeled=0 and tie_break='half' can be solved, but "
-            f"metric={metric!r}, alpha_labeled={alpha_labeled:g} and tie_break={tie_break!r} were "
-            "asked for: reduce the number of features, for example with TruncatedSVD(200), and use "
+            f"metric={metric!r}, alpha_labeled={alpha_labeled:g} and tie_break={tie_break!r} are "
+            "requested: reduce the number of features, for example with TruncatedSVD(200), and use "
             "a ridge; tie_break='half' can be much worse than the supervised model."
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
@@ -301,7 +301,7 @@ class _LabeledLoss:
 
     @property
     def determined(self) -> bool:
-        """Whether one gamma only has the least loss."""
+        """Whether the gamma of least loss is unique."""
         rows, columns = self.W.shape
         if rows < columns or columns == 0:
             return columns == 0

@@ -1,14 +1,14 @@
-"""Least squares on rows with so many columns that A is not to be formed.
+"""Least squares on rows with so many columns that A is not formed.
 
-The features are centred, so the intercept stands apart: it is the mean label, and
+The features are centred, so the intercept separates: it is the mean label, and
 
     A_c = Xc'Xc + n alpha I
 
-is left for the coefficients. A product with A_c is one pass over the rows, whatever their kind;
-sparse rows are centred by a correction of rank one. ``A_c w = s`` is solved by conjugate gradients,
-preconditioned by the diagonal if there is a ridge; without one they start from zero, so that the
-answer is the shortest if there are several. Here the coordinates gamma of a fit are its
-coefficients themselves, for design rows.
+remains for the coefficients. A product with A_c is one pass over the rows, of any kind; sparse rows
+are centred by a rank-one correction. ``A_c w = s`` is solved by conjugate gradients, preconditioned
+by the diagonal if there is a ridge. Without a ridge they start from zero, so that the solution has
+minimum norm if it is not unique. Here the coordinates gamma of a fit are its coefficients
+themselves, for design rows.
 """
 
 import warnings
@@ -25,11 +25,11 @@ from primum.problems.coordinates import rounding_of
 from primum.rows import Block, Design, Frame, Rows
 from primum.statistics import gather_columns
 
-# Right-hand sides are solved for together up to this many numbers: so few that they stay in cache
-# (4 MB), or, where every pass over the rows is dear, as many as memory allows (64 MB).
+# Right-hand sides are solved together up to this many numbers: few enough to stay in cache (4 MB)
+# or, if every pass over the rows is expensive, more (64 MB).
 TOGETHER = 2**19
 TOGETHER_OUTSIDE = 2**23
-# A larger relative residual than this is worth a warning.
+# A relative residual above this triggers a warning.
 LARGE_RESIDUAL = 1e-9
 
 
@@ -52,8 +52,8 @@ class IterativeEquations:
     fit_intercept : bool
         Whether gamma has a leading entry for the intercept.
     varying : array (d, 1)
-        1, or 0 for columns that are constant as far as sums of squares can tell. What a product
-        leaves of those is rounding, and conjugate gradients would follow it.
+        1, or 0 for columns whose sums of squares do not distinguish them from constant ones. Their
+        products are just rounding, which would mislead conjugate gradients.
     solver : str
         How the equations are solved.
     """
@@ -113,8 +113,8 @@ class IterativeEquations:
         if solved.residual <= LARGE_RESIDUAL:
             return
         warnings.warn(
-            f"Least squares on {len(self.center)} columns was solved to a relative residual of "
-            f"{solved.residual:.0e} only, after {solved.steps} steps of conjugate gradients; raise "
+            f"Least squares on {len(self.center)} columns reached a relative residual of only "
+            f"{solved.residual:.0e} after {solved.steps} steps of conjugate gradients; raise "
             "alpha or standardise the features.",
             ConvergenceWarning,
             stacklevel=2,
@@ -135,7 +135,7 @@ class IterativeEquations:
         nothing = np.zeros_like(sums)
         sums = sums.copy()
         sums[first:] *= self.varying[:, 0]
-        if np.linalg.norm(sums) <= RESIDUAL * size:  # the equations hold as well as they can here
+        if np.linalg.norm(sums) <= RESIDUAL * size:  # the equations already hold up to rounding
             return nothing, nothing
         diagonal = None
         if self.ridge > 0:
@@ -153,7 +153,7 @@ class IterativeEquations:
         return float(gamma @ self._apply_design(gamma[:, None])[:, 0]) ** 0.5
 
     def _apply_design(self, V: Floats) -> Floats:
-        """Return ``A V`` with the intercept's row and column."""
+        """Return ``A V``, including the row and column of the intercept."""
         first = int(self.fit_intercept)
         return np.concatenate([self.weight * V[:first], self.apply(V[first:])])
 

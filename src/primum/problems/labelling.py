@@ -1,9 +1,9 @@
-"""A labelling of many rows, written down in few numbers.
+"""A compact representation of a labelling of many rows.
 
 The solver for many rows ends with a hyperplane ``p = 0``. Rows far from it have the label of
-their side, a band of rows close to it have labels of their own; on the way there, labels fall
-linearly across the band. So a labelling need not hold a number per row: it can be computed for any
-block of rows, on any machine, as often as it is needed.
+their side, and a band of rows close to it have individual labels; before that, labels decrease
+linearly across the band. So a labelling need not store one number per row: it can be computed for
+any block of rows, on any machine, whenever it is needed.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from primum.rows import View, to_numpy
 
 @dataclass(frozen=True)
 class HyperplaneLabels:
-    """``q = clip(1/2 - sigma p, 0, 1)`` with ``p = x'v``, but for the rows of a band.
+    """``q = clip(1/2 - sigma p, 0, 1)`` with ``p = x'v``, except for the rows of a band.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class HyperplaneLabels:
     sigma : float
         Steepness; infinite: label 1 where p < 0 and label 0 elsewhere.
     positions : array of int
-        Sorted positions of the rows that have labels of their own.
+        Sorted positions of the rows with individual labels.
     values : array
         Those labels.
     """
@@ -65,16 +65,16 @@ def _set(view: View, q: Any, positions: Index, values: Floats) -> Any:
 
 @dataclass(frozen=True)
 class LabelsByValue:
-    """Labels of rows that are copies of few distinct ones, told apart by ``x'v``.
+    """Labels of rows that are copies of few distinct ones, identified by ``x'v``.
 
     Attributes
     ----------
     v : array (m,)
-        A direction in which no two distinct rows coincide.
+        A direction on which distinct rows have distinct projections.
     prints : array
         The sorted values of ``x'v``.
     labels : array
-        The label that goes with each.
+        The label of each.
     """
 
     v: Floats

@@ -7,11 +7,11 @@ split into ``M_1``, which the labelled loss depends on, and ``M_2``, which it do
     labelled loss          1/2 || S (M_1 q - g) ||^2  + constant
     distance to the twin   1/2 || M q - t ||^2
 
-All labellings with the least labelled loss share one value m of ``M_1 q``. What is left is
+All labellings with the least labelled loss share one value m of ``M_1 q``. This leaves
 
     minimise over q in [0, 1]^U    1/2 || M q - t ||^2    subject to    M_1 q = m,      (nearest)
 
-the limit s -> 0 of the metrics ``(1 - s) labelled + s all``. Its answer is proven as follows. Let
+the limit s -> 0 of the metrics ``(1 - s) labelled + s all``. Its solution is proven as follows. Let
 
     v = [u + c S^2 (M_1 q - g); M_2 q - t_2]      for any u and any c >= 0,      p = M'v.
 
@@ -81,7 +81,7 @@ class NearestTwin:
         return descent
 
     def held(self, level: Floats, penalty: float) -> BoxProblem:
-        """Return the box problem in which ``M_1 q`` is held near a level.
+        """Return the box problem with a penalty that keeps ``M_1 q`` near a level.
 
         A deviation from it costs ``penalty**2`` times as much as one from the twin.
         """
@@ -101,10 +101,10 @@ class NearestTwin:
         labeled_gap: float,
         moment: Floats | None = None,
     ) -> Judgement:
-        """Return the squared distance to the twin, and how much nearer q could be at this loss.
+        """Return the squared distance to the twin, and a bound on its decrease at this loss.
 
-        ``pull`` is u. ``labeled_gap``, in units of P, is how far the labelled loss of q is from the
-        least, at most. ``moment`` is the sum of the design rows times q, if it is known.
+        ``pull`` is u. ``labeled_gap``, in units of P, bounds the difference between the labelled
+        loss of q and the minimum. ``moment`` is the sum of the design rows times q, if known.
         """
         Mq = self.columns.accumulate(q, moment)
         base, gradient = Mq - self.twin, self.gradient(Mq)

@@ -1,13 +1,13 @@
-"""Coordinates of rows that are fewer than their columns.
+"""Coordinates for fewer rows than columns.
 
 The coefficients of least squares, with or without a ridge, are combinations of the centred rows
 Z. So the d x d matrix A is not needed: with the singular value decomposition ``Z = U S V'`` of
-the n rows, ``A = V (S^2 + ridge) V'`` on the span of V, and nothing happens outside of it. The rows
-are held as a dense array for this, which has no more numbers than the basis that comes out of it.
+the n rows, ``A = V (S^2 + ridge) V'`` on the span of V, and the rest does not matter. This needs
+the rows as a dense array, which has no more elements than the resulting basis.
 
-The n x n matrix ZZ' is enough for that if it shows as many dimensions as there can be. If not, a
-column in small units may have been overlooked beside one in large units: then the rank is that of
-the rows with their columns brought to unit length.
+The n x n matrix ZZ' is sufficient if it has full rank. If not, a column in small units may be
+hidden by one in large units: then the rank is that of the rows with their columns scaled to unit
+length.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ Factors = tuple[Floats, Floats]
 def row_space_coordinates(
     parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
 ) -> Coordinates:
-    """Return what ``coordinates_of`` does, by a factorisation of the rows."""
+    """Return the same as ``coordinates_of``, by a factorisation of the rows."""
     weight, center, Z = _centred_rows(parts, fit_intercept)
     ridge = weight * alpha
     lengths = np.linalg.norm(Z, axis=0)
@@ -88,7 +88,7 @@ def _dense(block: Block) -> Floats:
 
 
 def _orthonormal(Z: Floats, found: Factors, ridge: float) -> Factors:
-    """Return (basis, its inverse) with ``T'A T`` made the identity once more, from the rows."""
+    """Return (basis, its inverse) corrected from the rows, so that ``T'A T`` is the identity."""
     basis, inverse = found
     if basis.shape[1] == 0:
         return found
@@ -98,7 +98,7 @@ def _orthonormal(Z: Floats, found: Factors, ridge: float) -> Factors:
 
 
 def _factor_gram(Z: Floats, lengths: Floats, ridge: float, full_rank: int) -> Factors | None:
-    """Return (basis, its inverse) from ZZ', which is n x n, or None if it cannot tell the rank."""
+    """Return (basis, its inverse) from the n x n matrix ZZ', or None if its rank is unclear."""
     squares, U = np.linalg.eigh(Z @ Z.T)
     rank = _clear_rank(squares, Z)
     if rank is None or rank < min(full_rank, Z.shape[1]):
@@ -112,7 +112,7 @@ def _factor_gram(Z: Floats, lengths: Floats, ridge: float, full_rank: int) -> Fa
 
 
 def _clear_rank(squares: Floats, Z: Floats) -> int | None:
-    """Return how many eigenvalues, in ascending order, are large if all others are rounding."""
+    """Return the number of large eigenvalues if all others are just rounding, else None."""
     large = squares > CORRECT_BELOW * squares[-1]
     doubtful = ~large & (squares > rounding_of(*Z.shape) * squares[-1])
     return None if doubtful.any() else int(np.count_nonzero(large))
@@ -126,7 +126,7 @@ def _factor_scaled(Z: Floats, lengths: Floats, noise: Floats, ridge: float) -> F
 
 
 def _factor_truncated(Z: Floats, ridge: float, rcond: float, intercept: float) -> Factors:
-    """Return (basis, its inverse) without the directions that are weak in the units given.
+    """Return (basis, its inverse) without directions that are weak in the units of the features.
 
     ``intercept`` is the eigenvalue of A that belongs to the intercept.
     """

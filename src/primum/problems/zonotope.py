@@ -1,8 +1,8 @@
-"""The set C_beta of all models that some labelling could produce, drawn exactly.
+"""The exact set C_beta of all models that some labelling can produce.
 
 beta(q) is affine in q, so C_beta is a zonotope: a point plus a sum of segments, one per
-unlabelled row. In the plane its border is found by sorting the segments by direction: walking
-along them in that order, and back, traces the border once.
+unlabelled row. In the plane its boundary is found by sorting the segments by direction: following
+them in that order, and back, traces the boundary once.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def zonotope_vertices(origin: Floats, segments: Floats) -> Floats:
     Returns
     -------
     array (n_vertices, k)
-        The ends of an interval for k = 1; for k = 2 a closed polygon, anti-clockwise.
+        The ends of an interval for k = 1; a closed polygon, anti-clockwise, for k = 2.
     """
     if segments.shape[1] == 1:
         low, high = np.minimum(segments, 0).sum(axis=0), np.maximum(segments, 0).sum(axis=0)
@@ -32,7 +32,7 @@ def zonotope_vertices(origin: Floats, segments: Floats) -> Floats:
         raise ValueError(
             f"C_beta can be drawn for models of one or two parameters, not {segments.shape[1]}."
         )
-    # A segment and its opposite span the same zonotope, up to a shift: let all point upwards.
+    # A segment and its opposite give the same zonotope, up to a shift: flip all to point upwards.
     downwards = (segments[:, 1] < 0) | ((segments[:, 1] == 0) & (segments[:, 0] < 0))
     lowest = origin + segments[downwards].sum(axis=0)
     upwards = np.where(downwards[:, None], -segments, segments)

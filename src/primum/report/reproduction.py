@@ -93,7 +93,7 @@ def write_table_report(
     write_table(folder / "tables", loss, f"{name}-loss")
     words = [*_judgement(plan, summary), *_remarks(results, missing)]
     sections = [
-        ("In words", [paragraph(text) for text in words]),
+        ("Summary", [paragraph(text) for text in words]),
         ("Classification error", [error.to_html()]),
         ("Loss on test rows", [loss.to_html()]),
         *_agreement_sections(folder, summary),
@@ -140,7 +140,7 @@ def write_curves_report(
     write_results(folder, results, summary)
     words = [agreement(summary, m).sentence() for m in JUDGED]
     words += _remarks(results, missing)
-    sections: list[tuple[str, list[str]]] = [("In words", [paragraph(text) for text in words])]
+    sections: list[tuple[str, list[str]]] = [("Summary", [paragraph(text) for text in words])]
     for target, measure in CURVES.items():
         figure = curves_figure(summary, measure, classifiers=PAPER)
         save_figure(figure, folder / "figures", target)
@@ -158,7 +158,7 @@ def write_peaking_report(
     summary = summary_of(plan, results)
     write_results(folder, results, summary)
     words = [*_peaks(summary, results), *_remarks(results, missing)]
-    sections = [("In words", [paragraph(text) for text in words])]
+    sections = [("Summary", [paragraph(text) for text in words])]
     for name, largest in (("peaking", None), ("peaking-zoom", 25)):
         figure = curves_figure(summary, "error", log_scale=False, largest=largest)
         save_figure(figure, folder / "figures", name)

@@ -1,4 +1,4 @@
-"""Rows, wherever they are: visited block by block, never all at once."""
+"""Rows in memory, in files or on a cluster, processed block by block."""
 
 from primum.rows.array import BLOCK_NUMBERS, ArrayRows
 from primum.rows.base import Block, ChainedRows, Rows, chain, joined_weights, to_numpy

@@ -13,41 +13,41 @@ from primum.rows.base import Block, Rows, to_numpy
 
 T = TypeVar("T")
 
-# A block of this many numbers (4 MB in float64) is small beside memory, and so large that threads
-# seldom wait for each other between two NumPy calls.
+# A block of this many numbers (4 MB in float64) is small compared with memory, and large enough
+# that threads seldom wait for each other between two NumPy calls.
 BLOCK_NUMBERS = 2**19
-# An accelerator wants few and large blocks: this many of them, unless they would be small. A device
-# that holds the rows has room for a few arrays of such a size.
+# An accelerator needs few and large blocks: this many, unless they would be small. A device that
+# stores the rows has room for a few arrays of this size.
 DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 32, 2**24
 # A sparse block has at least this many stored values per column: a sum over its rows has as many
-# numbers as there are columns, however few values went into it.
+# numbers as there are columns, however few values it has.
 VALUES_PER_COLUMN = 8
-# Fewer blocks than this are not worth a second thread.
+# With fewer blocks per thread than this, another thread does not pay off.
 BLOCKS_PER_THREAD = 4
 
 
 class ArrayRows(Rows):
     """Selected rows of an array, in order, as blocks of float64.
 
-    Only a block per thread is ever copied, so rows can be picked out of a large array without a
-    second copy of it in memory. Blocks are worked on by as many threads as ``n_jobs`` allows when
-    there are many of them. Arrays of other libraries are worked on where they live.
+    Only one block per thread is copied at a time, so rows can be selected from a large array
+    without a second copy in memory. Many blocks are processed by as many threads as ``n_jobs``
+    allows. Arrays of other libraries are processed on their own device.
 
     Parameters
     ----------
     array : array or CSR array (n, d)
         Features.
     index : array or None
-        The sorted rows to take (None: all).
+        Sorted indices of the rows to select (None: all).
     weight : array or None
-        How often each of the taken rows counts (None: once).
+        Weight of each selected row (None: 1).
     """
 
     def __init__(
         self, array: Any, index: Index | None = None, weight: Floats | None = None
     ) -> None:
         if index is not None and len(index) and index[-1] - index[0] + 1 == len(index):
-            # Rows that stand together are a view, which costs no copying later.
+            # Consecutive rows are a view, which avoids copies later.
             array, index = _slice(array, int(index[0]), int(index[-1]) + 1), None
         self.array, self.index, self._weight = array, index, weight
         self.n_columns = array.shape[1]
@@ -102,14 +102,14 @@ class _DenseReader:
 
 
 class _SparseReader:
-    """Reads blocks of a CSR array; what counts there is the number of stored values."""
+    """Reads blocks of a CSR array, sized by the number of stored values."""
 
     threads = True
 
     def __init__(self, array: Any) -> None:
         stored = array.nnz / max(1, array.shape[0])
         numbers = max(BLOCK_NUMBERS, VALUES_PER_COLUMN * array.shape[1])
-        # What is computed of a row often has more numbers than the row.
+        # The results computed from a row often have more numbers than the row.
         self.rows_per_block = max(1, int(numbers / (stored + 32.0)))
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
@@ -121,7 +121,7 @@ class _SparseReader:
 
 
 class _DeviceReader:
-    """Reads blocks of an array of another library, on the device where it lives."""
+    """Reads blocks of an array of another library, on its own device."""
 
     threads = False
 
@@ -129,7 +129,7 @@ class _DeviceReader:
         self.xp, _, self.device = get_namespace_and_device(array)
         if self.xp.zeros(1, dtype=self.xp.float64, device=self.device).dtype != self.xp.float64:
             raise ValueError(
-                "The array library computes in single precision only: enable double precision, for "
+                "The array library computes in single precision only: enable double precision, in "
                 "JAX with jax.config.update('jax_enable_x64', True)."
             )
         on_cpu = "cpu" in str(self.device).lower()
@@ -137,8 +137,8 @@ class _DeviceReader:
         self.rows_per_block = max(1, (BLOCK_NUMBERS if on_cpu else large) // max(1, array.shape[1]))
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
-        # Single precision is not widened here: the first thing done to a block is to subtract
-        # something in double precision, which widens it without a pass over memory of its own.
+        # Single precision is not converted here: the first operation on a block subtracts
+        # something in double precision, which converts it without an extra pass over memory.
         if isinstance(chosen, slice):
             return array[chosen, :]
         return self.xp.take(array, self.xp.asarray(chosen, device=self.device), axis=0)
@@ -151,7 +151,7 @@ def _reader_of(array: Any) -> Any:
 
 
 def _slice(array: Any, start: int, stop: int) -> Any:
-    """Return rows that stand together without copying them, which SciPy would do."""
+    """Return consecutive rows without copying them, as SciPy would."""
     return _csr_slice(array, start, stop) if sparse.issparse(array) else array[start:stop, :]
 
 

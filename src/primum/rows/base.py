@@ -1,8 +1,8 @@
-"""What all kinds of rows have in common: they are visited block by block.
+"""The common interface of all kinds of rows: passes that process them block by block.
 
-A kernel is a pure function of a block and of a few small arrays. It can be run anywhere, and again
-if its result was lost; results are combined in the order of the blocks, so that the answer does
-not depend on who computed what.
+A kernel is a pure function of a block and of a few small arrays. It can run anywhere, and again
+if its result is lost; results are combined in the order of the blocks, so that the total does not
+depend on which worker computed which block.
 """
 
 from abc import ABC, abstractmethod
@@ -21,22 +21,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that stand together.
+    """Consecutive rows.
 
     Attributes
     ----------
     start : int
-        Where the first of them stands.
+        Position of the first row.
     X : array or sparse array (n, d)
-        Their features: NumPy or CSR in float64, or an array of another library.
+        Features: NumPy or CSR in float64, or an array of another library.
     weight : array (n,) or None
-        How often each of them counts; None: once.
+        Weight of each row; None: 1.
     source : str
-        Where they come from, for error messages: a file, a partition.
+        Origin of the rows, for error messages: a file, a partition.
     first : int or None
-        Where the first of them stands there; None: at ``start``.
+        Position of the first row in its source; None: ``start``.
     names : sequence of str or None
-        What their columns are called, for error messages.
+        Names of the columns, for error messages.
     """
 
     start: int
@@ -53,11 +53,11 @@ class Block:
 
     @property
     def where(self) -> slice:
-        """Where they stand."""
+        """The positions of the rows."""
         return slice(self.start, self.start + self.n_rows)
 
     def split(self, rows: int) -> "Iterator[Block]":
-        """Yield the same rows in blocks of at most that many."""
+        """Yield the same rows in blocks of at most ``rows`` rows."""
         if self.n_rows <= rows:
             yield self
             return
@@ -67,16 +67,16 @@ class Block:
 
 
 class Rows(ABC):
-    """Rows of features, wherever they are.
+    """Rows of features, wherever they are stored.
 
     Attributes
     ----------
     n_rows, n_columns : int
-        Size.
+        Numbers of rows and columns.
     passes : int
-        How often all rows were visited.
+        Number of passes over all rows so far.
     in_memory : bool
-        Whether one more number per row is affordable.
+        Whether an array with one number per row is affordable.
     """
 
     n_rows: int
@@ -97,7 +97,7 @@ class Rows(ABC):
         return total
 
     def fill(self, kernel: Callable[[Block], AnyArray]) -> AnyArray:
-        """Return ``kernel(block)``, one value or one line of values per row, for all rows."""
+        """Return ``kernel(block)``, one value or one vector per row, for all rows."""
         filled = None
         for where, values in self.map(lambda block: (block.where, kernel(block))):
             if filled is None:
@@ -108,27 +108,27 @@ class Rows(ABC):
     def apply(
         self, kernel: Callable[[Block], AnyArray], dtype: Any, n_values: int | None = None
     ) -> Any:
-        """Return one value per row: lazily where the rows are lazy, otherwise as ``fill`` does.
+        """Return one value per row: lazily if the rows are lazy, otherwise as ``fill`` does.
 
-        ``n_values`` is how many values a row has if the kernel gives lines of them.
+        ``n_values`` is the number of values per row if the kernel returns several.
         """
         if self.n_rows == 0:
             return np.empty((0,) if n_values is None else (0, n_values), dtype)
         return self.fill(kernel).astype(dtype, copy=False)
 
     def take(self, index: Index) -> Block:
-        """Return the rows at sorted positions ``index``: one pass, unless they are at hand."""
+        """Return the rows at sorted positions ``index``: one pass, unless they are in memory."""
         parts = [part for part in self.map(lambda block: _pick(block, index)) if part.n_rows]
         return _stack(parts) if parts else Block(0, np.zeros((0, self.n_columns)))
 
     @property
     def weight(self) -> Floats | None:
-        """How often each row counts; None: once."""
+        """Weight of each row; None: 1."""
         return None
 
     @property
     def dense(self) -> bool:
-        """Whether they are in memory with all their zeros."""
+        """Whether the rows are stored as a dense array in memory."""
         return False
 
 
@@ -208,7 +208,7 @@ def _stack(blocks: Sequence[Block]) -> Block:
 
 
 def joined_weights(parts: Sequence[tuple[int, Floats | None]]) -> Floats | None:
-    """Return the weights of several (numbers of rows, weights) together; None: all count once."""
+    """Return the weights of several (number of rows, weights) together; None if all are 1."""
     if all(weight is None for _, weight in parts):
         return None
     return np.concatenate([np.ones(n) if weight is None else weight for n, weight in parts])
@@ -218,7 +218,7 @@ def to_numpy(X: Any) -> Any:
     """Return an array of any library, or a sparse one, as a NumPy array."""
     if hasattr(X, "toarray"):
         return X.toarray()
-    if hasattr(X, "detach"):  # a PyTorch tensor, wherever it lives
+    if hasattr(X, "detach"):  # a PyTorch tensor on any device
         return X.detach().cpu().numpy()
     if hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray):
         return convert_to_numpy(X, X.__array_namespace__())

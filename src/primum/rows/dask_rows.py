@@ -1,10 +1,10 @@
-"""Rows of a Dask array or DataFrame, visited where they are: in this process or on a cluster.
+"""Rows of a Dask array or DataFrame, processed in this process or on a cluster.
 
-A pass is one task per partition, which maps the blocks of the partition and combines what they
-gave, and a few tasks that combine the partitions, always in the same order: one small result comes
-back. Tasks are pure, so Dask repeats those of a worker that was lost, and the answer is the same.
+A pass is one task per partition, which maps the blocks of the partition and combines their results,
+and a few tasks that combine the partitions, always in the same order; one small result is returned.
+Tasks are pure, so Dask repeats those of a lost worker, and the result is the same.
 
-This is the only file that knows Dask. It imports it where it is used, because Dask is optional.
+This is the only module that uses Dask. Dask is optional, so it is imported where it is used.
 """
 
 import time
@@ -25,31 +25,31 @@ from primum.rows.finite import refuse_changed, still_finite
 
 T = TypeVar("T")
 
-# So many results are combined by one task.
+# Number of results combined by one task.
 FAN_IN = 16
-# How often a running pass looks after the cluster, in seconds.
+# How often a running pass checks the cluster, in seconds.
 LOOK_EVERY = 2.0
 # How long a cluster may be without workers (adaptive ones are, for a moment), in seconds ...
 PATIENCE = 60.0
-# ... and how long all of them may be paused, as they are while memory is short, or the scheduler
-# may not answer, as when it is busy with many tasks.
+# ... and how long all workers may be paused, because they are short of memory, or the scheduler
+# may not respond, because it is busy with many tasks.
 LONG_PATIENCE = 600.0
 
 
 class DaskRows(Rows):
     """Rows of a Dask collection, with one task per partition in every pass.
 
-    They are computed by the Dask client if there is one, and otherwise by the scheduler that Dask
-    is configured to use. The rows are computed anew in every pass unless they were persisted.
+    Passes run on the Dask client if there is one, and otherwise on the scheduler that Dask is
+    configured to use. The rows are computed again in every pass unless they are persisted.
 
     Parameters
     ----------
     collection : dask.array.Array or dask.dataframe.DataFrame
-        Numbers, one row per row.
+        The rows, all numbers.
     names : sequence of str or None
-        The columns of a DataFrame to take, in this order (None: all).
+        The columns of a DataFrame to select, in this order (None: all).
     n_columns : int
-        How many columns there must be.
+        Required number of columns.
     """
 
     in_memory = False
@@ -119,13 +119,13 @@ class DaskRows(Rows):
     def apply(
         self, kernel: Callable[[Block], AnyArray], dtype: Any, n_values: int | None = None
     ) -> Any:
-        """Return ``kernel(block)``, one value per row, as a Dask array; nothing is computed yet.
+        """Return ``kernel(block)``, one value per row, as a lazy Dask array.
 
-        Its chunks are the partitions; their sizes are unknown where those of a DataFrame are.
+        Its chunks are the partitions; their sizes are unknown for a DataFrame.
         """
         from dask import array, delayed
 
-        counts = self.__dict__.get("lengths", self._counts)  # not counted only for this
+        counts = self.__dict__.get("lengths", self._counts)  # do not count rows just for this
         name, shared, start = self._key("apply"), _shared(kernel, self._key("kernel")), 0
         empty = np.zeros((0,) if n_values is None else (0, n_values), dtype)
         pieces = []
@@ -139,7 +139,7 @@ class DaskRows(Rows):
         return array.concatenate(pieces, allow_unknown_chunksizes=True)
 
     def _tasks(self, work: Callable[..., Any], function: Any) -> list[Any]:
-        """Return one task per partition that has rows."""
+        """Return one task per non-empty partition."""
         from dask import delayed
 
         name, shared = self._key("pass"), _shared(function, self._key("kernel"))
@@ -152,7 +152,7 @@ class DaskRows(Rows):
         return tasks
 
     def _key(self, purpose: str) -> str:
-        """Return a name, used only once, which Dask's dashboard shows by its purpose."""
+        """Return a unique name, which Dask's dashboard groups by its purpose."""
         return f"primum-{purpose}-{self.passes}-{uuid4().hex}"
 
 
@@ -166,22 +166,22 @@ def _in_groups(items: list[T], size: int) -> list[list[T]]:
 def _partitions_of(
     collection: Any, names: Sequence[str] | None, n_columns: int
 ) -> tuple[list[Any], list[Any]]:
-    """Return the partitions and their numbers of rows, both as tasks where not yet known."""
-    kind = type(collection).__name__  # a Delayed pretends to have every attribute
+    """Return the partitions and their numbers of rows, as tasks where not yet known."""
+    kind = type(collection).__name__  # a Delayed appears to have every attribute
     if kind == "Array":
         return _partitions_of_array(collection, n_columns)
     if kind == "DataFrame":
         return _partitions_of_frame(collection, names, n_columns)
     raise ValueError(
-        f"A Dask {kind} cannot be read as rows: give a Dask array with two "
-        "axes or a Dask DataFrame."
+        f"A Dask {kind} cannot be read as rows: pass a two-dimensional Dask array or a Dask "
+        "DataFrame."
     )
 
 
 def _partitions_of_array(collection: Any, n_columns: int) -> tuple[list[Any], list[int]]:
     if collection.ndim != 2 or collection.shape[1] != n_columns:
         raise ValueError(
-            f"The Dask array has shape {collection.shape} but X has {n_columns} features: give "
+            f"The Dask array has shape {collection.shape} but X has {n_columns} features: pass "
             "rows with the same columns in the same order."
         )
     if np.isnan(collection.shape[0]):
@@ -189,7 +189,9 @@ def _partitions_of_array(collection: Any, n_columns: int) -> tuple[list[Any], li
             "The Dask array has chunks of unknown size: call compute_chunk_sizes() on it first."
         )
     if collection.dtype.kind not in "buif":
-        raise ValueError(f"The Dask array has values of type {collection.dtype}: give numbers.")
+        raise ValueError(
+            f"The Dask array has values of type {collection.dtype}: convert them to numbers."
+        )
     whole_rows = collection.rechunk({1: -1})
     return list(whole_rows.to_delayed()[:, 0]), [int(n) for n in whole_rows.chunks[0]]
 
@@ -206,9 +208,10 @@ def _partitions_of_frame(
     for name, dtype in frame.dtypes.items():
         if getattr(dtype, "kind", "O") not in "buif":
             raise ValueError(
-                f"Column {name!r} of the Dask DataFrame has values of type {dtype}: give numbers."
+                f"Column {name!r} of the Dask DataFrame has values of type {dtype}: convert them "
+                "to numbers."
             )
-    # To count rows, one column is read.
+    # One column is enough to count rows.
     counts = [delayed(len)(part) for part in collection[wanted[:1]].to_delayed()]
     return frame.to_delayed(), counts
 
@@ -218,13 +221,13 @@ def _check_columns(columns: list[Any], wanted: list[Any], n_columns: int) -> Non
     if missing:
         raise ValueError(
             f"The Dask DataFrame has no column {missing[0]!r}, which X has ({len(missing)} "
-            f"missing; there are {_brief(columns)}): give it the names that X has."
+            f"missing; its columns are {_brief(columns)}): use the same names as in X."
         )
     found = sum(name in set(wanted) for name in columns)
     if found != n_columns:
         raise ValueError(
-            f"The Dask DataFrame has {found} columns where X has {n_columns} features: give "
-            "each feature once."
+            f"The Dask DataFrame has {found} columns but X has {n_columns} features: pass each "
+            "feature exactly once."
         )
 
 
@@ -232,7 +235,7 @@ def _brief(names: list[Any]) -> str:
     return "[" + ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "") + "]"
 
 
-# What the workers do
+# Tasks of the workers
 
 
 def _map_partition(
@@ -261,7 +264,7 @@ def _apply_partition(
 
 
 def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | None) -> Any:
-    """Return some rows of a partition; if it was visited before, where it starts is given."""
+    """Return some rows of a partition; its start is given if it was read in an earlier pass."""
     part = _checked(part, number, n_rows)
     X = _reader(part).read(part, chosen)
     if visited_at is not None:
@@ -278,13 +281,13 @@ def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:
 
 
 def _checked(part: Any, number: int, n_rows: int) -> Any:
-    """Return a partition in a form that can be read, if it is what it was."""
+    """Return a partition in a form that can be read; raise an error if its size has changed."""
     if part.shape[0] != n_rows:
         raise ValueError(
             f"Partition {number} has {part.shape[0]} rows but had {n_rows} before: rows must not "
-            "change between passes; persist the collection or read it from data that stay."
+            "change between passes; persist the collection or read it from unchanging data."
         )
-    if isinstance(part, np.ma.MaskedArray):  # what is masked is missing
+    if isinstance(part, np.ma.MaskedArray):  # masked values are missing
         return np.ma.filled(part.astype(np.float64), np.nan)
     as_csr: Any = sparse.csr_array
     return as_csr(part) if sparse.issparse(part) else part
@@ -310,13 +313,13 @@ def _combine_all(combine: Callable[[T, T], T], results: list[T]) -> T:
 
 
 def _shared(function: Any, key: str) -> Any:
-    """Return a node of the graph that holds a function once, not once for every task."""
+    """Return a node of the graph that stores a function once, not once per task."""
     from dask import delayed
 
     return delayed(function, name=key, traverse=False)
 
 
-# Waiting for them
+# Waiting for the results
 
 
 def _results(tasks: list[Any]) -> Iterator[Any]:
@@ -332,7 +335,7 @@ def _results(tasks: list[Any]) -> Iterator[Any]:
         futures += _on_cluster(client.compute, tasks)
         for future in futures:
             yield _on_cluster(_result, client, future)
-    finally:  # also after Ctrl-C: what nobody waits for is not computed
+    finally:  # also after Ctrl-C: release tasks whose results are no longer needed
         for future in futures:
             future.release()
 
@@ -346,7 +349,7 @@ def _client() -> Any:
 
 
 def _result(client: Any, future: Any) -> Any:
-    """Wait for a result, looking after the cluster meanwhile."""
+    """Wait for a result, and check the cluster meanwhile."""
     from distributed import TimeoutError, wait
 
     watch, time_to_fetch = _Watch(client), LOOK_EVERY
@@ -355,15 +358,15 @@ def _result(client: Any, future: Any) -> Any:
             wait(future, timeout=LOOK_EVERY)
             return future.result(timeout=time_to_fetch)
         except TimeoutError:
-            if future.status == "error":  # it is the task that raised it
+            if future.status == "error":  # the task itself raised the error
                 raise
-            if future.status == "finished":  # a large result on a slow line
+            if future.status == "finished":  # a large result on a slow connection
                 time_to_fetch *= 2
             watch.look()
 
 
 def _on_cluster(action: Callable[..., T], *arguments: Any) -> T:
-    """Do something with a cluster; if it cannot go on, say so in one sentence."""
+    """Run an action on a cluster; turn failures of the cluster into one-sentence errors."""
     from distributed import CancelledError, KilledWorker
     from distributed.client import ClosedClientError
     from distributed.comm import CommClosedError
@@ -373,16 +376,16 @@ def _on_cluster(action: Callable[..., T], *arguments: Any) -> T:
         return action(*arguments)
     except KilledWorker as error:
         raise RuntimeError(
-            f"{error.allowed_failures + 1} Dask workers died, one after the other, of the task "
-            f"{error.task!r}, as they do when memory is short: take smaller partitions or give "
+            f"{error.allowed_failures + 1} Dask workers died in succession while running the task "
+            f"{error.task!r}, probably for lack of memory: use smaller partitions or give the "
             "workers more memory, and fit again."
         ) from error
     except (NoWorkerError, NoValidWorkerError) as error:
         raise RuntimeError(f"{error} Start such workers and fit again.") from error
     except (CancelledError, CommClosedError, ClosedClientError) as error:
         raise RuntimeError(
-            "The Dask cluster dropped a pass over the rows, because its scheduler was lost, the "
-            f"client was closed or the rows were on a lost worker only ({_first_line(error)}): "
+            "The Dask cluster cancelled a pass over the rows, because its scheduler was lost, the "
+            f"client was closed or the only worker with the rows was lost ({_first_line(error)}): "
             "check the cluster and fit again."
         ) from error
 
@@ -394,14 +397,14 @@ def _first_line(error: Any) -> str:
 
 
 class _Watch:
-    """Ends a pass that waits for workers in vain."""
+    """Ends a pass that waits too long for workers."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
         self.idle_since: float | None = None
 
     def look(self) -> None:
-        """Look after the workers; raise an error if none has worked for too long."""
+        """Check the workers; raise an error if none has been running for too long."""
         if self._ask("ncores_running"):
             self.idle_since = None
             return
@@ -409,11 +412,11 @@ class _Watch:
         self.idle_since = now if self.idle_since is None else self.idle_since
         paused = bool(self._ask("ncores"))
         if now - self.idle_since > (LONG_PATIENCE if paused else PATIENCE):
-            state = "all workers paused, for want of memory," if paused else "no worker"
+            state = "all workers paused for lack of memory" if paused else "no worker"
             raise _stuck(f"has had {state} for {now - self.idle_since:.0f} s")
 
     def _ask(self, question: str) -> Any:
-        """Ask the scheduler for some of its workers."""
+        """Query the scheduler about its workers."""
         from distributed import TimeoutError
 
         try:
@@ -421,13 +424,13 @@ class _Watch:
                 getattr(self.client.scheduler, question), callback_timeout=LONG_PATIENCE
             )
         except TimeoutError as error:
-            raise _stuck(f"has not answered for {LONG_PATIENCE:.0f} s") from error
-        except OSError:  # the client notices that the connection is lost, and cancels the pass
+            raise _stuck(f"has not responded for {LONG_PATIENCE:.0f} s") from error
+        except OSError:  # the client notices the lost connection and cancels the pass
             return {}
 
 
 def _stuck(state: str) -> RuntimeError:
     return RuntimeError(
-        f"The Dask cluster {state}, so a pass over the rows cannot end: look after its workers "
-        "and fit again."
+        f"The Dask cluster {state}, so a pass over the rows cannot finish: check its workers and "
+        "fit again."
     )

@@ -1,8 +1,8 @@
-"""The design matrix ``[1, X - center]`` of rows that stay where they are.
+"""The design matrix ``[1, X - center]`` of rows, without forming it.
 
-It is never written down. Sparse rows cannot be centred without filling them, and for dense ones it
-costs as much as a product; so the centre enters the products as a correction of rank one, unless
-means are so large that this would cancel.
+Sparse rows cannot be centred without densifying them, and centring dense ones costs as much as a
+product. So the centre enters the products as a rank-one correction, unless means are so large that
+this would cancel.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from primum.rows.base import Block, Rows, to_numpy
 
 @dataclass(frozen=True)
 class Frame:
-    """How a model sees rows: centred, with a leading 1 if there is an intercept.
+    """How rows become design rows: centred, with a leading 1 if there is an intercept.
 
     Attributes
     ----------
@@ -29,8 +29,8 @@ class Frame:
     fit_intercept : bool
         Whether there is a leading 1.
     near : bool
-        Whether the centre is so small beside the spread of the rows that it may be subtracted from
-        products instead of from the rows, without a loss that matters.
+        Whether the centre is small compared with the standard deviations of the features, so that
+        it can be subtracted from products instead of from the rows without a relevant loss.
     """
 
     center: Floats
@@ -52,7 +52,7 @@ class Frame:
         return view
 
     def coefficients(self, coef: Floats, intercept: float) -> Floats:
-        """Return the coefficients of design rows that give the scores ``X coef + intercept``."""
+        """Return the coefficients for design rows that give the scores ``X coef + intercept``."""
         if not self.fit_intercept:
             return coef
         return np.concatenate([[intercept + self.center @ coef], coef])
@@ -66,11 +66,10 @@ class Frame:
 
 
 class View:
-    """A block of rows as rows of the design matrix, and the products that are needed of it.
+    """A block of rows as rows of the design matrix, with the required products.
 
-    The leading 1 is never written down, and what is still to be subtracted from the features
-    (``center``, None: nothing) is subtracted from the products. ``xp`` is the array library in
-    which ``dot`` answers; ``sum`` and ``total`` answer with NumPy.
+    The leading 1 is not stored, and ``center`` (None: nothing) is subtracted from the products.
+    ``xp`` is the array library of the result of ``dot``; ``sum`` and ``total`` return NumPy.
     """
 
     def __init__(self, block: Block, frame: Frame) -> None:
@@ -93,7 +92,7 @@ class View:
     def sum(self, q: Any) -> Floats:
         """Return the sum of the design rows, each times its entry of q and its weight.
 
-        With several entries per row, there are as many sums, side by side.
+        With several entries per row, there are as many sums, as columns.
         """
         heavy = self.heavy(q)
         features, total = to_numpy(self.X.T @ heavy), to_numpy(self.xp.sum(heavy, axis=0))
@@ -137,7 +136,7 @@ Labels = Callable[[View], Any]
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Labels, or any numbers, that are written down: one per row."""
+    """Labels, or any numbers, stored explicitly: one per row."""
 
     q: Floats
 
@@ -148,19 +147,19 @@ class GivenLabels:
 
 @dataclass(frozen=True)
 class Design:
-    """Rows as a model sees them."""
+    """Rows as rows of the design matrix."""
 
     rows: Rows
     frame: Frame
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, however heavy."""
+        """Number of rows, regardless of their weight."""
         return self.rows.n_rows
 
     @property
     def n_columns(self) -> int:
-        """Number of columns, the constant one included."""
+        """Number of columns, including the constant one."""
         return self.frame.n_columns
 
     def dot(self, V: Floats) -> Floats:
@@ -196,7 +195,7 @@ class Design:
         return self.rows.map_reduce(block_gram, add)
 
     def write_down(self, labels: Labels) -> Any:
-        """Return the label of every row, where the rows live."""
+        """Return the label of every row, on the device of the rows."""
         frame = self.frame
         parts = list(self.rows.map(lambda block: labels(frame.view(block))))
         xp, _ = get_namespace(*parts)

@@ -1,7 +1,7 @@
-"""Values that are no numbers: where they are, and that they must not appear between passes.
+"""Non-finite values: locating them, and detecting those that appear between passes.
 
-The first pass over rows finds such values by what they do to its sums. Rows in files or on a
-cluster can change after it, so every later pass looks at the sum of each block first.
+The first pass over rows finds such values by their effect on its sums. Rows in files or on a
+cluster can change afterwards, so every later pass first checks the sum of each block.
 """
 
 from collections.abc import Callable
@@ -17,24 +17,24 @@ T = TypeVar("T")
 
 
 class RowsChangedError(RuntimeError):
-    """Rows that are no longer what they were when the fit began."""
+    """Rows changed during a fit."""
 
 
 def refuse_non_finite(block: Block) -> None:
-    """Raise an error that names the first value of a block that is not finite."""
+    """Raise an error that names the first non-finite value of a block."""
     first = block.start if block.first is None else block.first
     found = first_non_finite(block.X)
     if found is None:
         place = f" ({block.source})" if block.source else ""
         raise ValueError(
             f"Rows {first} to {first + block.n_rows - 1}{place} have values so large "
-            "that their squares overflow: scale the features."
+            "that their squares overflow: rescale the features."
         )
-    raise ValueError(f"{_described(block, found)}: drop such rows or fill in a number.")
+    raise ValueError(f"{_described(block, found)}: drop such rows or impute the values.")
 
 
 def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
-    """Return a kernel for rows that were finite in an earlier pass; it refuses them if not."""
+    """Return a kernel that raises an error if rows that were finite before no longer are."""
 
     def checked(block: Block) -> T:
         refuse_changed(block)
@@ -44,9 +44,9 @@ def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
 
 
 def refuse_changed(block: Block, positions: Index | None = None) -> None:
-    """Refuse rows that were finite before and are not now.
+    """Raise an error if rows that were finite before no longer are.
 
-    ``positions`` is where each row stands if they do not stand together.
+    ``positions`` are the positions of the rows if they are not consecutive.
     """
     is_sparse = bool(sparse.issparse(block.X))
     values = block.X.data if is_sparse else block.X
@@ -57,7 +57,7 @@ def refuse_changed(block: Block, positions: Index | None = None) -> None:
         return
     raise RowsChangedError(
         f"{_described(block, found, positions)}, but had a number there in an earlier pass: rows "
-        "must not change during a fit; read them from data that stay, or persist the collection, "
+        "must not change during a fit; read them from unchanging data, or persist the collection, "
         "and fit again."
     )
 
@@ -72,7 +72,7 @@ def _described(block: Block, found: tuple[int, int, float], positions: Index | N
 
 
 def first_non_finite(X: Any) -> tuple[int, int, float] | None:
-    """Return (row, column, value) of the first value that is not finite, or None."""
+    """Return (row, column, value) of the first non-finite value, or None."""
     is_sparse = bool(sparse.issparse(X))
     values = X.data if is_sparse else to_numpy(X).ravel()
     bad = np.flatnonzero(~np.isfinite(values))

@@ -1,4 +1,4 @@
-"""Finding out where rows are: in memory, in files, or on a cluster."""
+"""Opening rows in files or on a cluster."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -8,21 +8,21 @@ from primum.rows.base import Rows
 
 
 def open_rows(source: Any, names: Sequence[str] | None, n_columns: int) -> Rows | None:
-    """Return the rows of a source that is not an array in memory, or None for any other source.
+    """Return the rows of a path or Dask collection, or None for any other source.
 
     Parameters
     ----------
     source : object
-        A path of a Parquet file or folder, or a Dask array or DataFrame; anything else is left
+        The path of a Parquet file or folder, or a Dask array or DataFrame; anything else is left
         to the caller.
     names : sequence of str or None
         The columns to read, in this order, if columns have names.
     n_columns : int
-        How many columns there must be.
+        Required number of columns.
     """
     if not is_outside(source):
         return None
-    # What reads them is imported only when it is needed: pyarrow and dask are optional.
+    # Imported only when needed: pyarrow and dask are optional.
     if isinstance(source, str | PathLike):
         from primum.rows.parquet import ParquetRows
 
@@ -33,6 +33,6 @@ def open_rows(source: Any, names: Sequence[str] | None, n_columns: int) -> Rows 
 
 
 def is_outside(source: Any) -> bool:
-    """Tell whether rows are in files or on a cluster."""
+    """Return whether rows are in files or on a cluster."""
     of_dask = type(source).__module__.partition(".")[0] in ("dask", "dask_expr")
     return of_dask or isinstance(source, str | PathLike)

@@ -1,10 +1,10 @@
-"""Rows of Parquet files, read a batch at a time and never all at once.
+"""Rows of Parquet files, read out of core in small batches.
 
-How much memory a pass takes is set by the size of a block and of a Parquet page (one per column),
-times the number of threads: not by the number of rows, nor by the size of the row groups.
+The memory of a pass is determined by the size of a block and of a Parquet page (one per column),
+times the number of threads, not by the number of rows or the size of the row groups.
 
 Files are read, not memory-mapped: mapped pages would count as memory of this process, and a mapped
-file that shrinks ends the process instead of raising an error.
+file that shrinks kills the process instead of raising an error.
 """
 
 import os
@@ -32,7 +32,7 @@ S = TypeVar("S")
 SUFFIXES = (".parquet", ".parq", ".pq")
 # Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once.
 READ_AHEAD = 2**16
-# Every thread holds pages of all columns, so they are few whatever n_jobs is.
+# Every thread stores pages of all columns, so their number is limited whatever n_jobs is.
 MOST_THREADS = 4
 SHOWN = 8
 
@@ -40,21 +40,21 @@ SHOWN = 8
 class ParquetRows(Rows):
     """Rows of a Parquet file, or of all Parquet files in a folder, as blocks of float64.
 
-    A folder's files are those whose names end in .parquet, .parq or .pq, in its subfolders too, in
-    the order of their paths; names that begin with "." or "_" are left out. Keys that stand in
-    the names of subfolders (``year=2024``) are not columns.
+    The files of a folder are those whose names end in .parquet, .parq or .pq, including subfolders,
+    in the order of their paths; names that begin with "." or "_" are skipped. Partition keys in the
+    names of subfolders (``year=2024``) are not columns.
 
-    What the files are is settled once. Later passes refuse a file that has changed since.
+    The files are listed once. Later passes raise an error if a file has changed since.
 
     Parameters
     ----------
     path : str or path
         A file or a folder.
     names : sequence of str or None
-        The columns to take, in this order; other columns are not read. None: all columns, in the
-        order of the (first) file, which must be n_columns.
+        The columns to read, in this order; other columns are not read. None: all columns, in the
+        order of the (first) file, which must have n_columns of them.
     n_columns : int
-        How many columns there must be.
+        Required number of columns.
     """
 
     in_memory = False
@@ -80,7 +80,7 @@ class ParquetRows(Rows):
         return chain.from_iterable(results)
 
     def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
-        # Combined within a row group first, so that its results never wait in memory together.
+        # Combine within a row group first, so that its results are not all stored in memory.
         kernel = self._guarded(kernel)
         self.passes += 1
         return reduce(
@@ -99,7 +99,7 @@ class ParquetRows(Rows):
         return _stack(parts) if parts else Block(0, np.empty((0, self.n_columns)))
 
     def _guarded(self, kernel: Callable[[Block], T]) -> Callable[[Block], T]:
-        """Return a kernel that refuses rows that were finite in an earlier pass only."""
+        """Return a kernel that raises an error if rows become non-finite after the first pass."""
         return still_finite(kernel) if self.passes else kernel
 
     def _each_group(
@@ -129,14 +129,14 @@ class ParquetRows(Rows):
         group.file.check_unchanged()
         if start != group.start + group.n_rows:
             raise RowsChangedError(
-                f"{group.source} in {self.path} has {start - group.start} rows now and had "
+                f"{group.source} in {self.path} now has {start - group.start} rows but had "
                 f"{group.n_rows} before: fit again once nothing writes to it."
             )
 
 
 @dataclass(frozen=True)
 class _File:
-    """A Parquet file as it was found."""
+    """A Parquet file as first read."""
 
     path: Path
     size: int
@@ -145,24 +145,24 @@ class _File:
     schema: Any
 
     def check_unchanged(self) -> None:
-        """Refuse a file that is not what was found."""
+        """Raise an error if the file has changed."""
         try:
             now = self.path.stat()
         except OSError as problem:
             raise RowsChangedError(
                 f"{self.path} disappeared while its rows were in use "
-                f"({problem.strerror}): put it back and fit again."
+                f"({problem.strerror}): restore it and fit again."
             ) from problem
         if (now.st_size, now.st_mtime_ns) != (self.size, self.modified):
             raise RowsChangedError(
-                f"{self.path} changed while its rows were in use (it had {self.size} bytes and has "
-                f"{now.st_size}): fit again once nothing writes to it."
+                f"{self.path} changed while its rows were in use (it had {self.size} bytes and now "
+                f"has {now.st_size}): fit again once nothing writes to it."
             )
 
 
 @dataclass(frozen=True)
 class _Group:
-    """A row group: where it is, and where its rows stand among all and in their file."""
+    """A row group, with the positions of its rows among all rows and in their file."""
 
     file: _File
     position: int
@@ -195,7 +195,7 @@ def _places(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise FileNotFoundError(f"No Parquet file or folder at {path}: check the path.")
+        raise FileNotFoundError(f"There is no Parquet file or folder at {path}: check the path.")
     found = sorted(
         place
         for place in path.rglob("*")
@@ -205,13 +205,13 @@ def _places(path: Path) -> list[Path]:
     )
     if not found:
         raise FileNotFoundError(
-            f"The folder {path} has no Parquet file: its files must end in {', '.join(SUFFIXES)}."
+            f"The folder {path} has no Parquet file: file names must end in {', '.join(SUFFIXES)}."
         )
     return found
 
 
 def _open(path: Path) -> _File:
-    """Read what a file says about itself."""
+    """Read the metadata of a file."""
     arrow, parquet = import_pyarrow()
     try:
         found = path.stat()
@@ -219,7 +219,7 @@ def _open(path: Path) -> _File:
             metadata, schema = parquet_file.metadata, parquet_file.schema_arrow
     except arrow.ArrowInvalid as problem:
         raise ValueError(
-            f"{path} is not a Parquet file, or was not written to its end: {_first_line(problem)}"
+            f"{path} is not a Parquet file, or is incomplete: {_first_line(problem)}"
         ) from problem
     except OSError as problem:
         raise ValueError(f"{path} cannot be read: {_first_line(problem)}") from problem
@@ -228,7 +228,7 @@ def _open(path: Path) -> _File:
 
 @contextmanager
 def _reading(file: _File) -> Iterator[Any]:
-    """Open a file to read batches of it, and say in one sentence why that failed."""
+    """Open a file to read batches of it; turn failures into one-sentence errors."""
     arrow, parquet = import_pyarrow()
     try:
         with parquet.ParquetFile(
@@ -261,13 +261,13 @@ def _all_columns(file: _File, n_columns: int) -> list[str]:
     if len(names) != n_columns:
         raise ValueError(
             f"{file.path} has {len(names)} columns ({_listed(names)}) but X has {n_columns} "
-            "features without names: fit with a DataFrame, so that columns can be found by name."
+            "features without names: fit with a DataFrame, so that columns can be selected by name."
         )
     return names
 
 
 def _check_columns(file: _File, names: Sequence[str]) -> None:
-    """Refuse a file without the columns, or with anything but numbers in them."""
+    """Raise an error if a file lacks one of the columns, or one is not numeric."""
     missing = [name for name in names if file.schema.get_field_index(name) < 0]
     if missing:
         raise ValueError(_missing_columns(file, missing))
@@ -275,13 +275,13 @@ def _check_columns(file: _File, names: Sequence[str]) -> None:
     wrong = [f"{name!r} ({kind})" for name, kind in types.items() if not _is_number(kind)]
     if wrong:
         raise ValueError(
-            f"{file.path} has columns that are not numbers: {_listed(wrong)}; turn them into "
-            "numbers or leave them out of the features."
+            f"{file.path} has columns that are not numbers: {_listed(wrong)}. Convert them to "
+            "numbers, or leave them out of the features."
         )
 
 
 def _missing_columns(file: _File, missing: Sequence[str]) -> str:
-    """Say what is missing and what was found."""
+    """Describe which columns are missing and which were found."""
     found = list(file.schema.names)
     twice = [name for name in missing if name in found]
     if twice:
@@ -291,7 +291,7 @@ def _missing_columns(file: _File, missing: Sequence[str]) -> str:
     meant = f" (did you mean {_listed(hints)}?)" if hints else ""
     return (
         f"{file.path} has no column {_listed(map(repr, missing))}{meant}; its columns are "
-        f"{_listed(found)}: rename them to those of X."
+        f"{_listed(found)}: use the same names as in X."
     )
 
 
@@ -312,7 +312,7 @@ def _is_bool(kind: Any) -> bool:
 
 
 def _matrix(batch: Any, names: Sequence[str]) -> Floats:
-    """Return columns of a record batch as a matrix; what is null becomes NaN."""
+    """Return columns of a record batch as a matrix; nulls become NaN."""
     arrow, _ = import_pyarrow()
     X = np.empty((batch.num_rows, len(names)))
     for j, name in enumerate(names):

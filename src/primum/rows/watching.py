@@ -1,4 +1,4 @@
-"""Watching passes over rows that take long enough to be watched."""
+"""Progress reports of long passes over rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 T = TypeVar("T")
-# Called with (rows visited in this pass, rows of this pass).
+# Called with (rows processed in this pass, rows of this pass).
 Watcher = Callable[[int, int], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
@@ -15,7 +15,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watch_passes(watcher: Watcher) -> Iterator[None]:
-    """Tell a watcher how far every pass has come, inside a ``with`` block."""
+    """Report the progress of every pass to a watcher, inside a ``with`` block."""
     before = _watcher.set(watcher)
     try:
         yield
@@ -24,7 +24,7 @@ def watch_passes(watcher: Watcher) -> Iterator[None]:
 
 
 def watched(sizes: Sequence[int], results: Iterable[T]) -> Iterator[T]:
-    """Yield the results of a pass over pieces of some sizes, telling the watcher, if any."""
+    """Yield the results of a pass over pieces of given sizes, and report the progress."""
     total = sum(sizes)
     for done, result in zip(accumulate(sizes), results, strict=True):
         yield result
@@ -32,6 +32,6 @@ def watched(sizes: Sequence[int], results: Iterable[T]) -> Iterator[T]:
 
 
 def tell_watcher(done: int, total: int) -> None:
-    """Tell the watcher, if any, how far a pass has come."""
+    """Report the progress of a pass to the watcher, if any."""
     if (watcher := _watcher.get()) is not None:
         watcher(done, total)

@@ -1,4 +1,4 @@
-"""Ways to solve the box problem; each is a function of the problem and a tolerance."""
+"""Solvers of the box problem; each is a function of the problem and a tolerance."""
 
 from primum.solvers.base import SOLVERS, Solution, chosen_solver, solve, solve_implicit
 

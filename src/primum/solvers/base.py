@@ -1,9 +1,9 @@
-"""One entrance for all solvers.
+"""The common entry point of all solvers.
 
 A solver takes a ``BoxProblem``, a tolerance and a limit on its iterations, and returns a
-labelling. It never says whether that labelling is good: the certificate does. All of them answer
-with the optimal labelling closest to 1/2, as far as rounding lets them tell it; one that finds just
-any optimum is listed in ``SOME``.
+labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
+labelling closest to 1/2, up to rounding; those that find an arbitrary optimum are listed in
+``SOME``.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ SOME = ("lbfgsb",)
 def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
     """Solve the problem with the named solver.
 
-    ``auto`` is ``newton`` where M was formed, because rows are few, and ``scale`` elsewhere.
+    ``auto`` is ``newton`` if M is formed, because there are few rows, and ``scale`` otherwise.
     """
     if problem.n_rows == 0:
         return Solution(np.zeros(0), iterations=0)
@@ -50,7 +50,7 @@ def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Sol
 def solve_implicit(
     implicit: ImplicitProblem, *, solver: str, tol: float, max_iter: int
 ) -> Solution:
-    """Solve for the least objective and, where that is not one model, break the tie."""
+    """Minimise the objective and, if several models attain the minimum, break the tie."""
 
     def solve_box(problem: BoxProblem, tol: float) -> Solution:
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
@@ -61,7 +61,7 @@ def solve_implicit(
 
 
 def chosen_solver(problem: BoxProblem, solver: str) -> str:
-    """Return the solver that ``auto`` stands for: few rows or many."""
+    """Return the solver that ``auto`` selects: for few rows or for many."""
     if solver != "auto":
         return solver
     return "scale" if isinstance(problem.columns, StreamedColumns) else "newton"
@@ -70,6 +70,6 @@ def chosen_solver(problem: BoxProblem, solver: str) -> str:
 def _need_memory(columns: StreamedColumns, solver: str) -> None:
     if not columns.design.rows.in_memory:
         raise ValueError(
-            f"solver={solver!r} keeps a number per row, but the {columns.shape[1]} unlabelled rows "
-            "are not in memory: take solver='auto'."
+            f"solver={solver!r} stores one number per row, but the {columns.shape[1]} unlabelled "
+            "rows are not in memory: use solver='auto'."
         )

@@ -1,7 +1,8 @@
 """Rows that are copies of few distinct ones.
 
-Equal rows may have equal labels, so they are solved as one row of their weight. Rows are told apart
-by their projection on a random direction; a pass over the rows finds the distinct ones.
+Identical rows can have identical labels, so they are merged into one row with the sum of their
+weights. Rows are identified by their projection on a random direction; one pass over the rows finds
+the distinct ones.
 """
 
 from collections.abc import Callable
@@ -16,13 +17,13 @@ from primum.rows import Block, to_numpy
 SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
 SAMPLE_PER_COLUMN = 16
 
-FEW_DISTINCT = 0.25  # share of distinct rows in a sample below which it is worth looking
-LARGEST = 2**22  # numbers that the distinct rows may have
-DIGITS = 12  # to which projections of equal rows agree
+FEW_DISTINCT = 0.25  # fraction of distinct rows in a sample below which the search pays off
+LARGEST = 2**22  # maximum number of elements of the distinct rows
+DIGITS = 12  # to which projections of identical rows agree
 
 
 def merged(sample: FormedColumns) -> FormedColumns:
-    """Return the distinct columns of a sample, with the weights of equal ones added up."""
+    """Return the distinct columns of a sample, with the weights of identical ones added up."""
     direction, scale = _direction(sample)
     prints = np.round(direction @ sample.matrix / scale, DIGITS)
     _, first, which = np.unique(prints, return_index=True, return_inverse=True)
@@ -37,9 +38,9 @@ def _direction(sample: FormedColumns) -> tuple[Floats, float]:
 
 @dataclass(frozen=True)
 class _Distinct:
-    """Distinct rows: their prints, sorted, their columns of M and their weights.
+    """Distinct rows: their sorted projections, their columns of M and their weights.
 
-    Once there are too many of them, they are no longer kept.
+    If there are too many of them, they are discarded.
     """
 
     prints: Floats

@@ -1,8 +1,8 @@
-"""L-BFGS-B (SciPy): first-order, in U variables. What the paper used.
+"""L-BFGS-B (SciPy), a first-order method in U variables, as used in the paper.
 
-It starts at q = 1/2 and stops once the proven gap is within the tolerance. Each variable is
-measured in the length of its column of M, so that one far-out row does not spoil the steps of all
-others. Where SciPy gives up, it is started again from there, as long as that helps.
+It starts at q = 1/2 and stops once the proven gap is within the tolerance. Each variable is scaled
+by the length of its column of M, so that one outlying row does not slow down all others. If SciPy
+stops early, it is restarted from there, as long as that helps.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ STARTS = 100
 
 
 def solve_lbfgsb(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
-    """Return an optimal labelling, as close to 1/2 as its precision allows."""
+    """Return an optimal labelling, as close to 1/2 as the precision allows."""
     objective = _Objective(problem)
     z, tol = 0.5 * objective.lengths, problem.gap_within(tol)
     iterations, value = 0, np.inf
@@ -54,7 +54,7 @@ def _minimise(objective: "_Objective", start: Floats, gap: float, max_iter: int)
 
 
 class _Objective:
-    """P and its gradient in scaled variables, remembering p for the stopping test."""
+    """P and its gradient in scaled variables; stores p for the stopping criterion."""
 
     def __init__(self, problem: BoxProblem) -> None:
         self.problem = problem

@@ -1,7 +1,7 @@
 """Of all labellings with the same M q, the one closest to 1/2.
 
-For solvers that find some optimum: M q says how good a labelling is, so moving to the closest one
-with the same M q costs nothing.
+For solvers that find an arbitrary optimum: the objective depends only on M q, so moving to the
+closest labelling with the same M q does not change it.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from primum.solvers.newton import solve_newton
 
 
 def least_committed(problem: BoxProblem, q: Floats, tol: float) -> Floats:
-    """Return the labelling closest to 1/2 that gives the same M q, unless it proves less."""
+    """Return the labelling closest to 1/2 with the same M q, unless its proven gap is worse."""
     reached = replace(problem, target=problem.columns.accumulate(q))
     closer = solve_newton(reached, tol, max_iter=1000).labels
     before, after = problem.judge(q), problem.judge(closer)

@@ -1,14 +1,15 @@
 """Least labelled loss first, then nearest to the twin (``problems.nearest_twin``).
 
-0. If the labels that give the twin are all between 0 and 1, there is nothing to search for.
+0. If the labels that give the twin are all between 0 and 1, they are the solution.
 1. Minimise the labelled loss.
-2. If no labelling was ruled out from reaching the twin's loss, hold ``M_1 q`` there and minimise
-   the distance to the twin over all rows. The equation ``M_1 q = m`` is kept by the method of
-   multipliers: each round is a box problem in which a deviation is penalised and the level is
-   shifted by what was missed before. Mostly a round divides what is missed by ``PENALTY**2``.
-3. Otherwise the least loss is reached on a face of the set of models: rows away from a hyperplane
-   have the label of their side in every optimal labelling, and only the few rows on it are open.
-   Mostly their labels follow from ``M_1 q = m``; if not, step 2 is taken for them alone.
+2. If it is not proven that no labelling attains the twin's loss, constrain ``M_1 q`` to that of the
+   twin and minimise the distance to the twin over all rows. The constraint ``M_1 q = m`` is imposed
+   by the method of multipliers: each round is a box problem in which a deviation is penalised and
+   the level is shifted by the previous deviation. A round usually divides the deviation by
+   ``PENALTY**2``.
+3. Otherwise the least loss is attained on a face of the set of models: rows away from a hyperplane
+   have the label of their side in every optimal labelling, and only the few rows on it are free.
+   Usually their labels follow from ``M_1 q = m``; if not, step 2 is applied to them alone.
 """
 
 from collections.abc import Callable
@@ -39,18 +40,18 @@ ROUNDS = 30
 SLOW = 0.1
 # What is missed of the level may cost this share of the tolerance.
 SHARE = 0.1
-# Rows at a smaller angle (its sine) to the hyperplane are on it.
+# Rows at an angle to the hyperplane whose sine is smaller are on it.
 ON_HYPERPLANE = 1e-9
-# Singular values of the open rows' part of M_1 below this share of their M are rounding.
+# Singular values of M_1 for the free rows below this fraction of their M are rounding.
 RANK = 1e-9
-# A labelled loss that much above the twin's, in mean loss, is rounding.
+# A labelled loss that exceeds the twin's by less than this, in mean loss, differs by rounding.
 ROUNDING = 1e-12
 
-# In memory the labelled loss is minimised to this share of the tolerance: the model is as exact as
-# the root of its gap.
+# In memory the labelled loss is minimised to this fraction of the tolerance: the accuracy of the
+# model is the square root of its gap.
 FINER = 1e-3
 
-# Below this pivot the rows without labels do not span all directions: the twin may be out of reach.
+# Below this pivot the unlabelled rows do not span all directions: the twin may be unattainable.
 SMALL_PIVOT = 1e-6
 
 SolveBox = Callable[[BoxProblem, float], Solution]
@@ -59,7 +60,7 @@ SolveBox = Callable[[BoxProblem, float], Solution]
 def solve_nearest_twin(
     problem: BoxProblem, tie: NearestTwin, solve_box: SolveBox, tol: float
 ) -> Solution:
-    """Return the labelling of the best model; ``problem`` is that of the labelled loss."""
+    """Return the labelling of the nearest model; ``problem`` is that of the labelled loss."""
     if (labels := _labels_of_twin(tie, tol)) is not None:
         return Solution(labels, 1, pull=np.zeros(tie.rank))  # the distance is 0: no pull is needed
     if isinstance(tie.columns, StreamedColumns):
@@ -81,13 +82,13 @@ def solve_nearest_twin(
 
 
 def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
-    """Return the labels closest to 1/2 that give the twin itself, if no row ends at 0 or 1.
+    """Return the labels closest to 1/2 that give the twin itself, if none of them is clipped.
 
-    They are then ``1/2 + M'v`` with ``M M'v = t - M 1/2``: one system of equations.
+    They are then ``1/2 + M'v`` with ``M M'v = t - M 1/2``: one linear system.
     """
     columns = tie.columns
     if columns.shape[1] < columns.shape[0]:
-        return None  # every labelling gives another model: none is left open
+        return None  # different labellings give different models
     _, half, _ = _labels_along(columns, np.zeros(len(tie.twin)))
     factor, info = lapack.dpotrf(columns.gram_of_all, lower=1)
     if info != 0 or np.diag(factor).min() < SMALL_PIVOT:
@@ -110,7 +111,7 @@ def _labels_along(columns: Columns, v: Floats) -> tuple[Any, Floats, bool]:
 
 
 def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> Solution:
-    """Return the labelling nearest to the twin with ``M_1 q`` at a level that can be reached."""
+    """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
     shift, penalty, iterations = np.zeros(tie.rank), PENALTY, 0
     best, least_gap, least = Solution(None, 0), np.inf, np.inf
     for _ in range(ROUNDS):
@@ -137,7 +138,7 @@ def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> S
 def _on_face(
     tie: NearestTwin, labels: Any, Mq: Floats, solve_box: SolveBox, tol: float
 ) -> Solution:
-    """Return the nearest of the optimal labellings, all rows but those on the face being fixed."""
+    """Return the nearest of the optimal labellings; only the rows on the hyperplane are free."""
     if not (isinstance(labels, np.ndarray) or _has_band(labels)):
         return Solution(labels, 0, pull=Mq[: tie.rank] - tie.twin[: tie.rank])
     free, q = _open_rows(tie, labels, Mq)
@@ -162,7 +163,7 @@ def _on_face(
 
 
 def _pull_of(tie: NearestTwin, M: Floats, Mq: Floats) -> Floats:
-    """Return the pull with the smallest multipliers that leaves the rows of M undecided."""
+    """Return the pull of smallest multipliers for which the rows of M are undecided."""
     step = Mq - tie.twin
     wanted = -step @ M
     z = np.linalg.lstsq((tie.strength[:, None] * M[: tie.rank]).T, wanted, rcond=None)[0]
@@ -185,12 +186,12 @@ def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats
 
 
 def _has_band(labels: Any) -> bool:
-    """Tell whether all rows but a band are on one side of a hyperplane or the other."""
+    """Return whether all rows except a band have the label of their side of a hyperplane."""
     return isinstance(labels, HyperplaneLabels) and bool(np.isinf(labels.sigma))
 
 
 def _by_row(tie: NearestTwin, labels: Any) -> Any:
-    """Return a labelling of another form row by row, if the rows are in memory."""
+    """Return a labelling as an array with one label per row, if the rows are in memory."""
     if isinstance(labels, np.ndarray) or _has_band(labels):
         return labels
     columns = tie.columns

@@ -1,11 +1,11 @@
-"""Newton's method along the path from "no commitment" to the optimum.
+"""Newton's method along the path from q = 1/2 to the optimum.
 
 For sigma > 0 the strictly convex problem
 
     minimise over q in [0, 1]^U    1/2 ||M q - t||^2 + 1/(2 sigma) ||q - 1/2||^2        (path)
 
-has a unique answer. As sigma grows it moves from q = 1/2 to the optimum of the box problem that
-is closest to 1/2, which is the one we want. Its dual has only r variables,
+has a unique solution. As sigma grows it moves from q = 1/2 to the optimum of the box problem that
+is closest to 1/2, which is the solution sought. Its dual has only r variables,
 
     psi(xi) = 1/2 ||xi||^2 + t'xi - sum_i [ p_i q_i + (q_i - 1/2)^2 / (2 sigma) ],
     p = M'xi,    q = clip(1/2 - sigma p, 0, 1),
@@ -16,15 +16,15 @@ is convex and piecewise quadratic, and has
     Hessian    I + sigma M_J M_J',       J = the rows strictly inside the box.
 
 1. At each sigma take Newton steps with an exact line search, in systems of size min(r, |J|).
-   Precision is not needed on the way: stop once the duality gap of (path) is no larger than what
-   finite sigma costs.
+   High accuracy is not needed on the path: stop once the duality gap of (path) is no larger than
+   the cost of a finite sigma.
 2. Once few rows are undecided, guess that sigma = infinity has the same ones and solve for their
-   labels directly. Labels that leave the box are put on its border, rows on the wrong border are
-   set free, and the guess is tried again as long as it improves (a primal-dual active set). When
-   it is right the answer is exact, and the work is done.
+   labels directly. Labels that leave the box are moved to its boundary, rows on the wrong boundary
+   are freed, and the guess is repeated as long as it improves (a primal-dual active set method). If
+   it is right, the solution is exact.
 3. Otherwise multiply sigma by a constant and predict: near its end the path is linear in 1/sigma.
 
-No step is trusted: the labelling with the smallest proven gap is the one returned.
+The labelling with the smallest proven gap is returned.
 """
 
 from collections.abc import Iterator
@@ -37,23 +37,24 @@ from primum._typing import Floats, Index, Mask
 from primum.problems import BoxProblem, Columns, duality_gap
 from primum.solvers.solution import Solution
 
-GROWTH = 5.0  # of sigma; 3 to 10 work alike
+GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50
 GUESSES_PER_SIGMA = 10
 LINE_SEARCH_ACCURACY = 0.1
-LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding decides
-# A thousandth of the tolerance costs a few steps more and brings the labels, not only the loss,
+LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
+# A thousandth of the tolerance costs a few more steps and brings the labels, not only the loss,
 # close to their limit.
 AIM = 1e-3
-# Once the path is that close, so many more values of sigma are tried until a guess is exact: labels
-# that matter little to the loss, beside far-out rows, are not decided before.
+# Once the gap is that small, this many more values of sigma are tried until a guess is exact:
+# labels that hardly affect the loss, compared with outlying rows, are decided only then.
 PATIENCE = 6
-# Rows with |p| below this share of its size at q = 1/2 are weakly decided: another label might do.
+# Rows with |p| below this fraction of its size at q = 1/2 are weakly decided: other labels may be
+# optimal too.
 WEAK = 1e-9
-# Singular values below this share of the longest column of M are rounding.
+# Singular values below this fraction of the longest column of M are rounding.
 RANK = 1e-6
 EPS = float(np.finfo(float).eps)
-# A gap of so many times its rounding is close to the end of the path, whatever the tolerance.
+# A gap of this many times its rounding is near the end of the path, whatever the tolerance.
 NEAR_ROUNDING = 1e3
 
 
@@ -67,7 +68,7 @@ class _Point:
 
 @dataclass(frozen=True)
 class Answer:
-    """A labelling, its proven gap, and whether it is also the one closest to 1/2."""
+    """A labelling, its proven gap, and whether it is the optimal labelling closest to 1/2."""
 
     q: Floats
     gap: float
@@ -85,7 +86,7 @@ class _Rounding:
 
 @dataclass(frozen=True)
 class Stage:
-    """A point of the path, and the best answer so far."""
+    """A point of the path, and the best solution so far."""
 
     sigma: float
     xi: Floats
@@ -102,7 +103,7 @@ def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
 
 
 def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stage]:
-    """Yield the path's start and its points at growing sigma, until the answer is final."""
+    """Yield the start of the path and its points at growing sigma, until the solution is final."""
     columns = problem.columns
     tol = problem.gap_within(tol)
     half = np.full(problem.n_rows, 0.5)
@@ -141,7 +142,7 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
 
 
 def _judge(problem: BoxProblem, q: Floats) -> Answer:
-    """Return q, a point of the path, with its gap; its labels are still on their way."""
+    """Return q, a point of the path, with its gap; its labels are not yet final."""
     columns = problem.columns
     p = columns.project(columns.accumulate(q) - problem.target)
     gap = duality_gap(p, q, columns.weight)
@@ -167,7 +168,7 @@ def _minimise_psi(
 
 
 def _into_box(q: Floats) -> Floats:
-    # np.clip, without the overhead that short arrays feel
+    # np.clip, without its overhead for short arrays
     return np.minimum(np.maximum(q, 0.0), 1.0)
 
 
@@ -193,7 +194,7 @@ def _root_weighted(columns: Columns, index: Index) -> Floats:
 def solve_positive(S: Floats, b: Floats) -> Floats:
     """Solve with a positive definite matrix."""
     factor, info = _cholesky(S)
-    if info != 0:  # singular to working precision: the least-norm solution will do
+    if info != 0:  # singular to working precision: use the minimum-norm solution
         return np.asarray(np.linalg.lstsq(S, b, rcond=None)[0])
     return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
 
@@ -207,10 +208,10 @@ def _exact_step(
     along: Floats,
     weight: Floats | None,
 ) -> float:
-    """Return the step length at which psi is least along the direction, to some accuracy.
+    """Return the step length that minimises psi along the direction, to some accuracy.
 
     The derivative of psi along the direction is an increasing, piecewise linear function of the
-    step: bracket its zero, then close in by safeguarded linear interpolation.
+    step: bracket its zero, then refine it by safeguarded linear interpolation.
     """
     level, slope = float(xi_t @ direction), float(direction @ direction)
     heavy = along if weight is None else along * weight
@@ -243,7 +244,7 @@ def _exact_step(
 def _guess_face(
     problem: BoxProblem, q: Floats, aim: float, near_end: bool, rounding: _Rounding
 ) -> tuple[Answer, int]:
-    """Return (the best labelling found by holding decided rows where they are, tries).
+    """Return (the best labelling found with decided rows fixed, number of tries).
 
     While more rows than r are undecided this is worth trying only near the end, where the
     supervised solution turns out to be feasible and their number stays the same.
@@ -289,10 +290,10 @@ def _solve_face(problem: BoxProblem, q: Floats, free: Index, rounding: _Rounding
 
 
 def _is_closest_to_half(columns: Columns, q: Floats, undetermined: Mask) -> bool:
-    """Tell whether an optimal q is the optimal labelling closest to 1/2.
+    """Return whether an optimal q is the optimal labelling closest to 1/2.
 
-    A row on the border with p = 0 could have another label. It has the right one if the labels
-    that minimise the distance to 1/2, ``clip(1/2 + M'v)`` for some v, leave it on its border; v
+    A row on the boundary with p = 0 could have another label. Its label is right if the labels
+    that minimise the distance to 1/2, ``clip(1/2 + M'v)`` for some v, leave it on the boundary; v
     follows from the rows inside.
     """
     inside = (q > 0) & (q < 1)
@@ -306,7 +307,7 @@ def _is_closest_to_half(columns: Columns, q: Floats, undetermined: Mask) -> bool
 
 
 def _solve_gram(G: Floats, b: Floats, rounding: _Rounding) -> Floats:
-    """Return the shortest x that minimises ``||G x - b||``, for a Gram matrix of columns of M."""
+    """Return the minimum-norm minimiser of ``||G x - b||``, for a Gram matrix of columns of M."""
     factor, info = _cholesky(G)
     diagonal = np.diag(factor)
     if info == 0 and diagonal.min() > max(rounding.singular_value, RANK * diagonal.max()):
@@ -317,8 +318,8 @@ def _solve_gram(G: Floats, b: Floats, rounding: _Rounding) -> Floats:
 
 
 def _cholesky(S: Floats) -> tuple[Floats, int]:
-    # S is symmetric, so its transpose is S in the order of LAPACK. clean=0 leaves garbage in the
-    # upper triangle, which nobody reads; S itself is kept for the case that it is singular.
+    # S is symmetric, so its transpose is S in Fortran order. clean=0 leaves arbitrary values in the
+    # upper triangle, which is not read; S itself is kept in case it is singular.
     factor, info = lapack.dpotrf(S.T, lower=1, clean=0)
     return factor, int(info)
 
@@ -329,7 +330,7 @@ def _predict(
     latest: tuple[float, _Point],
     previous: tuple[float, _Point] | None,
 ) -> _Point:
-    """Return the better start for the next sigma: the latest point, or the path's continuation."""
+    """Return the better start for the next sigma: the latest point, or an extrapolation."""
     latest_sigma, point = latest
     if previous is None:
         return point

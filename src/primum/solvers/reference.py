@@ -1,8 +1,8 @@
-"""The obvious way: bounded-variable least squares on a matrix with U columns (SciPy).
+"""A reference solver: bounded-variable least squares on a matrix with U columns (SciPy).
 
-Slow, and memory grows with U x U. Its use is that it shares no idea with the other solvers. The
-labelling closest to 1/2 is singled out by U more equations ``eps q = eps / 2``. They disturb the
-labels a little, so those that ended inside the box are solved for once more without them.
+It is slow, and its memory grows with U x U, but it shares no idea with the other solvers. The
+labelling closest to 1/2 is selected by U more equations ``eps q = eps / 2``. They perturb the
+labels slightly, so those inside the box are solved for once more without them.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ from primum.problems import BoxProblem
 from primum.solvers.solution import Solution
 
 PULL = 1e-5
-# A matrix M of this size is rounding: no label changes the loss.
+# A matrix M with a smaller norm is rounding: no label changes the loss.
 NOTHING = 1e-13
-# Labels this close to 0 or 1 are on the border of the box.
+# Labels this close to 0 or 1 are on the boundary of the box.
 BORDER = 1e-9
-# Singular values below this share of the largest are rounding.
+# Singular values below this fraction of the largest are rounding.
 RANK = 1e-9
 
 
@@ -41,7 +41,7 @@ def solve_reference(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
 
 
 def _without_pull(M: Floats, t: Floats, q: Floats, weight: Floats) -> Floats:
-    """Solve for the labels inside the box alone, if that keeps them there."""
+    """Solve for the labels inside the box alone, if they stay inside."""
     inside = (q > BORDER) & (q < 1 - BORDER)
     centred = np.where(inside, 0.5, np.round(q))
     root = np.sqrt(weight[inside])

@@ -1,24 +1,23 @@
-"""Many rows, few passes.
+"""A solver for many rows that needs few passes.
 
-What costs is a pass over the rows, so every pass does as much as it can, and most of the way is
-gone on few rows.
+The cost is in the passes over the rows, so every pass does as much as possible, and most of the
+progress is made on few rows.
 
-1. Follow Newton's path (``newton.py``) on a random sample of the rows, each standing for many, as
-   far as a few percent of them are undecided. In memory this costs no pass, elsewhere one.
+1. Follow Newton's path (``newton.py``) on a random sample of the rows, weighted to represent all,
+   until a few percent of them are undecided. In memory this costs no pass, elsewhere one.
 2. Minimise the same dual function psi on all rows, from there. One fused pass per Newton step gives
    psi, its gradient and Hessian, and both bounds on the optimum (``StreamedColumns.sweep``); a
-   further pass only where a full step is too long.
-3. Hold every row far from the hyperplane ``p = 0`` on its side, gather the rows close to it, and
+   further pass is needed only if a full step is too long.
+3. Fix every row far from the hyperplane ``p = 0`` on its side, collect the rows close to it, and
    solve for their labels exactly, in memory.
-4. Judge the result on all rows. If a row was held on the wrong side, the gap says so: go on along
-   the path on all rows, which leaves fewer undecided, and try again with a wider band. If Newton's
-   steps do not converge from the sample's point, the path of all rows is followed from its start.
-   The better
-   of all points seen is kept, so a failed try costs passes and nothing else. If all fails and the
-   rows are in memory, ``newton.py`` is left to do it in many passes.
+4. Compute the gap over all rows. If a row was fixed on the wrong side, the gap shows it: continue
+   along the path on all rows, which leaves fewer undecided, and try again with a wider band. If
+   Newton's steps do not converge from the point of the sample, the path of all rows is followed
+   from its start. The best of all points is kept, so a failed try only costs passes. If everything
+   fails and the rows are in memory, ``newton.py`` solves the problem in many passes.
 
-Nothing is stored per row, so the rows may be more than fit in memory: the answer is a hyperplane
-and the labels of a band of rows (``HyperplaneLabels``).
+Nothing is stored per row, so the rows need not fit in memory: the solution is a hyperplane and the
+labels of a band of rows (``HyperplaneLabels``).
 """
 
 from collections.abc import Iterator
@@ -44,13 +43,13 @@ from primum.solvers.solution import Solution
 # dimension, are undecided: in the end about r are, and near its end the path is hard to follow.
 UNDECIDED = 0.02
 UNDECIDED_PER_COLUMN = 3
-# They have stopped getting fewer if so large a share was left after so many steps of sigma.
+# The number of undecided rows has stopped decreasing if this fraction is left, this many times.
 STOPPED, REST = 0.9, 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
-LARGEST_BAND = 0.25  # share of the rows that may be gathered
-FEW_ROWS = 2**12  # all of so many rows may be
-BAND_NUMBERS = 2**23  # and how many numbers (64 MB) they may have,
-BAND_PER_COLUMN = 8  # but at least so many rows for each dimension
+LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
+FEW_ROWS = 2**12  # unless there are no more than this many,
+BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB),
+BAND_PER_COLUMN = 8  # but at least this many rows for each dimension
 STEPS_PER_SIGMA = 12
 STAGES = 25
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
@@ -60,7 +59,7 @@ LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 class _Best:
     """The best labelling so far, its proven gap and the dual point that proves it.
 
-    ``lost`` says that Newton's steps did not converge from where they started.
+    ``lost`` is True if Newton's steps did not converge from their start.
     """
 
     gap: float
@@ -70,7 +69,7 @@ class _Best:
 
 
 def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
-    """Return an optimal labelling of rows that are visited a few times only."""
+    """Return an optimal labelling, in a few passes over the rows."""
     columns = problem.columns
     if not isinstance(columns, StreamedColumns):
         return solve_newton(problem, tol, max_iter)
@@ -92,7 +91,7 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
 
 
 def _rather(problem: BoxProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
-    """Return the better of the best labelling so far and another solver's."""
+    """Return the better of the best labelling so far and that of another solver."""
     steps = iterations + other.iterations
     if problem.judge(other.labels).gap < problem.loss_unit * best.gap:
         return Solution(other.labels, steps)
@@ -120,7 +119,7 @@ def _follow_all_rows(
         close_enough = best.gap <= AIM * goal or 0.5 * gap_before < best.gap <= goal
         if close_enough or iterations >= max_iter or sweep.inside == 0:
             break
-        # Where the path is nearly straight, longer strides cost no more steps.
+        # Where the path is nearly straight, longer strides do not cost more steps.
         stride = GROWTH**2 if steps <= 2 else GROWTH
         xi = _continued(arrived, sigma, before, sigma * stride)
         before, sigma, band = (sigma, arrived), sigma * stride, band * 2.0
@@ -130,7 +129,7 @@ def _follow_all_rows(
 def _continued(
     xi: Floats, sigma: float, before: tuple[float, Floats] | None, ahead: float
 ) -> Floats:
-    """Follow the path, linear in 1 / sigma, from its last two points."""
+    """Extrapolate the path, linear in 1 / sigma, from its last two points."""
     if before is None:
         return xi
     sigma_before, xi_before = before
@@ -139,28 +138,28 @@ def _continued(
 
 
 def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
-    """Return the point of a sample's path from which to go on with all rows."""
+    """Return the point of a sample's path from which to continue with all rows."""
     r, n = sample.columns.shape
     few, before, resting = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n, 0
     for stage in follow_path(sample, tol, max_iter):
-        # If they stop getting fewer, the supervised solution is feasible for the sample. It need
-        # not be for all rows, and far along the path there is no way back.
+        # If their number stops decreasing, the supervised solution is feasible for the sample. It
+        # need not be for all rows, and a point far along the path is then a bad start.
         resting += STOPPED * before < stage.undecided <= 0.5 * n
         if stage.sigma > 0 and (stage.undecided <= few or resting == REST):
             break
         before = stage.undecided
     if stage.sigma == 0:
         return replace(stage, sigma=1.0)
-    # With most rows undecided, labels near 1/2 will do, and Newton's first step from there is exact
-    # up to clipping. The sample's point may be far off where rare features are missing from it.
+    # If most rows are undecided, labels near 1/2 suffice, and Newton's first step from there is
+    # exact up to clipping. The sample's point may be far off if it lacks rare features.
     return replace(stage, xi=0.0 * stage.xi) if stage.undecided > 0.5 * n else stage
 
 
 def _uncommitted(problem: BoxProblem, columns: StreamedColumns, sample: FormedColumns) -> Stage:
-    """Return the start of the path of all rows, all labels near 1/2.
+    """Return the start of the path of all rows, with all labels near 1/2.
 
-    For rows of which a sample does not tell enough: if none of the rows with a rare feature is in
-    it, a point far along its path is of no use.
+    For rows that a sample does not represent well: if it contains no row with a rare feature, a
+    point far along its path is of no use.
     """
     half = HyperplaneLabels(np.zeros(columns.B.shape[1]), 1.0)
     xi = columns.accumulate(half) - problem.target
@@ -177,8 +176,8 @@ def _minimise_psi(
     for step in range(STEPS_PER_SIGMA):
         g = xi + t - here.Mq
         gap = _primal(here, t) - _dual(here, xi, t)
-        # 1/2 ||g||^2 is what is missing to the minimum of psi; the gap also holds the price of
-        # finite sigma, which more steps cannot lower.
+        # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
+        # a finite sigma, which more steps cannot lower.
         if gap <= goal or 0.5 * float(g @ g) <= 1e-2 * gap:
             return xi, here, step
         H = sigma * here.gram
@@ -210,12 +209,12 @@ def _psi(sweep: Sweep, xi: Floats, t: Floats) -> float:
 def _step_length(
     columns: StreamedColumns, t: Floats, sigma: float, xi: Floats, direction: Floats, slope: float
 ) -> float:
-    """Return the step at which psi stops falling along the direction, from one pass."""
+    """Return the step at which psi stops decreasing along the direction, in one pass."""
     steps = np.concatenate([LINE_SEARCH, [0.0]])
     level = float((xi + t) @ direction) + steps * float(direction @ direction)
     derivative = level - columns.slopes(xi, direction, sigma, steps)
     derivative[-1] = slope
-    falling = int(np.argmax(derivative < 0))  # the longest step at which psi still falls
+    falling = int(np.argmax(derivative < 0))  # the longest step at which psi still decreases
     if falling == 0:
         return float(steps[0])
     low, high = steps[falling], steps[falling - 1]
@@ -239,7 +238,7 @@ def _in_band(
     band: float,
     tol: float,
 ) -> Iterator[_Best]:
-    """Solve for the rows close to the hyperplane with all others held, and judge that."""
+    """Solve for the rows close to the hyperplane with all others fixed, and compute the gap."""
     t, (r, n) = problem.target, columns.shape
     share = max(int(LARGEST_BAND * n), FEW_ROWS)
     limit = min(share, max(BAND_NUMBERS // r, BAND_PER_COLUMN * r))

@@ -1,4 +1,4 @@
-"""What a solver returns."""
+"""The result of a solver."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +8,13 @@ from primum._typing import Floats
 
 @dataclass(frozen=True)
 class Solution:
-    """A labelling in the box and the iterations it took.
+    """A labelling in the box and the number of iterations.
 
-    ``labels`` is an array, or a function of rows where there are too many of them (``Labels``).
+    ``labels`` is an array or, if there are too many rows, a function of rows (``Labels``).
 
-    ``dual`` is a point of the dual problem that proves more about the labelling than the
-    labelling does by itself, if the solver has one. ``pull`` holds the multipliers that prove it to
-    be nearest to the twin, where several labellings have the least labelled loss.
+    ``dual`` is a point of the dual problem that may give a better bound than the labelling itself,
+    if the solver has one. ``pull`` are the multipliers that prove that the labelling is nearest to
+    the twin, if several labellings have the least labelled loss.
     """
 
     labels: Any

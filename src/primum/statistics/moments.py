@@ -1,4 +1,4 @@
-"""Weight, mean and scatter of rows, gathered block by block.
+"""Weight, mean and scatter of rows, computed block by block.
 
 Summing ``X'X`` and subtracting ``n mean mean'`` cancels when means are large, so every block is
 centred on its own mean and blocks are merged with the exact update (Chan, Golub & LeVeque 1983):
@@ -8,16 +8,16 @@ centred on its own mean and blocks are merged with the exact update (Chan, Golub
 where delta = mean2 - mean1. Inside a block, means are taken relative to its first row: a column
 that is constant then has exactly that mean and no scatter, whatever its value.
 
-Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up as they
-are, and the mean is removed once, at the end, which costs as many digits as the factor
-``n mean^2 / scatter`` of a column has. That factor is at most p / (1 - p) if a share p of the
-column is not 0. So only columns that are nearly full can lose more than a digit, and to densify
+Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up without
+centring, and the mean is removed once, at the end, which costs as many digits as the factor
+``n mean^2 / scatter`` of a column has. That factor is at most p / (1 - p) if a fraction p of the
+column is non-zero. So only columns that are nearly full can lose more than a digit, and densifying
 those takes hardly more memory than their stored values: one more pass recomputes their rows and
 columns of the scatter from centred values (``CANCELLED``).
 
-This is the first pass over any rows, so it is here that a value which is no number is found: it
-spoils the moments of its block, and the block is then searched for it. Columns that vary, but by so
-little that squares underflow, are found here too.
+This is the first pass over any rows, so non-finite values are found here: they make the moments of
+their block non-finite, and the block is then searched for them. Columns that vary, but by so little
+that squares underflow, are found here too.
 """
 
 import warnings
@@ -34,14 +34,14 @@ from primum._typing import Floats, Index, Mask
 from primum.rows import Block, Rows, refuse_non_finite, to_numpy
 
 # A column of sparse rows is recomputed if centring it lowers its sum of squares by more than this
-# factor; at least 10 of 11 of its values are then not 0.
+# factor; at least 10 of 11 of its values are then non-zero.
 CANCELLED = 10.0
-# Densify so many numbers of a sparse block at a time (4 MB): where few rows have nearly all the
+# Densify this many numbers of a sparse block at a time (4 MB): where a few rows have nearly all the
 # weight, columns can lose digits although most of their values are 0.
 DENSIFIED = 2**19
-# Sums of squares below this have lost digits to underflow, or everything.
+# Sums of squares below this have lost some or all digits to underflow.
 FAINT = float(np.finfo(float).tiny / np.finfo(float).eps)
-# Beyond this share of values that are not 0, a matrix is kept as a dense array.
+# Above this fraction of non-zero values, a matrix is stored as a dense array.
 FILLED = 0.1
 
 
@@ -50,8 +50,8 @@ class Moments:
     """Total weight, mean and scatter ``sum w (x - mean)(x - mean)'`` of some rows.
 
     ``faint`` are the columns that vary by so little that their scatter underflows. ``of_products``
-    says that some rows were sparse: the scatter is then a difference of sums, and the rows are not
-    to be densified for anything better.
+    is True if some rows are sparse: the scatter is then a difference of sums, and the rows must not
+    be densified for more accuracy.
     """
 
     weight: float
@@ -73,14 +73,14 @@ class Moments:
         return Moments(weight, mean, scatter, faint, self.of_products or other.of_products)
 
     def scatter_about(self, center: Floats) -> Floats:
-        """Return the scatter about another point than the mean."""
+        """Return the scatter about a point other than the mean."""
         delta = self.mean - center
         return self.scatter + self.weight * np.outer(delta, delta)
 
 
 @dataclass(frozen=True)
 class RawMoments:
-    """Total weight, sum and ``X'X`` (dense or sparse) of rows that are not centred.
+    """Total weight, sum and ``X'X`` (dense or sparse) of uncentred rows.
 
     ``faint`` are columns with values whose squares underflow.
     """
@@ -109,7 +109,7 @@ def gather_moments(parts: Sequence[Rows]) -> Moments:
     """Return the moments of several sets of rows together.
 
     This takes one pass over each, and a second one if sparse rows have columns that are nearly
-    full and whose values nearly agree.
+    full and nearly constant.
     """
     present = [rows for rows in parts if rows.n_rows]
     total = reduce(_merge, (rows.map_reduce(block_moments, _merge) for rows in present))
@@ -122,13 +122,13 @@ def gather_moments(parts: Sequence[Rows]) -> Moments:
 
 
 def _recomputed(moments: Moments, parts: Sequence[Rows], columns: Index) -> Moments:
-    """Return the moments with those of some columns computed from centred values: one pass."""
+    """Return the moments with some columns recomputed from centred values: one pass."""
     center, weight = moments.mean[columns], moments.weight
     kernel = partial(_centred_products, columns, center)
     sums = reduce(np.add, (rows.map_reduce(kernel, np.add) for rows in parts))
     shift, products = sums[:, 0] / weight, sums[:, 1:]
     mean, scatter = moments.mean.copy(), moments.scatter.copy()
-    # What the sums were taken about still differs from the mean, by the rounding of the first pass.
+    # The centre of the sums still differs from the mean, by the rounding of the first pass.
     mean[columns] = shift
     products -= np.outer(weight * shift, mean)
     scatter[columns], scatter[:, columns] = products, products.T
@@ -158,7 +158,7 @@ def _merge(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | 
 
 
 def block_moments(block: Block) -> Moments | RawMoments:
-    """Return the moments of a block; refuse one with values that are not finite."""
+    """Return the moments of a block; raise an error if it has non-finite values."""
     if sparse.issparse(block.X):
         raw = _sparse_moments(block)
         if not np.isfinite(raw.second.data).all():
@@ -204,9 +204,9 @@ def _sparse_moments(block: Block) -> RawMoments:
 
 
 def gather_columns(parts: Sequence[Rows]) -> tuple[float, Floats, Floats]:
-    """Return total weight, mean and centred sum of squares of every column, column by column.
+    """Return the total weight, and the mean and centred sum of squares of every column.
 
-    For rows with so many columns that their scatter is not to be formed.
+    For rows with so many columns that their scatter matrix is not formed.
     """
     sums = [rows.map_reduce(_column_sums, np.add) for rows in parts if rows.n_rows]
     weight, total, squares, absolute = reduce(np.add, sums)
@@ -229,7 +229,7 @@ def _column_sums(block: Block) -> Floats:
 
 
 def refuse_faint(faint: Mask, others_vary: bool) -> None:
-    """Refuse rows whose columns all have squares that underflow; warn if only some have."""
+    """Raise an error if the squares of all columns underflow; warn if only some do."""
     if not faint.any():
         return
     first, more = int(np.argmax(faint)), int(faint.sum()) - 1
@@ -241,7 +241,7 @@ def refuse_faint(faint: Mask, others_vary: bool) -> None:
         )
     warnings.warn(
         f"{what} has values so small that their squares underflow, and counts as constant: "
-        "multiply it by a constant, or leave it out.",
+        "multiply it by a constant, or drop it.",
         UserWarning,
         stacklevel=2,
     )
