@@ -49,7 +49,7 @@ LABELS = {
     ),
     "minus one as float": (
         [0.0, 1.0, -1.0, 0.0, np.nan, np.nan],
-        "(in a y of floats unknown is NaN, and -1.0 is a class)",
+        "(in a y of floats an unknown label is NaN, and -1.0 is a class)",
     ),
     "minus one as string": (
         ["a", "b", "-1", "a", "b", "-1"],
@@ -114,7 +114,7 @@ def test_a_column_of_text_is_named(kind, dtype):
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(colour=pd.Series(["red"] * 6, dtype=dtype))
     sentence = (
         "Input X has text in column 'colour' (could not convert string to float: 'red'): encode it "
-        "as numbers, for example by a OneHotEncoder"
+        "as numbers, for example with a OneHotEncoder"
     )
     with pytest.raises(ValueError, match=re.escape(sentence)):
         kind().fit(frame, Y)

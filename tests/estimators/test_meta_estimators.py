@@ -123,8 +123,8 @@ def ensemble(kind, clf):
 def test_a_minus_one_that_became_a_class_is_refused_with_its_cause(kind, clf, partly):
     X, _, labels = partly
     advice = r"keep two of them .* or None\. "
-    message = "If y had -1 for unknown labels, the meta-estimator that called fit has made it the "
-    with pytest.raises(ValueError, match=advice + message + "class 0, as VotingClassifier"):
+    message = "If y marked unknown labels with -1, the meta-estimator that called fit has turned "
+    with pytest.raises(ValueError, match=advice + message + "them into class 0"):
         ensemble(kind, clf).fit(X, labels)
 
 

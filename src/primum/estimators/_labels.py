@@ -94,13 +94,13 @@ def _refuse_many_classes(classes: AnyArray, n_unlabeled: int) -> None:
 
 
 def _recoding_remark(classes: AnyArray) -> str:
-    """Explain classes that are -1, 0 and 1 after a meta-estimator has numbered them anew."""
+    """Return a remark on classes -1, 0 and 1 that a meta-estimator may have re-encoded."""
     if classes.dtype.kind not in "iu" or classes.tolist() != [0, 1, 2]:
         return ""
     return (
-        " If y had -1 for unknown labels, the meta-estimator that called fit has made it the class "
-        "0, as VotingClassifier, StackingClassifier, BaggingClassifier and cross_val_predict do: "
-        "give it the labelled rows, and the others as X_unlabeled."
+        " If y marked unknown labels with -1, the meta-estimator that called fit has turned them "
+        "into class 0, as VotingClassifier, StackingClassifier, BaggingClassifier and "
+        "cross_val_predict do: pass it the labelled rows, and the others as X_unlabeled."
     )
 
 
