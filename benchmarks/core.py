@@ -1,7 +1,7 @@
 """Speed and memory of the core, as ratios in one run, one BLAS thread.
 
-Wall-clock times on shared machines say little by themselves: the smallest of several is printed,
-beside what a plain matrix product of the same size takes on the same core.
+Wall-clock times on shared machines mean little by themselves: the smallest of several is printed,
+together with the time of a plain matrix product of the same size on the same core.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""ICLS on arrays of PyTorch: on an accelerator if there is one, otherwise on the CPU.
+"""ICLS on PyTorch tensors: on an accelerator if there is one, otherwise on the CPU.
 
-The rows are generated where they are used. Time is that of ``fit`` with the rows already there;
-the smallest of several fits is reported, and how it divides into passes over the rows and the rest.
+The rows are generated on the device. Time is that of ``fit`` with the rows already there; the
+fastest of several fits is reported, split into passes over the rows and the rest.
 """
 
 import argparse
 import os
 import time
 
-os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, before SciPy is imported
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn requires it before SciPy is imported
 
 import sklearn
 import torch

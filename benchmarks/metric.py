@@ -1,9 +1,9 @@
-"""What the metric's share s trades: gain near as many labels as features, harm where they are few.
+"""The trade-off of the metric s: gain near as many labels as features, harm with few labels.
 
 For data sets with many features, numbers of labels from a quarter to twice the number of features,
 and several values of s: the change in test error against the supervised twin, and in how many
 splits the squared loss on the test rows is larger than the twin's. No ridge; features are
-standardised. Sets of the catalogue that are not at hand are left out.
+standardised. Data sets of the catalogue that are not available are skipped.
 """
 
 import argparse

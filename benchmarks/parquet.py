@@ -1,7 +1,7 @@
 """ICLS on a Parquet folder that is larger than the memory it may use, against the fit in memory.
 
-Writes the folder, fits to it and to the same rows in memory, each in a process of its own, and
-compares: peak memory, time, passes, gap and coefficients. The folder is removed at the end.
+Writes the folder, fits to it and to the same rows in memory, each in a separate process, and
+compares peak memory, time, passes, gap and coefficients. The folder is removed at the end.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""ICLS against the number of rows, features and labels, beside other fits, all in one run.
+"""ICLS and other methods against the number of rows, features and labels, all in one run.
 
 Prints time, passes over the rows, memory beyond the rows and the proven gap; saves the table with a
-log-log picture. What cannot run at a size (a matrix of U x U, minutes of work) is left out there.
-Times are the smallest of a few fits; memory is the peak of what NumPy allocates during one more.
+log-log plot. Methods that cannot run at a size (a U x U matrix, minutes of work) are skipped there.
+Times are the smallest of a few fits; memory is the peak of NumPy's allocations during one more.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Speed and memory of the SVM family, as ratios in one run, one BLAS thread.
 
 L2SVMClassifier is compared with scikit-learn's LinearSVC on the same objective: for LinearSVC, in
-the primal and in the dual, the loosest tolerance is sought that comes within 1e-8 of the minimum,
-and the faster of the two counts. Wall-clock times on shared machines say little by themselves: the
+the primal and in the dual, the loosest tolerance that comes within 1e-8 of the minimum is used, and
+the faster of the two counts. Wall-clock times on shared machines mean little by themselves: the
 smallest of several is printed.
 """
 
@@ -48,7 +48,7 @@ def fastest(function, repeats):
 
 
 def data_like_the_papers(data_home):
-    """Yield (name, X, y): the paper's sets that are at hand, or random rows of the same sizes."""
+    """Yield (name, X, y): the paper's data sets if available, or random rows of the same sizes."""
     for name, info in CATALOGUE.items():
         try:
             dataset = load(name, data_home)

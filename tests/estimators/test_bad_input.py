@@ -114,7 +114,7 @@ def test_a_column_of_text_is_named(kind, dtype):
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(colour=pd.Series(["red"] * 6, dtype=dtype))
     sentence = (
         "Input X has text in column 'colour' (could not convert string to float: 'red'): encode it "
-        "as numbers, for example by a OneHotEncoder"
+        "as numbers, for example with a OneHotEncoder"
     )
     with pytest.raises(ValueError, match=re.escape(sentence)):
         kind().fit(frame, Y)

@@ -272,7 +272,7 @@ def test_what_needs_all_columns_is_refused(never_factorise, parameters):
     message = "only metric='labeled' with alpha_labeled=0 and tie_break='half' .* TruncatedSVD"
     with pytest.raises(ValueError, match=message):
         ICLSClassifier(**parameters).fit(sparse.csr_array(X), y)
-    with pytest.raises(ValueError, match="leave rcond out"):
+    with pytest.raises(ValueError, match="use alpha instead of rcond"):
         ICLSClassifier(rcond=1e-8).fit(sparse.csr_array(X), y)
 
 

@@ -190,9 +190,9 @@ def test_columns_of_a_frame(in_process):
     frame = as_frame(np.arange(8.0).reshape(2, 4), "abcd", 1)
     rows = DaskRows(frame, ["d", "b"], 2)  # reordered, and others left out
     np.testing.assert_array_equal(rows.take(np.arange(2)).X, [[3.0, 1.0], [7.0, 5.0]])
-    with pytest.raises(ValueError, match=r"no column 'x', which X has \(2 missing; there are \[a"):
+    with pytest.raises(ValueError, match=r"no column 'x', which X has \(2 missing; its col"):
         DaskRows(frame, ["a", "x", "y"], 3)
-    with pytest.raises(ValueError, match="has 4 columns where X has 3 features"):
+    with pytest.raises(ValueError, match="has 4 columns but X has 3 features"):
         DaskRows(frame, None, 3)
     with pytest.raises(ValueError, match="Column 'c' of the Dask DataFrame has values of type"):
         DaskRows(frame.assign(c=frame["c"].astype(str)), ["a", "c"], 2)
@@ -356,7 +356,7 @@ def test_an_error_of_a_kernel_arrives_as_it_is(client):
 def test_rows_that_kill_every_worker_end_in_one_error(client, cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     rows = DaskRows(dying(da.ones((10, 2), chunks=(10, 2)), tmp_path, 1, 1), None, 2)
-    with pytest.raises(RuntimeError, match=r"1 Dask workers died.*take smaller partitions"):
+    with pytest.raises(RuntimeError, match=r"Dask workers died .*attempts: 1.*smaller part"):
         within(60, lambda: rows.map_reduce(lambda block: 0, max))
 
 

@@ -1,4 +1,4 @@
-"""Telling columns that identify the rows from features, by their names and values."""
+"""Detection of columns that identify rows, by their names and values."""
 
 import re
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from primum._typing import Floats
 
-FEWEST_ROWS = 20  # of fewer, distinct integers may well be a feature
+FEWEST_ROWS = 20  # with fewer rows, distinct integers may well be a feature
 NAMES = {"id", "nr", "no", "number", "index", "idx", "key"}
 
 
 def looks_like_identifier(name: str, values: Floats) -> bool:
-    """Tell whether a feature may be a row number or a key.
+    """Return whether a feature may be a row number or a key.
 
-    It may if all its values are distinct integers, and if they are also in order or if a word of
-    its name, as in ``patient_id`` or ``CustomerID``, says so.
+    It may if all its values are distinct integers that are sorted, or whose name contains a word
+    for an identifier, as in ``patient_id`` or ``CustomerID``.
     """
     if len(values) <= FEWEST_ROWS or not np.array_equal(values, np.rint(values)):
         return False

@@ -225,7 +225,7 @@ class CsvTable(Table):
         )
 
     def _hint(self, cell: str) -> str:
-        """Say what the marks in a number are taken for."""
+        """Return a hint about decimal marks and thousands separators."""
         other = "," if self.file.decimal == "." else "."
         if other in cell and NUMBER.fullmatch(cell.replace(",", ".")):
             return (

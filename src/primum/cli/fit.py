@@ -158,9 +158,9 @@ def _read(
     *,
     listed: bool,
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the rows that are held in memory and their labels.
+    """Return the rows that are loaded into memory and their labels.
 
-    ``listed`` is whether the user has listed the features; others may turn out to be none.
+    ``listed`` is whether the user listed the features; otherwise some columns may not be features.
     """
     with progress(f"reading {table.path.name}"):
         parts = list(table.parts(names, [target]))

@@ -190,7 +190,7 @@ def _check_same_home(home: Home | None, other: Home | None) -> None:
 
 @contextmanager
 def naming_the_place(X: Any, name: str) -> Iterator[None]:
-    """Say where a value is that was refused because it is not finite, or not a number."""
+    """Add the place of the first non-finite or non-numeric value to a validation error."""
     try:
         yield
     except ValueError as problem:
@@ -214,9 +214,9 @@ def _refuse_text(X: Any, name: str, problem: ValueError) -> None:
         except ValueError:
             raise ValueError(
                 f"Input {name} has text in column {column!r} ({problem}): encode it as numbers, "
-                "for example by a OneHotEncoder in a ColumnTransformer, or leave the column out."
+                "for example with a OneHotEncoder in a ColumnTransformer, or drop the column."
             ) from None
-        except TypeError:  # neither text nor numbers: not what was refused
+        except TypeError:  # neither text nor numbers: not the cause of the error
             continue
 
 

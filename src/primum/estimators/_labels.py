@@ -94,7 +94,7 @@ def _refuse_many_classes(classes: AnyArray, n_unlabeled: int) -> None:
 
 
 def _recoding_remark(classes: AnyArray) -> str:
-    """Explain classes that are -1, 0 and 1 after a meta-estimator has numbered them anew."""
+    """Return a remark on classes -1, 0 and 1 that a meta-estimator may have re-encoded."""
     if classes.dtype.kind not in "iu" or classes.tolist() != [0, 1, 2]:
         return ""
     return (

@@ -85,7 +85,7 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
 
 
 def _twin_for(results: "pd.DataFrame", method: str, measure: str) -> str:
-    """Return the name of the twin; refuse names that cannot be compared with it."""
+    """Return the name of the twin; raise an error if the method cannot be compared with it."""
     names, twin = list(roles_of(results)), twin_of(results)
     if method not in names:
         raise ValueError(f"The method must be one of {', '.join(names)}, got {method!r}.")
@@ -93,16 +93,16 @@ def _twin_for(results: "pd.DataFrame", method: str, measure: str) -> str:
         raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}.")
     if twin is None:
         raise ValueError(
-            "The results have no supervised twin: name one by Experiment(twin=...), or give harm "
-            "two arrays."
+            "The results have no supervised twin: choose one with Experiment(twin=...), or pass "
+            "two arrays to harm."
         )
     if method == twin:
-        raise ValueError(f"{method!r} is the supervised twin itself: name another method.")
+        raise ValueError(f"{method!r} is the supervised twin itself: choose another method.")
     return twin
 
 
 def _refuse_several_cells(results: "pd.DataFrame") -> None:
-    """Refuse to mix data sets, or points of a learning curve, in one test."""
+    """Raise an error if data sets, or points of a learning curve, would be mixed in one test."""
     is_curve = (results["at"] == results["n_unlabeled"]).all()  # elsewhere ``at`` is a fold
     for column, what in {
         "dataset": "data sets",

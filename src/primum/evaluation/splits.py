@@ -50,7 +50,7 @@ class SemiSupervisedSplit:
 
     def __init__(self, cv: Any = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
         self.cv, self.shuffle, self.random_state = cv, shuffle, random_state
-        self._splitter()  # refuse bad options here and not in the middle of a search
+        self._splitter()  # raise errors for invalid options here, not in the middle of a search
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
         """Yield (training rows, test rows); all unlabelled rows are in every training set."""
@@ -85,12 +85,12 @@ class SemiSupervisedSplit:
 
 
 def _check_enough_for_folds(n_folds: int, codes: Index) -> None:
-    """Refuse more folds than there are labelled rows of the largest class."""
+    """Raise an error if there are more folds than labelled rows of the largest class."""
     largest = int(np.bincount(codes).max())
     if largest < n_folds:
         raise ValueError(
             f"{n_folds} stratified folds need a class with at least {n_folds} labelled rows, but "
-            f"of the {len(codes)} labelled rows at most {largest} are of one class: take fewer "
+            f"of the {len(codes)} labelled rows at most {largest} are of one class: use fewer "
             "folds, or label more rows."
         )
 

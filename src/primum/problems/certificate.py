@@ -15,7 +15,7 @@ from primum.rows import Labels
 ROUNDING = 1e-12
 # Scores whose root mean square difference is below this count as equal.
 SAME_SCORES = 1e-6
-# Scores that may differ by this much because of the gap are the same for all purposes.
+# A score difference up to this size that the gap can explain does not count as a move.
 SMALL_SHIFT = 1e-4
 
 
@@ -50,8 +50,8 @@ class Certificate:
         Root mean square difference between the scores of the fit and of its supervised twin, over
         all rows passed to ``fit``.
     moved : bool or None
-        Whether the unlabelled rows moved the answer away from the supervised twin; None if the fit
-        did not converge, or if the tolerance is too large to tell.
+        Whether the unlabelled rows moved the model away from the supervised twin; None if the fit
+        did not converge, or if the tolerance is too large to decide.
     changed : int
         Number of unlabelled rows that the fit and its supervised twin assign to different classes.
     n_unlabeled : int
@@ -262,10 +262,10 @@ def _judge_distance(
 def _moved(
     problem: BoxProblem, judged: Judgement, distance: Judgement | None, facts: Facts
 ) -> bool | None:
-    """Tell whether the scores moved; None if the gaps are too large to tell."""
+    """Return whether the scores moved; None if the gaps are too large to decide."""
     if problem.n_rows == 0:
         return False
-    # A gap leaves the labelled loss, a square, uncertain; scores are uncertain by its root.
+    # The gap is the uncertainty of a squared quantity; that of the scores is its square root.
     gap = max(judged.gap / problem.scale, 0.0 if distance is None else distance.gap)
     uncertain = 10 * gap**0.5
     same = max(SAME_SCORES, 10 * facts.score_rounding, min(uncertain, SMALL_SHIFT))

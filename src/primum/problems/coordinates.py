@@ -312,10 +312,10 @@ def _factor(columns: _Columns) -> _Found | None:
 def _factor_spectrum(
     columns: _Columns, rounding: float, parts: Sequence[Rows], frame: Frame
 ) -> _Found | None:
-    """Return a factorisation of the moments without directions that are nothing but rounding.
+    """Return a factorisation of the moments without directions that are just rounding.
 
-    Squares lose half of the digits, so the rows are asked whether a weak direction is one: None if
-    it is not.
+    Squares lose half of the digits, so weak directions are checked against the rows; None if one of
+    them is more than rounding.
     """
     squares, V = np.linalg.eigh(columns.correlation())
     values = np.sqrt(np.maximum(squares, 0.0))

@@ -305,8 +305,8 @@ class _LabeledLoss:
         rows, columns = self.W.shape
         if rows < columns or columns == 0:
             return columns == 0
-        # A cheap estimate of the condition, that of W'W without forming it, settles most cases;
-        # it is safe within a factor of 100.
+        # A cheap estimate of the condition of W'W, without forming it, settles most cases; it is
+        # safe within a factor of 100.
         sizes = np.abs(self.W)
         bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
         if lapack.dpocon(self.W, bound)[0] ** 0.5 > 100 * DETERMINED:

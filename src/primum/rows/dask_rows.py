@@ -376,9 +376,9 @@ def _on_cluster(action: Callable[..., T], *arguments: Any) -> T:
         return action(*arguments)
     except KilledWorker as error:
         raise RuntimeError(
-            f"{error.allowed_failures + 1} Dask workers died in succession while running the task "
-            f"{error.task!r}, probably for lack of memory: use smaller partitions or give the "
-            "workers more memory, and fit again."
+            f"Dask workers died while running the task {error.task!r} (attempts: "
+            f"{error.allowed_failures + 1}), probably for lack of memory: use smaller partitions "
+            "or give the workers more memory, and fit again."
         ) from error
     except (NoWorkerError, NoValidWorkerError) as error:
         raise RuntimeError(f"{error} Start such workers and fit again.") from error

@@ -74,9 +74,9 @@ def _totals(which: Index, weight: Floats) -> Floats:
 def find_copies(
     columns: StreamedColumns, sample: FormedColumns
 ) -> tuple[FormedColumns, Callable[[Floats], LabelsByValue]] | None:
-    """Return the distinct columns of M, and how their labels are those of all rows.
+    """Return the distinct columns of M, and a function from their labels to those of all rows.
 
-    None if a sample shows that most rows are distinct, or if the distinct ones are too many.
+    None if a sample shows that most rows are distinct, or if there are too many distinct ones.
     """
     if merged(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
         return None
@@ -99,9 +99,9 @@ def find_copies(
 
 
 def sample_columns(columns: StreamedColumns) -> FormedColumns:
-    """Return some of the columns, each standing for many."""
+    """Return a sample of the columns, weighted to represent all of them."""
     r, n = columns.shape
-    rng = np.random.default_rng(0)  # any sample will do; the same one every time
+    rng = np.random.default_rng(0)  # any sample will do, but always the same one
     size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
     index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
     M, weight = columns.sample(index)

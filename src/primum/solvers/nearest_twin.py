@@ -32,13 +32,13 @@ from primum.rows import to_numpy
 from primum.solvers.copies import find_copies, sample_columns
 from primum.solvers.solution import Solution
 
-# The penalty need not be large, because the multipliers correct for it, and the larger it is the
-# worse is the condition of the problem. It is raised where a round divides what is missed by
-# little, as happens where the level is on the border of what can be reached.
+# The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
+# the problem worse conditioned. It is raised if a round reduces the deviation only slightly, which
+# happens if the level is on the boundary of what labellings can attain.
 PENALTY, RAISE, LARGEST_PENALTY = 1e2, 10.0, 1e5
 ROUNDS = 30
 SLOW = 0.1
-# What is missed of the level may cost this share of the tolerance.
+# The deviation from the level may cost this fraction of the tolerance.
 SHARE = 0.1
 # Rows at an angle to the hyperplane whose sine is smaller are on it.
 ON_HYPERPLANE = 1e-9

@@ -77,7 +77,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class _Rounding:
-    """What counts as zero: for p, for singular values of M, and for the gap."""
+    """Rounding thresholds for p, for singular values of M, and for the gap."""
 
     p: float
     singular_value: float
@@ -246,8 +246,8 @@ def _guess_face(
 ) -> tuple[Answer, int]:
     """Return (the best labelling found with decided rows fixed, number of tries).
 
-    While more rows than r are undecided this is worth trying only near the end, where the
-    supervised solution turns out to be feasible and their number stays the same.
+    While more than r rows are undecided this pays off only near the end, where the supervised
+    solution turns out to be feasible and their number stays the same.
     """
     columns = problem.columns
     best = Answer(q, np.inf, final=False)

@@ -39,8 +39,8 @@ from primum.solvers.newton import (
 )
 from primum.solvers.solution import Solution
 
-# Leave the sample's path for all rows when this share of the sample, or so many rows for each
-# dimension, are undecided: in the end about r are, and near its end the path is hard to follow.
+# Switch from the sample to all rows when this fraction of the sample, or this many rows per
+# dimension, are undecided: at the end about r are, and near its end the path is hard to follow.
 UNDECIDED = 0.02
 UNDECIDED_PER_COLUMN = 3
 # The number of undecided rows has stopped decreasing if this fraction is left, this many times.
@@ -78,7 +78,7 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
         few, labels_of_all = copies
         solution = solve_newton(replace(problem, columns=few), tol, max_iter)
         return replace(solution, labels=labels_of_all(solution.labels))
-    # One point with many copies may stay undecided; it counts as one row.
+    # A row with many copies may stay undecided; it counts as one row.
     start = _sample_stage(replace(problem, columns=merged(sample)), tol, max_iter)
     best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
     if best.gap > problem.gap_within(tol) and best.lost:
