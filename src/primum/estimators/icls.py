@@ -305,7 +305,7 @@ class ICLSClassifier(LeastSquaresBase):
             f"{self.n_features_in_} features, and the unlabelled rows moved the fit away from its "
             f"supervised twin: {proof.changed} of {proof.n_unlabeled} predictions changed. With so "
             "few labels and no ridge this can do harm: compare with supervised_, or pass "
-            "metric=0.5 or larger.",
+            "metric=0.2 or larger.",
             UndeterminedModelWarning,
             stacklevel=4,
         )

@@ -119,30 +119,35 @@ class Certificate:
         return "\n".join([self._what_is_proven(), self._which_model(), self._what_moved()])
 
     def _what_is_proven(self) -> str:
-        what = (
-            "loss on the labelled rows"
-            if share_of_all(self.metric) == 0
-            else "squared distance to the twin"
-        )
         proven = (
-            f"{what.capitalize()}: {self.objective:.6g}. No labelling of the {self.n_unlabeled} "
-            f"unlabelled rows can lower it by more than {self.gap:.1e}"
+            f"{self._objective_in_words()}: {self.objective:.6g}. No labelling of the "
+            f"{self.n_unlabeled} unlabelled rows can lower it by more than {self.gap:.1e}"
         )
         if self.converged:
             return f"{proven} (proven; tolerance {self.tol:.0e})."
         return f"{proven}. The fit did not reach its tolerance of {self.tol:.0e}."
 
+    def _objective_in_words(self) -> str:
+        if self.metric == "euclidean":
+            return "Squared distance between the coefficients and the twin's, per labelled row"
+        if share_of_all(self.metric) > 0:
+            return "Squared distance to the twin"
+        ridge = abs(self.objective - self.labeled_loss) > 1e-6 * self.objective + self.gap
+        return f"{'Penalised loss' if ridge else 'Loss'} on the labelled rows"
+
     def _which_model(self) -> str:
         if self.determined:
             return "The model is unique."
         start = "The labelled rows alone do not determine the model. Of all models with this loss, "
-        if self.distance_gap is None:
+        if self.tie_break == "half":
             return start + (
-                "the one with soft labels closest to 1/2 was taken, which is often worse than the "
+                "the one with soft labels closest to 1/2 was chosen, which is often worse than the "
                 "twin."
             )
+        if self.distance_gap is None or not self.converged:
+            return start + "the one nearest to the twin was searched for, but not proven."
         return start + (
-            "the one nearest to the twin was taken: no other has a mean squared score difference "
+            "the one nearest to the twin was chosen: no other has a mean squared score difference "
             f"from the twin that is smaller by more than {self.distance_gap:.1e}."
         )
 

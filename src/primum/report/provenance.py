@@ -27,7 +27,10 @@ def provenance(folder: Path) -> Iterator[str]:
     snapshot = read_snapshot(folder)
     config = snapshot["config"]
     yield paragraph(design_sentence(config["design"]))
-    yield paragraph(f"Seed: {config['seed']}. All random numbers derive from it.")
+    yield paragraph(
+        f"Seed: {config['seed']}. All splits derive from it; an estimator with random_state=None "
+        "draws numbers of its own."
+    )
     yield _methods_table(config["methods"]).to_html()
     yield _data_table(config["data"]).to_html()
     for number, versions in enumerate(snapshot["versions"], start=1):
