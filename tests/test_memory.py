@@ -8,8 +8,9 @@ from scipy import sparse
 
 from generate import two_classes
 from primum import ICLSClassifier
-from primum.problems import StreamedColumns
-from primum.rows import ArrayRows, Design, Frame
+from primum.equations import Design, Frame
+from primum.labellings import StreamedColumns
+from primum.rows import ArrayRows
 
 
 def test_extra_memory_stays_below_half_of_the_rows():

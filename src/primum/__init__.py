@@ -13,7 +13,7 @@ from primum.estimators import (
     USMClassifier,
     WellSVMClassifier,
 )
-from primum.problems import Certificate
+from primum.labellings import Certificate
 
 __version__ = "0.1.0.dev0"
 

@@ -69,7 +69,7 @@ def test_fit_says_which_rows_it_had(call, files, rows, data, more, sentence):
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.csv.gz"])
 @pytest.mark.parametrize("data", ["more.csv", "more"])
 def test_predictions_equal_the_library(call, files, rows, expected, data, out, monkeypatch):
-    monkeypatch.setattr("primum.cli._tables.CELLS_PER_PART", 210)
+    monkeypatch.setattr("primum.tables.reading.CELLS_PER_PART", 210)
     monkeypatch.setattr("primum.cli.predict.ROWS_PER_PART", 150)
     call("fit", "data.csv", "--target", "label", "--unlabeled", "more", "--out", "model.skops")
     answer = call("predict", "model.skops", data, "--score", "raw", "--out", out)

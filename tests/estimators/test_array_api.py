@@ -44,7 +44,7 @@ def asarray(request):
 @pytest.fixture(params=["formed", "streamed"])
 def columns(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
+        monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
         monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
         monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**13)
 
@@ -108,7 +108,7 @@ def test_rows_scattered_in_one_array_single_precision_and_weights(asarray):
 
 
 def test_equal_rows_are_found_there_too(asarray, monkeypatch):
-    monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
     X, y, X_u = problem(U=100)
     X_u = np.repeat(X_u, 50, axis=0)
     expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from generate import hard_cases, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning
-from primum.problems import columns
+from primum.labellings import columns
 
 CASES = hard_cases()
 SHARES = [0.01, 0.1, 0.5, 1.0]

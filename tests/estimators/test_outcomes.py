@@ -24,9 +24,9 @@ from primum import (
     USMClassifier,
     WellSVMClassifier,
 )
+from primum.equations import normal as equations
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators._svm_data import LinearMachine
-from primum.problems import equations
 
 LEAST_SQUARES = [
     LeastSquaresClassifier(),
@@ -120,7 +120,7 @@ def test_how_least_squares_was_solved(clf, monkeypatch):
 def test_how_the_machine_was_solved(clf, monkeypatch):
     X, y, _ = partly_labelled()
     assert clone(clf).fit(X, y).solver_ == "primal"
-    monkeypatch.setattr("primum.estimators._svm_systems.DUAL_ROWS", 0)
+    monkeypatch.setattr("primum.machines.systems.DUAL_ROWS", 0)
     assert clone(clf).fit(sparse.csr_array(X), y).solver_ == "conjugate_gradients"
     if not isinstance(clf, WellSVMClassifier):
         X, y, _ = partly_labelled(n=30, d=40)

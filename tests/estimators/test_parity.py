@@ -10,7 +10,7 @@ from primum import (
     SelfLearningClassifier,
     USMClassifier,
 )
-from primum.problems import LabeledRows, implicit_problem, least_squares_family
+from primum.labellings import LabeledRows, implicit_problem, least_squares_family
 from primum.rows import ArrayRows
 from primum.solvers import solve
 from reference import arrays, reference_problems

@@ -16,7 +16,7 @@ from primum import (
     USMClassifier,
 )
 from primum.datasets import sparse_text
-from primum.problems import equations
+from primum.equations import normal as equations
 from primum.rows import ArrayRows
 
 FAMILY = [
@@ -133,7 +133,7 @@ def test_weights(clf):
 def test_streamed(monkeypatch, metric, kind):
     X, y = problem(kind, n=6000)
     expected = ICLSClassifier(metric=metric).fit(X, y)
-    monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.copies.SAMPLE", 1024)
     monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**12)
     fitted = ICLSClassifier(metric=metric).fit(sparse.csr_array(X), y)
@@ -277,7 +277,7 @@ def test_what_needs_all_columns_is_refused(never_factorise, parameters):
 
 
 def test_an_unfinished_solution_is_admitted(never_factorise, monkeypatch):
-    monkeypatch.setattr("primum.problems.conjugate.STEPS", 3)
+    monkeypatch.setattr("primum.equations.conjugate.STEPS", 3)
     X, y = problem()
     with pytest.warns(ConvergenceWarning) as caught:
         clf = ICLSClassifier(tie_break="half").fit(sparse.csr_array(X), y)

@@ -10,8 +10,8 @@ from sklearn.svm import LinearSVC
 
 from generate import two_classes
 from primum import L2SVMClassifier, SelfLearningClassifier
-from primum.estimators._svm import Costs, machine_at, minimise
-from primum.estimators._svm_systems import Conjugate, Dual, Primal
+from primum.machines.svm import Costs, machine_at, minimise
+from primum.machines.systems import Conjugate, Dual, Primal
 from reference import arrays, reference_problems
 
 PROBLEMS = reference_problems()

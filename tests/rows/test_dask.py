@@ -13,9 +13,9 @@ import pytest
 from scipy import sparse
 
 from primum import ICLSClassifier, USMClassifier
+from primum.equations.moments import gather_moments
 from primum.rows import RowsChangedError, dask_rows
 from primum.rows.dask_rows import DaskRows
-from primum.statistics.moments import gather_moments
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -53,7 +53,7 @@ def in_process():
 
 @pytest.fixture
 def always_stream(monkeypatch):
-    monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.copies.SAMPLE", 1024)
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from primum import ICLSClassifier
 from primum._threads import using_threads
+from primum.equations import gather_moments
 from primum.rows import ParquetRows, RowsChangedError, watch_passes
 from primum.rows.array import BLOCK_NUMBERS
-from primum.statistics import gather_moments
 
 NAMES = ["a", "b", "c"]
 
@@ -308,7 +308,7 @@ class TestFits:
     @pytest.fixture(params=["formed", "streamed"])
     def way(self, request, monkeypatch):
         if request.param == "streamed":
-            monkeypatch.setattr("primum.problems.columns.FORM_UP_TO", 0)
+            monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
             monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
 
     @pytest.mark.usefixtures("way")

@@ -3,7 +3,8 @@ import pytest
 from scipy import sparse
 
 from primum._threads import using_threads
-from primum.rows import ArrayRows, Design, Frame, chain
+from primum.equations import Design, Frame
+from primum.rows import ArrayRows, chain
 from primum.rows.array import BLOCK_NUMBERS
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from primum import ICLSClassifier
-from primum.problems import columns
+from primum.labellings import columns
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import hard_cases, two_classes
 from primum import ICLSClassifier
-from primum.problems import BoxProblem, FormedColumns, columns
+from primum.labellings import BoxProblem, FormedColumns, columns
 from primum.solvers import SOLVERS, solve
 
 CASES = hard_cases()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from primum.cli._tables import CsvTable, Table
+from primum.tables.reading import CsvTable, Table
 
 # Integers in canonical form; 007 is a name. pandas writes 7.0 if some are missing.
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)

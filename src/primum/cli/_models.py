@@ -10,8 +10,8 @@ import numpy as np
 
 from primum import Certificate, ICLSClassifier, LeastSquaresClassifier, USMClassifier
 from primum.cli._output import replacing
-from primum.problems import HyperplaneLabels, LabelsByValue
-from primum.rows import Frame, GivenLabels
+from primum.equations import Frame, GivenLabels
+from primum.labellings import HyperplaneLabels, LabelsByValue
 
 METHODS = {
     "icls": ICLSClassifier,

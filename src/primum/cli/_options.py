@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from primum.cli._csv import CsvOptions
-from primum.cli._tables import is_parquet
-from primum.problems import METRICS
+from primum.labellings import METRICS
+from primum.tables.csv import CsvOptions
+from primum.tables.reading import is_parquet
 
 PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
 

@@ -13,8 +13,8 @@ import click
 import pyarrow as pa
 
 from primum.cli import DISK_FULL
-from primum.cli._tables import is_parquet
 from primum.rows.parquet import write_parquet
+from primum.tables.reading import is_parquet
 
 
 def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:

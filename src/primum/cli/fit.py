@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from primum._typing import Floats
-from primum.cli._csv import CsvOptions
 from primum.cli._identifiers import looks_like_identifier
 from primum.cli._labels import REFUSED_AS_CLASS, doubtful_label, labels_of
 from primum.cli._models import METHODS, StoredModel, save_model
@@ -25,10 +24,11 @@ from primum.cli._options import (
 )
 from primum.cli._output import out_option, refuse_inputs
 from primum.cli._progress import progress
-from primum.cli._tables import Table, is_parquet, open_table
 from primum.estimators._labels import read_labels
-from primum.problems import Certificate
+from primum.labellings import Certificate
 from primum.rows import ParquetRows
+from primum.tables.csv import CsvOptions
+from primum.tables.reading import Table, is_parquet, open_table
 
 SHOWN = 12  # features
 FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.cli._csv import CsvOptions
 from primum.cli._models import StoredModel, load_model
 from primum.cli._options import (
     PREDICTION,
@@ -23,7 +22,8 @@ from primum.cli._options import (
 )
 from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
 from primum.cli._progress import progress
-from primum.cli._tables import Table, open_table
+from primum.tables.csv import CsvOptions
+from primum.tables.reading import Table, open_table
 
 ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is Parquet
 

@@ -20,9 +20,16 @@ from primum._sklearn import (
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import Labels, read_labels
 from primum.estimators.unlabeled_rows import given_rows
-from primum.problems import LabeledRows
-from primum.rows import ArrayRows, Rows, chain, is_outside, open_rows, to_numpy
-from primum.statistics import first_non_finite
+from primum.labellings import LabeledRows
+from primum.rows import (
+    ArrayRows,
+    Rows,
+    chain,
+    first_non_finite,
+    is_outside,
+    open_rows,
+    to_numpy,
+)
 
 DTYPES = (np.float64, np.float32)
 # Within this and its reciprocal, the product of two weights neither underflows nor overflows.

@@ -16,8 +16,13 @@ from primum._typing import AnyArray, Floats
 from primum.estimators._data import Home, TrainingData, home_of, open_outside, read_training_data
 from primum.estimators._fitting import fitting
 from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin, predicted_classes
-from primum.rows import ArrayRows, Block, Rows, to_numpy
-from primum.statistics import refuse_non_finite
+from primum.rows import (
+    ArrayRows,
+    Block,
+    Rows,
+    refuse_non_finite,
+    to_numpy,
+)
 
 # Fitted attributes that are stored on the device of the rows.
 FITTED = ("coef_", "intercept_", "soft_labels_")

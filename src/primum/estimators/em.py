@@ -23,9 +23,9 @@ from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.estimators._data import TrainingData, not_in_memory
 from primum.estimators._linear import N_JOBS, LeastSquaresBase
-from primum.estimators._soft_labels import SoftLabelProblem
 from primum.estimators.least_squares import LeastSquaresClassifier
-from primum.problems import LeastSquaresFamily, least_squares_family
+from primum.labellings import LeastSquaresFamily, least_squares_family
+from primum.machines.soft_labels import SoftLabelProblem
 
 
 class EMLeastSquaresClassifier(LeastSquaresBase):

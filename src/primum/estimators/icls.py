@@ -20,10 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
+from primum.equations import GivenLabels
 from primum.estimators._data import TrainingData, read_unlabeled_rows
 from primum.estimators._linear import N_JOBS, LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
-from primum.problems import (
+from primum.labellings import (
     METRICS,
     TIE_BREAKS,
     Facts,
@@ -35,7 +36,7 @@ from primum.problems import (
     least_squares_family,
     share_of_all,
 )
-from primum.rows import Block, GivenLabels, to_numpy
+from primum.rows import Block, to_numpy
 from primum.solvers import SOLVERS, chosen_solver, solve_implicit
 
 

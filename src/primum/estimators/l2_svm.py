@@ -23,7 +23,6 @@ from primum._sklearn import Interval, StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.estimators._fitting import fitting
-from primum.estimators._svm import Costs, Machine, machine_at, minimise, warn_if_short
 from primum.estimators._svm_data import (
     LinearMachine,
     MachineData,
@@ -31,7 +30,8 @@ from primum.estimators._svm_data import (
     ridge_of,
     with_constant,
 )
-from primum.estimators._svm_systems import NewtonSystem, newton_system
+from primum.machines.svm import Costs, Machine, machine_at, minimise, warn_if_short
+from primum.machines.systems import NewtonSystem, newton_system
 
 
 class L2SVMClassifier(LinearMachine):

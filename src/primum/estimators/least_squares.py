@@ -17,7 +17,7 @@ from primum._threads import using_threads
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import TrainingData
 from primum.estimators._linear import N_JOBS, LeastSquaresBase
-from primum.problems import LabeledRows, least_squares_family
+from primum.labellings import LabeledRows, least_squares_family
 from primum.rows import ArrayRows
 
 

@@ -29,9 +29,10 @@ from sklearn.utils import check_random_state
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats, Index
-from primum.estimators._search import Search, balanced_labels, start_search
 from primum.estimators._svm_data import MachineData, TransductiveMachine
-from primum.estimators._switching import switch_all
+from primum.estimators._transductive import start_search
+from primum.machines.search import Search, balanced_labels
+from primum.machines.switching import switch_all
 
 
 class S4VMClassifier(TransductiveMachine):

@@ -7,7 +7,7 @@
     o = w'x + b,  l(t) = max(0, 1 - t)^2,  with a given number of the v_j positive.
 
 It has many local minima, and the three methods are three ways to search for a good one. All start
-from the supervised SVM and use the finite Newton method of ``_svm``:
+from the supervised SVM and use the finite Newton method of ``machines.svm``:
 
     switching   switch labels while the weight of the unlabelled rows increases (``_switching``)
     annealing   labels are probabilities; cooling drives them to 0 or 1 (``_annealing``)
@@ -21,11 +21,12 @@ import numpy as np
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
-from primum.estimators._annealing import search_by_annealing
-from primum.estimators._cccp import search_by_cccp
-from primum.estimators._search import Search, start_search
 from primum.estimators._svm_data import MachineData, TransductiveMachine
-from primum.estimators._switching import search_by_switching
+from primum.estimators._transductive import start_search
+from primum.machines.annealing import search_by_annealing
+from primum.machines.cccp import search_by_cccp
+from primum.machines.search import Search
+from primum.machines.switching import search_by_switching
 
 
 class TSVMClassifier(TransductiveMachine):

@@ -6,7 +6,7 @@ first can be estimated on all rows, the second only on the labelled ones:
     w = ( (L/n) Xe'Xe )^+  X'y,        n = L + U,
 
 with the features centred on the mean of all rows and y on the mean of the labelled ones. In the
-coordinates of ``problems.coordinates`` the matrix is the identity and this is one weighted sum;
+coordinates of ``equations.coordinates`` the matrix is the identity and this is one weighted sum;
 where the coordinates are not computed, it is one linear system.
 """
 
@@ -14,9 +14,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from primum._sklearn import Interval
+from primum.equations import equations_of
 from primum.estimators._data import TrainingData
 from primum.estimators._linear import N_JOBS, LeastSquaresBase
-from primum.problems import equations_of
 
 
 class USMClassifier(LeastSquaresBase):

@@ -11,7 +11,7 @@ instead of single ones,
     min over mu in the simplex   max over a   ... - 1/(2 alpha) sum_t mu_t ||X'(a v_t)||^2.
 
 Its primal has one w_t for each labelling, with penalty alpha / mu_t, and the sum of v_t w_t'x as
-output: an SVM on T times the columns (``_svm``). Fitting it alternates with multiplying mu_t by
+output: an SVM on T times the columns (``svm``). Fitting it alternates with multiplying mu_t by
 ||X'(a v_t)||^2, until the largest of these is close to their mean, which bounds the gap.
 Labellings are generated one by one: the next is the one with the largest ||X'(a v)||, found by
 maximising its linear lower bound, which amounts to sorting. This ends when a labelling hardly
@@ -27,10 +27,11 @@ from scipy import sparse
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
-from primum.estimators._search import balanced_labels, start_search
-from primum.estimators._svm import Costs, Machine, machine_at, minimise
 from primum.estimators._svm_data import MachineData, TransductiveMachine
-from primum.estimators._svm_systems import Conjugate, NewtonSystem, Primal
+from primum.estimators._transductive import start_search
+from primum.machines.search import balanced_labels
+from primum.machines.svm import Costs, Machine, machine_at, minimise
+from primum.machines.systems import Conjugate, NewtonSystem, Primal
 
 LEAST_SHARE, MOST_ROUNDS, MOST_STEPS = 1e-7, 300, 1000
 

@@ -26,7 +26,6 @@ from primum.evaluation.splits import (
     CrossValidation,
     Design,
     LearningCurve,
-    SemiSupervisedSplit,
     Split,
 )
 from primum.evaluation.store import ResultsError, ResultStore, read_snapshot
@@ -39,6 +38,7 @@ from primum.evaluation.summary import (
     summarise,
     twin_of,
 )
+from primum.selection import SemiSupervisedSplit
 
 __all__ = [
     "BASELINES",

@@ -22,10 +22,10 @@ from primum.estimators import (
     TSVMClassifier,
     USMClassifier,
 )
+from primum.estimators.twice_constant import TwiceConstantSelfLearning
 from primum.evaluation.identity import describe
 from primum.evaluation.measures import squared_hinge, squared_loss
 from primum.evaluation.scores import Score, score_minus_half, score_probability, score_signed
-from primum.evaluation.twice_constant import TwiceConstantSelfLearning
 
 SEES = ("labeled", "partly", "all")
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from primum._typing import Floats
 from primum.estimators import ICLSClassifier, LeastSquaresClassifier
 from primum.estimators._data import read_training_data
-from primum.problems import LabeledRows, least_squares_family, zonotope_vertices
+from primum.labellings import LabeledRows, least_squares_family, zonotope_vertices
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = {"C_beta": "#56B4E9", "supervised": "#D55E00", "ICLS": "#0072B2", "oracle": "#009E73"}

@@ -2,7 +2,6 @@
 
 from primum.rows.array import BLOCK_NUMBERS, ArrayRows
 from primum.rows.base import Block, ChainedRows, Rows, chain, joined_weights, to_numpy
-from primum.rows.design import Design, Frame, GivenLabels, Labels, View
 from primum.rows.finite import RowsChangedError, first_non_finite, refuse_non_finite
 from primum.rows.opening import is_outside, open_rows
 from primum.rows.parquet import ParquetRows
@@ -13,14 +12,9 @@ __all__ = [
     "ArrayRows",
     "Block",
     "ChainedRows",
-    "Design",
-    "Frame",
-    "GivenLabels",
-    "Labels",
     "ParquetRows",
     "Rows",
     "RowsChangedError",
-    "View",
     "chain",
     "first_non_finite",
     "is_outside",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primum.problems import BoxProblem, ImplicitProblem, StreamedColumns
+from primum.labellings import BoxProblem, ImplicitProblem, StreamedColumns
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.least_committed import least_committed
 from primum.solvers.nearest_twin import solve_nearest_twin

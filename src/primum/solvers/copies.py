@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.problems import FormedColumns, LabelsByValue, StreamedColumns
+from primum.labellings import FormedColumns, LabelsByValue, StreamedColumns
 from primum.rows import Block, to_numpy
 
 SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
-from primum.problems import BoxProblem, duality_gap
+from primum.labellings import BoxProblem, duality_gap
 from primum.solvers.solution import Solution
 
 MEMORY = 20

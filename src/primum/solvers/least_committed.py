@@ -7,7 +7,7 @@ closest labelling with the same M q does not change it.
 from dataclasses import replace
 
 from primum._typing import Floats
-from primum.problems import BoxProblem
+from primum.labellings import BoxProblem
 from primum.solvers.newton import solve_newton
 
 

@@ -1,4 +1,4 @@
-"""Least labelled loss first, then nearest to the twin (``problems.nearest_twin``).
+"""Least labelled loss first, then nearest to the twin (``labellings.nearest_twin``).
 
 0. If the labels that give the twin are all between 0 and 1, they are the solution.
 1. Minimise the labelled loss.
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Index
-from primum.problems import (
+from primum.labellings import (
     BoxProblem,
     Columns,
     FormedColumns,

@@ -34,7 +34,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Index, Mask
-from primum.problems import BoxProblem, Columns, duality_gap
+from primum.labellings import BoxProblem, Columns, duality_gap
 from primum.solvers.solution import Solution
 
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from primum._typing import Floats
-from primum.problems import BoxProblem
+from primum.labellings import BoxProblem
 from primum.solvers.solution import Solution
 
 PULL = 1e-5

@@ -26,7 +26,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primum._typing import Floats
-from primum.problems import BoxProblem, FormedColumns, HyperplaneLabels, StreamedColumns, Sweep
+from primum.labellings import (
+    BoxProblem,
+    FormedColumns,
+    HyperplaneLabels,
+    StreamedColumns,
+    Sweep,
+)
 from primum.solvers.copies import find_copies, merged, sample_columns
 from primum.solvers.newton import (
     AIM,

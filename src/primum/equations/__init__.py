@@ -1,0 +1,29 @@
+"""Least squares over all rows: its sums, its coordinates, and the ways to solve its equations."""
+
+from primum.equations.coordinates import Coordinates, coordinates_of
+from primum.equations.design import Design, Frame, GivenLabels, Labels, View
+from primum.equations.moments import (
+    FAINT,
+    Moments,
+    gather_columns,
+    gather_moments,
+    refuse_faint,
+)
+from primum.equations.normal import NormalEquations, equations_of
+
+__all__ = [
+    "FAINT",
+    "Coordinates",
+    "Design",
+    "Frame",
+    "GivenLabels",
+    "Labels",
+    "Moments",
+    "NormalEquations",
+    "View",
+    "coordinates_of",
+    "equations_of",
+    "gather_columns",
+    "gather_moments",
+    "refuse_faint",
+]

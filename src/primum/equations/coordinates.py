@@ -1,0 +1,420 @@
+"""Coordinates in which least squares on all rows is a plain sum.
+
+With ``x`` a design row (leading 1, features centred on the mean of all rows) and
+
+    A = sum x x' + n alpha D,      D = diag(0, 1, ..., 1),
+
+a basis T with ``T'A T = I`` turns the least-squares coefficients of any labelling q into
+
+    gamma = sum z q,   z = T'x,   beta = T gamma.
+
+T comes from the Cholesky factor of A with its columns scaled to unit length (so the units of
+the features do not matter), and is corrected once more from the rows if A is ill-conditioned:
+this undoes the rounding of A, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular or
+nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an SVD
+gives the rank, and beta is the minimum-norm coefficient vector. Sparse rows are not densified for
+this: the rank is then read off the eigenvalues of A, as far as its rounding allows. Constant
+columns are excluded from the start, so they do not affect the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import lapack, qr, solve_triangular
+
+from primum._typing import Floats, Index, Mask
+from primum.equations.design import Design, Frame
+from primum.equations.moments import Moments, gather_moments
+from primum.rows import Block, Rows, to_numpy
+
+# Reciprocal condition numbers of A below which the basis is corrected, and below which A is too
+# inaccurate to determine the rank.
+CORRECT_BELOW = 1e-6
+SINGULAR_BELOW = 1e-10
+# Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: sums of
+# many products of the same sign, added one by one.
+SPECTRUM_ROUNDING = 1e-11
+# A part of A, in coordinates where A is the identity, is singular if a pivot of its Cholesky factor
+# is smaller than this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
+SMALL_PIVOT, TIKHONOV, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
+# A sparse block can have very many rows; their coordinates are dense, so process some at a time.
+GRAM_ROWS = 2**12
+EPS = float(np.finfo(float).eps)
+# A column is constant if centring shortens it to less than this fraction of its length: the
+# remainder is the rounding of its values.
+VALUE_ROUNDING = 8 * EPS
+# Means up to this many standard deviations cost two digits if they are subtracted from products.
+NEAR = 100.0
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The map between features, coefficients and the coordinates gamma.
+
+    Attributes
+    ----------
+    weight : float
+        Number of rows (sum of their weights).
+    center : array (d,)
+        Mean of the rows, or zero without intercept.
+    basis : array (d, k)
+        Columns of T that belong to the features.
+    inverse : array (k, d)
+        ``inverse @ basis`` is the identity.
+    fit_intercept : bool
+        Whether gamma has a leading entry for the intercept.
+    near : bool
+        Whether the means are small compared with the standard deviations of the features.
+    ridge : float
+        What is added to the diagonal of A, n alpha.
+    solver : {"normal_equations", "row_space"}
+        Whether A was factorised, or the rows.
+    """
+
+    weight: float
+    center: Floats
+    basis: Floats
+    inverse: Floats
+    fit_intercept: bool
+    near: bool = False
+    ridge: float = 0.0
+    solver: str = "normal_equations"
+
+    @cached_property
+    def full_basis(self) -> Floats:
+        """T with its row and column for the intercept."""
+        if not self.fit_intercept:
+            return self.basis
+        d, k = self.basis.shape
+        T = np.zeros((d + 1, k + 1))
+        T[0, 0] = self.weight**-0.5
+        T[1:, 1:] = self.basis
+        return T
+
+    @property
+    def frame(self) -> Frame:
+        """How rows become design rows."""
+        return Frame(self.center, self.fit_intercept, self.near)
+
+    def design(self, rows: Rows) -> Design:
+        """Return rows as design rows, with this centre."""
+        return Design(rows, self.frame)
+
+    def decode(self, gamma: Floats) -> tuple[Floats, float]:
+        """Return (coefficients, intercept) for uncentred features."""
+        if not self.fit_intercept:
+            return self.basis @ gamma, 0.0
+        coef = self.basis @ gamma[1:]
+        return coef, float(gamma[0] * self.weight**-0.5 - self.center @ coef)
+
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
+        return self.full_basis.T @ sums
+
+    def expand(self, gamma: Floats) -> Floats:  # noqa: D102
+        return self.full_basis @ gamma
+
+    def length(self, gamma: Floats) -> float:  # noqa: D102
+        return float(np.linalg.norm(gamma))
+
+    def solve_part(  # noqa: D102
+        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
+    ) -> tuple[Floats, Floats]:
+        T, first = self.full_basis, int(self.fit_intercept)
+        H = self.ridge * (T[first:].T @ T[first:])
+        for design, factor in parts:
+            if design.n_rows:
+                H += design.gram(T, factor)
+        right = T.T @ sums
+        step = _solve_semidefinite(H, right)
+        return step, right - H @ step
+
+    def encode(self, coef: Floats, intercept: float) -> Floats:
+        """Return the gamma of given coefficients: the inverse of decode."""
+        gamma = self.inverse @ coef
+        if not self.fit_intercept:
+            return gamma
+        level = (intercept + self.center @ coef) * self.weight**0.5
+        return np.concatenate([[level], gamma])
+
+
+def _solve_semidefinite(H: Floats, right: Floats) -> Floats:
+    """Return the minimum-norm solution of ``H v = right``, for H between zero and the identity.
+
+    A singular H is regularised, and the remaining residual is solved for again (iterated Tikhonov
+    regularisation).
+    """
+    factor, info = lapack.dpotrf(H, lower=1)
+    if info == 0 and np.diag(factor).min(initial=1.0) > SMALL_PIVOT:
+        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
+    factor, _ = lapack.dpotrf(H + TIKHONOV * np.eye(len(H)), lower=1)
+    solution = np.zeros_like(right)
+    for _ in range(TIKHONOV_ROUNDS):
+        solution += lapack.dpotrs(factor, right - H @ solution, lower=1)[0]
+    return solution
+
+
+def coordinates_of(
+    parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
+) -> Coordinates:
+    """Return the coordinates of least squares on all given rows.
+
+    With rcond, directions in which A is below rcond times its largest eigenvalue are dropped.
+    """
+    moments = gather_moments(parts)
+    columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
+    found = _factor_truncated(columns, moments.weight if fit_intercept else 0.0, rcond) or (
+        _factor(columns)
+    )
+    if found is None:
+        rounding = rounding_of(sum(rows.n_rows for rows in parts), len(columns.scale))
+        frame = Frame(columns.center, False, columns.near)
+        by_products = moments.of_products and _factor_spectrum(columns, rounding, parts, frame)
+        found = by_products or _factor_rows(columns, rounding, parts, fit_intercept)
+    coordinates = Coordinates(
+        moments.weight,
+        found.center,
+        found.basis,
+        found.inverse,
+        fit_intercept,
+        columns.near,
+        columns.ridge,
+    )
+    return coordinates if found.accurate else corrected(coordinates, parts, columns.ridge)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Scatter of the rows, and the units of the columns that vary.
+
+    Attributes
+    ----------
+    center : array (d,)
+        Centre of the scatter: the mean of the rows, or zero without intercept.
+    scatter : array (d, d)
+        Scatter of the rows.
+    ridge : float
+        What is added to its diagonal.
+    varying : array (v,)
+        Indices of the columns that are not constant.
+    scale : array (v,)
+        Their lengths, including the ridge.
+    noise : array (v,)
+        The part of these lengths that may be just the rounding of the values.
+    near : bool
+        Whether the means are small compared with the standard deviations of the features.
+    """
+
+    center: Floats
+    scatter: Floats
+    ridge: float
+    varying: Index
+    scale: Floats
+    noise: Floats
+    near: bool
+
+    def correlation(self) -> Floats:
+        """Return A for the columns that vary, scaled to unit length."""
+        C = self.scatter[np.ix_(self.varying, self.varying)] / np.outer(self.scale, self.scale)
+        C.flat[:: len(C) + 1] += self.ridge / self.scale**2
+        return np.asarray(C)
+
+    def found(
+        self, part: tuple[Floats, Floats], accurate: bool, shift: Floats | None = None
+    ) -> "_Found":
+        """Return the (basis, inverse) of the columns that vary as those of all columns."""
+        basis = np.zeros((len(self.center), part[0].shape[1]))
+        inverse = np.zeros(basis.T.shape)
+        basis[self.varying], inverse[:, self.varying] = part
+        center = self.center
+        if shift is not None:
+            center = center.copy()
+            center[self.varying] += shift
+        return _Found(center, basis, inverse, accurate)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A centre, a basis, its inverse, and whether they are accurate without a correction."""
+
+    center: Floats
+    basis: Floats
+    inverse: Floats
+    accurate: bool
+
+
+def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Columns:
+    center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+    scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
+    lengths = np.sqrt(np.where(moments.faint, 0.0, np.maximum(np.diag(scatter), 0.0)))
+    noise = VALUE_ROUNDING * np.abs(moments.mean) * moments.weight**0.5
+    varying = np.flatnonzero(lengths > (noise if fit_intercept else 0.0))
+    scale = np.sqrt(lengths[varying] ** 2 + ridge)
+    spread = lengths[varying] / moments.weight**0.5
+    near = bool(np.all(np.abs(center[varying]) <= NEAR * spread))
+    return _Columns(center, scatter, ridge, varying, scale, noise[varying] / scale, near)
+
+
+def rounding_of(n_rows: int, n_columns: int) -> float:
+    """Return the fraction of the largest singular value of rows that may be just rounding.
+
+    Sums and rotations over n rows accumulate sqrt(n) rounding errors, if these are independent.
+    """
+    return 10 * max(n_columns, n_rows**0.5) * EPS
+
+
+def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mask:
+    """Return which singular values of scaled rows are more than rounding.
+
+    ``noise`` is the rounding of the values in each column; a direction (a column of V) is affected
+    by the noise of the columns it combines, and by no other.
+    """
+    of_values = np.linalg.norm(noise[:, None] * V, axis=0)
+    return np.asarray(values > np.maximum(rounding * values.max(initial=0.0), of_values))
+
+
+def _factor_truncated(columns: _Columns, intercept: float, rcond: float | None) -> _Found | None:
+    """Return a factorisation without weak directions, or None if there are none to drop.
+
+    ``intercept`` is the eigenvalue of A that belongs to the intercept.
+    """
+    if rcond is None:
+        return None
+    A = columns.scatter + columns.ridge * np.eye(len(columns.scatter))
+    R, info = lapack.dpotrf(A, lower=0)
+    # A cheap estimate settles most well-conditioned cases; it is safe within a factor of 10.
+    largest = max(float(np.abs(A).sum(axis=0).max()), intercept)
+    if info == 0 and lapack.dpocon(R, largest)[0] > 10 * rcond:
+        return None
+    values, V = np.linalg.eigh(A)
+    kept = values > rcond * max(values[-1], intercept)
+    V, roots = V[:, kept], np.sqrt(values[kept])
+    return _Found(columns.center, V / roots, (V * roots).T, accurate=False)
+
+
+def _factor(columns: _Columns) -> _Found | None:
+    """Return a factorisation of the moments, or None if they are too ill-conditioned for it."""
+    if len(columns.varying) == 0:
+        return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
+    C, scale = columns.correlation(), columns.scale
+    R, info = lapack.dpotrf(C, lower=0, clean=1)
+    if info != 0:
+        return None
+    reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())
+    if reciprocal_condition < SINGULAR_BELOW:
+        return None
+    R_inverse, _ = lapack.dtrtri(R, lower=0)
+    part = R_inverse / scale[:, None], R * scale
+    return columns.found(part, accurate=reciprocal_condition > CORRECT_BELOW)
+
+
+def _factor_spectrum(
+    columns: _Columns, rounding: float, parts: Sequence[Rows], frame: Frame
+) -> _Found | None:
+    """Return a factorisation of the moments without directions that are just rounding.
+
+    Squares lose half of the digits, so weak directions are checked against the rows; None if one of
+    them is more than rounding.
+    """
+    squares, V = np.linalg.eigh(columns.correlation())
+    values = np.sqrt(np.maximum(squares, 0.0))
+    kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
+    weak = np.zeros((len(columns.center), int(np.count_nonzero(~kept))))
+    weak[columns.varying] = V[:, ~kept] / columns.scale[:, None]
+    lengths = np.sqrt(sum(np.diag(_gram(rows, frame, weak)) for rows in parts if rows.n_rows))
+    of_values = np.linalg.norm(columns.noise[:, None] * V[:, ~kept], axis=0)
+    if (lengths > np.maximum(rounding * values.max(initial=0.0), of_values)).any():
+        return None
+    return columns.found(shortest(V[:, kept], values[kept], columns.scale), accurate=False)
+
+
+def _factor_rows(
+    columns: _Columns, rounding: float, parts: Sequence[Rows], fit_intercept: bool
+) -> _Found:
+    """Return a factorisation of the rows themselves.
+
+    Rows get a leading 1, if there is an intercept. The triangle below the first line is that of the
+    rows about their mean; the first line is the remainder of the mean, which is known only to the
+    rounding of a sum over all rows. Otherwise the difference of two collinear columns would appear
+    to be a direction.
+    """
+    first = int(fit_intercept)
+    of_ridge = np.diag(columns.ridge**0.5 / columns.scale)
+    R = np.hstack([np.zeros((len(of_ridge), first)), of_ridge])
+    for rows in parts:
+        if rows.n_rows:
+            R = _stack(R, _triangle(rows, columns, first))
+    _, values, Vt = np.linalg.svd(R[first:, first:], full_matrices=False)
+    kept = determined(values, Vt.T, columns.noise, rounding)
+    part = shortest(Vt[kept].T, values[kept], columns.scale)
+    shift = R[0, 1:] / R[0, 0] * columns.scale if fit_intercept else None
+    return columns.found(part, accurate=False, shift=shift)
+
+
+def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> tuple[Floats, Floats]:
+    """Return (basis, its inverse) from the singular vectors and values of scaled rows.
+
+    Of all coefficients with the same scores, those of minimum norm are taken: those in the span of
+    the rows, which is that of ``P = scale V``. With ``P = Q R``, the scores of Q have the Gram
+    matrix of ``values R'``. The rows of P are sorted and its columns pivoted, so that small units
+    keep their digits (Cox & Higham 1998).
+    """
+    if V.shape[1] == 0 or (V.shape[1] == len(V) and ridge == 0):
+        return V / scale[:, None] / values, (V * values).T * scale
+    order = np.argsort(-scale)
+    Q, R, pivot = qr((V * scale[:, None])[order], mode="economic", pivoting=True)
+    span = np.empty_like(Q)
+    span[order] = Q
+    lines = np.vstack([values[pivot, None] * R.T, ridge**0.5 * np.eye(len(R))])
+    triangle = np.linalg.qr(lines, mode="r")
+    return solve_triangular(triangle, span.T, trans="T").T, triangle @ span.T
+
+
+def _triangle(rows: Rows, columns: _Columns, first: int) -> Floats:
+    varying, center, scale = columns.varying, columns.center[columns.varying], columns.scale
+
+    def triangle(block: Block) -> Floats:
+        Z = np.ones((block.n_rows, first + len(varying)))
+        np.divide(to_numpy(block.X)[:, varying] - center, scale, out=Z[:, first:])
+        if block.weight is not None:
+            Z *= np.sqrt(block.weight)[:, None]
+        return np.asarray(np.linalg.qr(Z, mode="r"))
+
+    def in_parts(block: Block) -> Floats:
+        return reduce(_stack, map(triangle, block.split(GRAM_ROWS)))
+
+    return rows.map_reduce(in_parts, _stack)
+
+
+def _stack(R: Floats, other: Floats) -> Floats:
+    return np.asarray(np.linalg.qr(np.vstack([R, other]), mode="r"))
+
+
+def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> Coordinates:
+    """Return coordinates with ``T'A T`` recomputed from the rows and made the identity."""
+    basis = coordinates.basis
+    if basis.shape[1] == 0:  # no direction to correct; SciPy before 1.14 fails on empty arrays
+        return coordinates
+    G = ridge * basis.T @ basis
+    for rows in parts:
+        if rows.n_rows:
+            G += _gram(rows, replace(coordinates.frame, fit_intercept=False), basis)
+    R = np.linalg.cholesky(G).T
+    basis = solve_triangular(R, basis.T, trans="T").T
+    return replace(coordinates, basis=basis, inverse=R @ coordinates.inverse)
+
+
+def _gram(rows: Rows, frame: Frame, basis: Floats) -> Floats:
+    """Return the Gram matrix of the rows' products with a basis."""
+
+    def gram(block: Block) -> Floats:
+        total = np.zeros((basis.shape[1], basis.shape[1]))
+        for part in block.split(GRAM_ROWS) if sparse.issparse(block.X) else (block,):
+            view = frame.view(part)
+            Z = view.dot(basis)
+            total += to_numpy(view.heavy(Z).T @ Z)
+        return total
+
+    return rows.map_reduce(gram, np.add)

@@ -1,0 +1,192 @@
+"""Least squares on rows with so many columns that A is not formed.
+
+The features are centred, so the intercept separates: it is the mean label, and
+
+    A_c = Xc'Xc + n alpha I
+
+remains for the coefficients. A product with A_c is one pass over the rows, of any kind; sparse rows
+are centred by a rank-one correction. ``A_c w = s`` is solved by conjugate gradients, preconditioned
+by the diagonal if there is a ridge. Without a ridge they start from zero, so that the solution has
+minimum norm if it is not unique. Here the coordinates gamma of a fit are its coefficients
+themselves, for design rows.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from primum._typing import Floats
+from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
+from primum.equations.coordinates import rounding_of
+from primum.equations.design import Design, Frame
+from primum.equations.moments import gather_columns
+from primum.rows import Block, Rows
+
+# Right-hand sides are solved together up to this many numbers: few enough to stay in cache (4 MB)
+# or, if every pass over the rows is expensive, more (64 MB).
+TOGETHER = 2**19
+TOGETHER_OUTSIDE = 2**23
+# A relative residual above this triggers a warning.
+LARGE_RESIDUAL = 1e-9
+
+
+@dataclass(frozen=True)
+class IterativeEquations:
+    """Normal equations of the given rows, solved through passes over them.
+
+    Attributes
+    ----------
+    parts : tuple of Rows
+        The rows.
+    weight : float
+        Their number (sum of their weights).
+    center : array (d,)
+        Their mean, or zero without intercept.
+    ridge : float
+        What is added to the diagonal of A, n alpha.
+    diagonal : array (d,)
+        Diagonal of A.
+    fit_intercept : bool
+        Whether gamma has a leading entry for the intercept.
+    varying : array (d, 1)
+        1, or 0 for columns whose sums of squares do not distinguish them from constant ones. Their
+        products are just rounding, which would mislead conjugate gradients.
+    solver : str
+        How the equations are solved.
+    """
+
+    parts: tuple[Rows, ...]
+    weight: float
+    center: Floats
+    ridge: float
+    diagonal: Floats
+    fit_intercept: bool
+    varying: Floats
+    solver: str = "conjugate_gradients"
+
+    @property
+    def frame(self) -> Frame:  # noqa: D102
+        return Frame(self.center, self.fit_intercept)
+
+    def design(self, rows: Rows) -> Design:  # noqa: D102
+        return Design(rows, self.frame)
+
+    def apply(self, V: Floats) -> Floats:
+        """Return ``A_c V`` for coefficients V (d, k): one pass."""
+        frame, kept = Frame(self.center, False), self.varying * V
+        product = reduce(np.add, (_gram_times(rows, frame, kept) for rows in self.parts))
+        return self.ridge * V + self.varying * product
+
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
+        first = int(self.fit_intercept)
+        gamma = np.empty_like(sums)
+        gamma[:first] = sums[:first] / self.weight
+        gamma[first:] = self._coefficients(
+            self.apply, sums[first:], None if start is None else start[first:]
+        )
+        return gamma
+
+    def _coefficients(
+        self, apply: Callable[[Floats], Floats], sums: Floats, start: Floats | None
+    ) -> Floats:
+        """Solve for one or several columns of coefficients, some columns at a time."""
+        B = sums.reshape(len(sums), -1) * self.varying
+        guess = None if start is None else start.reshape(len(sums), -1)
+        diagonal = self.diagonal if self.ridge > 0 else None
+        in_memory = all(rows.in_memory for rows in self.parts)
+        width = max(1, (TOGETHER if in_memory else TOGETHER_OUTSIDE) // len(B))
+        answer = np.empty_like(B)
+        for low in range(0, B.shape[1], width):
+            some = slice(low, low + width)
+            some_guess = None if guess is None else guess[:, some]
+            solved = conjugate_gradients(
+                apply, np.ascontiguousarray(B[:, some]), diagonal, some_guess
+            )
+            self._warn_if_short(solved)
+            answer[:, some] = solved.X
+        return answer.reshape(sums.shape)
+
+    def _warn_if_short(self, solved: Solved) -> None:
+        if solved.residual <= LARGE_RESIDUAL:
+            return
+        warnings.warn(
+            f"Least squares on {len(self.center)} columns reached a relative residual of only "
+            f"{solved.residual:.0e} after {solved.steps} steps of conjugate gradients; raise "
+            "alpha or standardise the features.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+    def solve_part(  # noqa: D102
+        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
+    ) -> tuple[Floats, Floats]:
+        first = int(self.fit_intercept)
+
+        def apply(V: Floats) -> Floats:
+            product = np.zeros_like(V)
+            for design, factor in parts:
+                product += _gram_times(design.rows, design.frame, V, factor)
+            product[first:] = self.varying * product[first:] + self.ridge * V[first:]
+            return product
+
+        nothing = np.zeros_like(sums)
+        sums = sums.copy()
+        sums[first:] *= self.varying[:, 0]
+        if np.linalg.norm(sums) <= RESIDUAL * size:  # the equations already hold up to rounding
+            return nothing, nothing
+        diagonal = None
+        if self.ridge > 0:
+            diagonal = np.concatenate([[self.weight][:first], self.diagonal])
+        solved = conjugate_gradients(apply, sums[:, None], diagonal)
+        step = solved.X[:, 0]
+        if solved.residual <= LARGE_RESIDUAL:
+            return step, nothing
+        return step, self.solve(sums - apply(solved.X)[:, 0])
+
+    def expand(self, gamma: Floats) -> Floats:  # noqa: D102
+        return gamma
+
+    def length(self, gamma: Floats) -> float:  # noqa: D102
+        return float(gamma @ self._apply_design(gamma[:, None])[:, 0]) ** 0.5
+
+    def _apply_design(self, V: Floats) -> Floats:
+        """Return ``A V``, including the row and column of the intercept."""
+        first = int(self.fit_intercept)
+        return np.concatenate([self.weight * V[:first], self.apply(V[first:])])
+
+    def decode(self, gamma: Floats) -> tuple[Floats, float]:  # noqa: D102
+        if not self.fit_intercept:
+            return gamma.copy(), 0.0
+        return gamma[1:].copy(), float(gamma[0] - self.center @ gamma[1:])
+
+    def encode(self, coef: Floats, intercept: float) -> Floats:  # noqa: D102
+        return self.frame.coefficients(coef, intercept)
+
+
+def iterative_equations(
+    parts: Sequence[Rows], *, alpha: float, fit_intercept: bool
+) -> IterativeEquations:
+    """Return the normal equations of least squares on all given rows."""
+    weight, mean, squares = gather_columns(parts)
+    center = mean if fit_intercept else np.zeros_like(mean)
+    ridge = weight * alpha
+    diagonal = ridge + (squares if fit_intercept else squares + weight * mean**2)
+    rounding = rounding_of(sum(rows.n_rows for rows in parts), 1)
+    varying = (squares > rounding * weight * mean**2) | (not fit_intercept)
+    kept = varying.astype(np.float64)[:, None]
+    return IterativeEquations(tuple(parts), weight, center, ridge, diagonal, fit_intercept, kept)
+
+
+def _gram_times(rows: Rows, frame: Frame, V: Floats, chosen: Floats | None = None) -> Floats:
+    """Return the sum of ``x x'V`` over design rows x, each times its weight, or entry of chosen."""
+
+    def block_product(block: Block) -> Floats:
+        weight = block.weight if chosen is None else chosen[block.where]
+        view = frame.view(replace(block, weight=weight))
+        return view.sum(view.dot(V))
+
+    return rows.map_reduce(block_product, np.add) if rows.n_rows else np.zeros_like(V)

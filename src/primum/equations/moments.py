@@ -1,0 +1,252 @@
+"""Weight, mean and scatter of rows, computed block by block.
+
+Summing ``X'X`` and subtracting ``n mean mean'`` cancels when means are large, so every block is
+centred on its own mean and blocks are merged with the exact update (Chan, Golub & LeVeque 1983):
+
+    n = n1 + n2,   mean = mean1 + (n2/n) delta,   scatter = S1 + S2 + (n1 n2 / n) delta delta',
+
+where delta = mean2 - mean1. Inside a block, means are taken relative to its first row: a column
+that is constant then has exactly that mean and no scatter, whatever its value.
+
+Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up without
+centring, and the mean is removed once, at the end, which costs as many digits as the factor
+``n mean^2 / scatter`` of a column has. That factor is at most p / (1 - p) if a fraction p of the
+column is non-zero. So only columns that are nearly full can lose more than a digit, and densifying
+those takes hardly more memory than their stored values: one more pass recomputes their rows and
+columns of the scatter from centred values (``CANCELLED``).
+
+This is the first pass over any rows, so non-finite values are found here: they make the moments of
+their block non-finite, and the block is then searched for them. Columns that vary, but by so little
+that squares underflow, are found here too.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from primum._sklearn import get_namespace_and_device
+from primum._typing import Floats, Index, Mask
+from primum.rows import (
+    Block,
+    Rows,
+    refuse_non_finite,
+    to_numpy,
+)
+
+# A column of sparse rows is recomputed if centring it lowers its sum of squares by more than this
+# factor; at least 10 of 11 of its values are then non-zero.
+CANCELLED = 10.0
+# Densify this many numbers of a sparse block at a time (4 MB): where a few rows have nearly all the
+# weight, columns can lose digits although most of their values are 0.
+DENSIFIED = 2**19
+# Sums of squares below this have lost some or all digits to underflow.
+FAINT = float(np.finfo(float).tiny / np.finfo(float).eps)
+# Above this fraction of non-zero values, a matrix is stored as a dense array.
+FILLED = 0.1
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Total weight, mean and scatter ``sum w (x - mean)(x - mean)'`` of some rows.
+
+    ``faint`` are the columns that vary by so little that their scatter underflows. ``of_products``
+    is True if some rows are sparse: the scatter is then a difference of sums, and the rows must not
+    be densified for more accuracy.
+    """
+
+    weight: float
+    mean: Floats
+    scatter: Floats
+    faint: Mask
+    of_products: bool = False
+
+    def merge(self, other: "Moments") -> "Moments":
+        """Return the moments of both sets of rows together."""
+        weight = self.weight + other.weight
+        share = other.weight / weight if weight > 0 else 0.0
+        delta = other.mean - self.mean
+        mean = self.mean + share * delta
+        spread = (self.weight * share) * np.outer(delta, delta)
+        scatter = self.scatter + other.scatter + spread
+        differs = (delta != 0) & (spread.diagonal() < FAINT) & (self.weight * share > 0)
+        faint = (self.faint | other.faint | differs) & (np.abs(scatter.diagonal()) < FAINT)
+        return Moments(weight, mean, scatter, faint, self.of_products or other.of_products)
+
+    def scatter_about(self, center: Floats) -> Floats:
+        """Return the scatter about a point other than the mean."""
+        delta = self.mean - center
+        return self.scatter + self.weight * np.outer(delta, delta)
+
+
+@dataclass(frozen=True)
+class RawMoments:
+    """Total weight, sum and ``X'X`` (dense or sparse) of uncentred rows.
+
+    ``faint`` are columns with values whose squares underflow.
+    """
+
+    weight: float
+    total: Floats
+    second: Any
+    faint: Mask
+
+    def merge(self, other: "RawMoments") -> "RawMoments":
+        """Return the moments of both sets of rows together."""
+        second = self.second + other.second
+        if getattr(second, "nnz", 0) > FILLED * len(self.total) ** 2:
+            second = to_numpy(second)
+        faint = (self.faint | other.faint) & (second.diagonal() < FAINT)
+        return RawMoments(self.weight + other.weight, self.total + other.total, second, faint)
+
+    def centred(self) -> Moments:
+        """Return the same with the mean removed."""
+        mean = self.total / self.weight if self.weight > 0 else np.zeros_like(self.total)
+        scatter = to_numpy(self.second) - np.outer(self.weight * mean, mean)
+        return Moments(self.weight, mean, scatter, self.faint, of_products=True)
+
+
+def gather_moments(parts: Sequence[Rows]) -> Moments:
+    """Return the moments of several sets of rows together.
+
+    This takes one pass over each, and a second one if sparse rows have columns that are nearly
+    full and nearly constant.
+    """
+    present = [rows for rows in parts if rows.n_rows]
+    total = reduce(_merge, (rows.map_reduce(block_moments, _merge) for rows in present))
+    moments = total.centred() if isinstance(total, RawMoments) else total
+    refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
+    if not moments.of_products:
+        return moments
+    lost = moments.weight * moments.mean**2 > CANCELLED * moments.scatter.diagonal()
+    return _recomputed(moments, present, np.flatnonzero(lost)) if lost.any() else moments
+
+
+def _recomputed(moments: Moments, parts: Sequence[Rows], columns: Index) -> Moments:
+    """Return the moments with some columns recomputed from centred values: one pass."""
+    center, weight = moments.mean[columns], moments.weight
+    kernel = partial(_centred_products, columns, center)
+    sums = reduce(np.add, (rows.map_reduce(kernel, np.add) for rows in parts))
+    shift, products = sums[:, 0] / weight, sums[:, 1:]
+    mean, scatter = moments.mean.copy(), moments.scatter.copy()
+    # The centre of the sums still differs from the mean, by the rounding of the first pass.
+    mean[columns] = shift
+    products -= np.outer(weight * shift, mean)
+    scatter[columns], scatter[:, columns] = products, products.T
+    mean[columns] = center + shift
+    return replace(moments, mean=mean, scatter=scatter)
+
+
+def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
+    """Return the sums of some centred columns, and of their products with all columns."""
+
+    def products_of(part: Block) -> Floats:
+        X: Any = part.X if sparse.issparse(part.X) else to_numpy(part.X)
+        centred = to_numpy(X[:, columns]) - center
+        heavy = centred if part.weight is None else centred * part.weight[:, None]
+        products = np.asarray(X.T @ heavy).T
+        products[:, columns] = heavy.T @ centred
+        return np.column_stack([heavy.sum(axis=0), products])
+
+    return reduce(np.add, map(products_of, block.split(max(1, DENSIFIED // len(columns)))))
+
+
+def _merge(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:
+    if isinstance(one, RawMoments) and isinstance(other, RawMoments):
+        return one.merge(other)
+    one = one.centred() if isinstance(one, RawMoments) else one
+    return one.merge(other.centred() if isinstance(other, RawMoments) else other)
+
+
+def block_moments(block: Block) -> Moments | RawMoments:
+    """Return the moments of a block; raise an error if it has non-finite values."""
+    if sparse.issparse(block.X):
+        raw = _sparse_moments(block)
+        if not np.isfinite(raw.second.data).all():
+            refuse_non_finite(block)
+        return raw
+    with np.errstate(invalid="ignore", over="ignore"):
+        moments = _dense_moments(block)
+    if not np.isfinite(moments.scatter.diagonal()).all():
+        refuse_non_finite(block)
+    return moments
+
+
+def _dense_moments(block: Block) -> Moments:
+    X = block.X
+    xp, _, device = get_namespace_and_device(X)
+    first = xp.astype(X[0, :], xp.float64)
+    centred = X - first
+    if block.weight is None:
+        total = float(X.shape[0])
+        shift = xp.mean(centred, axis=0)
+        centred -= shift
+    else:
+        w = xp.asarray(block.weight, device=device)
+        total = float(block.weight.sum())
+        shift = w @ centred / total if total > 0 else xp.zeros_like(first)
+        centred -= shift
+        centred *= xp.sqrt(w)[:, None]
+    scatter = to_numpy(centred.T @ centred)
+    faint = scatter.diagonal() < FAINT
+    if faint.any():
+        of_faint = xp.take(centred, xp.asarray(np.flatnonzero(faint), device=device), axis=1)
+        faint[faint] = to_numpy(xp.any(of_faint != 0, axis=0))
+    return Moments(total, to_numpy(first + shift), scatter, faint)
+
+
+def _sparse_moments(block: Block) -> RawMoments:
+    X = sparse.csr_array(block.X)
+    w = np.ones(X.shape[0]) if block.weight is None else block.weight
+    heavy = X if block.weight is None else sparse.diags_array(w, format="csr") @ X
+    second = X.T @ heavy
+    faint = (second.diagonal() < FAINT) & (abs(X).T @ w > 0)
+    return RawMoments(float(w.sum()), X.T @ w, second, faint)
+
+
+def gather_columns(parts: Sequence[Rows]) -> tuple[float, Floats, Floats]:
+    """Return the total weight, and the mean and centred sum of squares of every column.
+
+    For rows with so many columns that their scatter matrix is not formed.
+    """
+    sums = [rows.map_reduce(_column_sums, np.add) for rows in parts if rows.n_rows]
+    weight, total, squares, absolute = reduce(np.add, sums)
+    faint = (squares < FAINT) & (absolute > 0)
+    refuse_faint(faint, bool((squares >= FAINT).any()))
+    mean = total / weight[0] if weight[0] > 0 else total
+    return float(weight[0]), mean, np.maximum(squares - weight[0] * mean**2, 0.0)
+
+
+def _column_sums(block: Block) -> Floats:
+    """Return total weight (repeated), sum, sum of squares and of absolute values of columns."""
+    filled = not sparse.issparse(block.X)
+    X: Any = to_numpy(block.X) if filled else block.X
+    w = np.ones(X.shape[0]) if block.weight is None else block.weight
+    with np.errstate(invalid="ignore", over="ignore"):
+        squares = (X * X if filled else X.multiply(X)).T @ w
+    if not np.isfinite(squares).all():
+        refuse_non_finite(block)
+    return np.stack([np.full(X.shape[1], w.sum()), X.T @ w, squares, abs(X).T @ w])
+
+
+def refuse_faint(faint: Mask, others_vary: bool) -> None:
+    """Raise an error if the squares of all columns underflow; warn if only some do."""
+    if not faint.any():
+        return
+    first, more = int(np.argmax(faint)), int(faint.sum()) - 1
+    what = f"Column {first}" + (f" (and {more} more)" if more else "")
+    if not others_vary:
+        raise ValueError(
+            f"{what} has values so small that their squares underflow, and no other column varies: "
+            "multiply the features by a constant."
+        )
+    warnings.warn(
+        f"{what} has values so small that their squares underflow, and counts as constant: "
+        "multiply it by a constant, or drop it.",
+        UserWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,132 @@
+"""The normal equations of least squares on all rows, in the form that suits their size.
+
+With the labels q of the rows, ``A beta = X'q``. There are three ways to solve this:
+
+    fewer rows than columns     the rows are factorised, not A              ``row_space.py``
+    few columns                 A is formed and factorised                  ``coordinates.py``
+    many of both                A is applied by products with vectors       ``iterative.py``
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from primum._typing import Floats
+from primum.equations.coordinates import coordinates_of
+from primum.equations.design import Design, Frame
+from primum.equations.iterative import iterative_equations
+from primum.equations.row_space import row_space_coordinates
+from primum.rows import Rows
+
+# A is formed up to this many columns: it then takes 128 MB and some seconds to factorise, and both
+# grow fast. Beyond that it is formed if it is no larger than the rows and these are in memory.
+FORM_A_UP_TO = 2**12
+# Rows are factorised up to this many numbers (256 MB), if there are fewer rows than columns.
+FACTORISE_ROWS_UP_TO = 2**25
+
+
+class NormalEquations(Protocol):
+    """The interface of the normal equations.
+
+    A fit is represented by its coordinates gamma, whose meaning depends on the implementation.
+    """
+
+    @property
+    def weight(self) -> float:
+        """Number of rows (sum of their weights)."""
+        ...
+
+    @property
+    def center(self) -> Floats:
+        """Mean of the rows, or zero without intercept."""
+        ...
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether there is an intercept."""
+        ...
+
+    @property
+    def ridge(self) -> float:
+        """What is added to the diagonal of A, n alpha."""
+        ...
+
+    @property
+    def solver(self) -> str:
+        """Which of the three methods is used."""
+        ...
+
+    @property
+    def frame(self) -> Frame:
+        """How rows become design rows."""
+        ...
+
+    def design(self, rows: Rows) -> Design:
+        """Return rows as design rows, with this centre."""
+        ...
+
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
+        """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start.
+
+        Several columns of sums give as many columns of gamma.
+        """
+        ...
+
+    def solve_part(
+        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
+    ) -> tuple[Floats, Floats]:
+        """Solve the normal equations of some of the rows, as far as these determine a fit.
+
+        Parameters
+        ----------
+        sums : array (m,)
+            The right-hand side.
+        parts : sequence of (Design, array)
+            Rows, and the weight of each of them; 0 excludes a row.
+        size : float
+            Norm of the sums that have cancelled in the right-hand side. Anything below their
+            rounding counts as zero.
+
+        Returns
+        -------
+        step, rest : arrays
+            Two gammas with ``H step + A rest = sums``, where H is A for the given rows alone,
+            including the ridge. ``rest`` is practically zero unless H is nearly singular.
+        """
+        ...
+
+    def expand(self, gamma: Floats) -> Floats:
+        """Return the coefficients for design rows."""
+        ...
+
+    def decode(self, gamma: Floats) -> tuple[Floats, float]:
+        """Return (coefficients, intercept) for uncentred features."""
+        ...
+
+    def encode(self, coef: Floats, intercept: float) -> Floats:
+        """Return the gamma of given coefficients: the inverse of decode."""
+        ...
+
+    def length(self, gamma: Floats) -> float:
+        """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge."""
+        ...
+
+
+def equations_of(
+    parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
+) -> NormalEquations:
+    """Return the normal equations of all given rows.
+
+    With rcond, directions in which A is below rcond times its largest eigenvalue are dropped.
+    """
+    n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
+    if n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO:
+        return row_space_coordinates(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
+    smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
+    if n_columns <= FORM_A_UP_TO or smaller:
+        return coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
+    if rcond is not None:
+        raise ValueError(
+            f"rcond={rcond} needs a matrix of {n_columns} x {n_columns} numbers, which is not "
+            f"formed beyond {FORM_A_UP_TO} columns: use alpha instead of rcond."
+        )
+    return iterative_equations(parts, alpha=alpha, fit_intercept=fit_intercept)

@@ -1,0 +1,144 @@
+"""Coordinates for fewer rows than columns.
+
+The coefficients of least squares, with or without a ridge, are combinations of the centred rows
+Z. So the d x d matrix A is not needed: with the singular value decomposition ``Z = U S V'`` of
+the n rows, ``A = V (S^2 + ridge) V'`` on the span of V, and the rest does not matter. This needs
+the rows as a dense array, which has no more elements than the resulting basis.
+
+The n x n matrix ZZ' is sufficient if it has full rank. If not, a column in small units may be
+hidden by one in large units: then the rank is that of the rows with their columns scaled to unit
+length.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from primum._typing import Floats
+from primum.equations.coordinates import (
+    CORRECT_BELOW,
+    VALUE_ROUNDING,
+    Coordinates,
+    determined,
+    rounding_of,
+    shortest,
+)
+from primum.equations.moments import FAINT, refuse_faint
+from primum.rows import (
+    Block,
+    Rows,
+    joined_weights,
+    refuse_non_finite,
+    to_numpy,
+)
+
+Factors = tuple[Floats, Floats]
+
+
+def row_space_coordinates(
+    parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
+) -> Coordinates:
+    """Return the same as ``coordinates_of``, by a factorisation of the rows."""
+    weight, center, Z = _centred_rows(parts, fit_intercept)
+    ridge = weight * alpha
+    lengths = np.linalg.norm(Z, axis=0)
+    faint = lengths**2 < FAINT
+    faint[faint] = (Z[:, faint] != 0).any(axis=0)
+    refuse_faint(faint, bool((lengths**2 >= FAINT).any()))
+    lengths[faint] = 0.0
+    noise = VALUE_ROUNDING * np.abs(center) * weight**0.5
+    varying = np.flatnonzero(lengths > noise)
+    if len(varying) < len(center):
+        Z, lengths, noise = Z[:, varying], lengths[varying], noise[varying]
+    if rcond is not None:
+        found = _factor_truncated(Z, ridge, rcond, weight if fit_intercept else 0.0)
+    else:
+        found = _factor_gram(Z, lengths, ridge, len(Z) - int(fit_intercept)) or (
+            _factor_scaled(Z, lengths, noise / lengths, ridge)
+        )
+    basis = np.zeros((len(center), found[0].shape[1]))
+    inverse = np.zeros(basis.T.shape)
+    basis[varying], inverse[:, varying] = _orthonormal(Z, found, ridge)
+    return Coordinates(
+        weight, center, basis, inverse, fit_intercept, ridge=ridge, solver="row_space"
+    )
+
+
+def _centred_rows(parts: Sequence[Rows], fit_intercept: bool) -> tuple[float, Floats, Floats]:
+    """Return (total weight, centre, centred rows, each times the root of its weight)."""
+    present = [rows for rows in parts if rows.n_rows]
+    Z = np.concatenate([rows.fill(_dense) for rows in present])
+    weights = joined_weights([(rows.n_rows, rows.weight) for rows in present])
+    share = np.ones(len(Z)) if weights is None else weights
+    center = np.zeros(Z.shape[1])
+    if fit_intercept:
+        # Relative to the first row, a constant column is exactly zero.
+        first = Z[0].copy()
+        Z -= first
+        shift = share @ Z / share.sum()
+        Z -= shift
+        center = first + shift
+    if weights is not None:
+        Z *= np.sqrt(weights)[:, None]
+    return float(share.sum()), center, Z
+
+
+def _dense(block: Block) -> Floats:
+    X: Floats = to_numpy(block.X).astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore", over="ignore"):
+        finite = np.isfinite(np.einsum("ij,ij", X, X))
+    if not finite:
+        refuse_non_finite(block)
+    return X
+
+
+def _orthonormal(Z: Floats, found: Factors, ridge: float) -> Factors:
+    """Return (basis, its inverse) corrected from the rows, so that ``T'A T`` is the identity."""
+    basis, inverse = found
+    if basis.shape[1] == 0:
+        return found
+    scores = Z @ basis
+    R = np.linalg.cholesky(scores.T @ scores + ridge * basis.T @ basis).T
+    return solve_triangular(R, basis.T, trans="T").T, R @ inverse
+
+
+def _factor_gram(Z: Floats, lengths: Floats, ridge: float, full_rank: int) -> Factors | None:
+    """Return (basis, its inverse) from the n x n matrix ZZ', or None if its rank is unclear."""
+    squares, U = np.linalg.eigh(Z @ Z.T)
+    rank = _clear_rank(squares, Z)
+    if rank is None or rank < min(full_rank, Z.shape[1]):
+        scaled = Z / lengths
+        of_scaled = np.asarray(np.linalg.eigvalsh(scaled @ scaled.T), dtype=np.float64)
+        if rank is None or rank != _clear_rank(of_scaled, Z):
+            return None
+    squares, U = squares[len(squares) - rank :], U[:, len(squares) - rank :]
+    V, values = (Z.T @ U) / np.sqrt(squares), np.sqrt(squares + ridge)
+    return V / values, (V * values).T
+
+
+def _clear_rank(squares: Floats, Z: Floats) -> int | None:
+    """Return the number of large eigenvalues if all others are just rounding, else None."""
+    large = squares > CORRECT_BELOW * squares[-1]
+    doubtful = ~large & (squares > rounding_of(*Z.shape) * squares[-1])
+    return None if doubtful.any() else int(np.count_nonzero(large))
+
+
+def _factor_scaled(Z: Floats, lengths: Floats, noise: Floats, ridge: float) -> Factors:
+    """Return (basis, its inverse) from the singular values of columns of unit length."""
+    _, values, Vt = np.linalg.svd(Z / lengths, full_matrices=False)
+    kept = determined(values, Vt.T, noise, rounding_of(*Z.shape))
+    return shortest(Vt[kept].T, values[kept], lengths, ridge)
+
+
+def _factor_truncated(Z: Floats, ridge: float, rcond: float, intercept: float) -> Factors:
+    """Return (basis, its inverse) without directions that are weak in the units of the features.
+
+    ``intercept`` is the eigenvalue of A that belongs to the intercept.
+    """
+    _, singular, Vt = np.linalg.svd(Z, full_matrices=False)
+    values = np.sqrt(singular**2 + ridge)
+    kept = singular > rounding_of(*Z.shape) * singular.max(initial=0.0)
+    kept &= values**2 > rcond * max(values.max(initial=0.0) ** 2, intercept)
+    V, values = Vt[kept].T, values[kept]
+    return V / values, (V * values).T

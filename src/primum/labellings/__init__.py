@@ -1,0 +1,50 @@
+"""The implicit-constraint problem: the objective, and the proof of optimality."""
+
+from primum.labellings.box import BoxProblem, Judgement
+from primum.labellings.certificate import Certificate, Facts, Witness, certify
+from primum.labellings.columns import (
+    Columns,
+    FormedColumns,
+    StreamedColumns,
+    Sweep,
+    duality_gap,
+)
+from primum.labellings.implicit import (
+    METRICS,
+    TIE_BREAKS,
+    ImplicitProblem,
+    LabeledRows,
+    LeastSquaresFamily,
+    implicit_problem,
+    least_squares_family,
+    share_of_all,
+)
+from primum.labellings.labelling import HyperplaneLabels, LabelsByValue
+from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.zonotope import zonotope_vertices
+
+__all__ = [
+    "METRICS",
+    "TIE_BREAKS",
+    "BoxProblem",
+    "Certificate",
+    "Columns",
+    "Facts",
+    "FormedColumns",
+    "HyperplaneLabels",
+    "ImplicitProblem",
+    "Judgement",
+    "LabeledRows",
+    "LabelsByValue",
+    "LeastSquaresFamily",
+    "NearestTwin",
+    "StreamedColumns",
+    "Sweep",
+    "Witness",
+    "certify",
+    "duality_gap",
+    "implicit_problem",
+    "least_squares_family",
+    "share_of_all",
+    "zonotope_vertices",
+]

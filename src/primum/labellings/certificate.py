@@ -1,0 +1,279 @@
+"""The certificate: a proof of how good a fit is.
+
+It is computed from the problem and the solution alone and does not rely on the solver, so that a
+wrong solution cannot be certified.
+"""
+
+from dataclasses import dataclass, replace
+
+from primum._typing import Floats
+from primum.equations import Labels
+from primum.labellings.box import BoxProblem, Judgement
+from primum.labellings.implicit import ImplicitProblem, share_of_all
+
+# Differences in mean loss below this are rounding, for features of moderate means.
+ROUNDING = 1e-12
+# Scores whose root mean square difference is below this count as equal.
+SAME_SCORES = 1e-6
+# A score difference up to this size that the gap can explain does not count as a move.
+SMALL_SHIFT = 1e-4
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Proof of how good a constrained fit is. ``print`` it for a summary in words.
+
+    Attributes
+    ----------
+    labeled_loss : float
+        Mean squared loss of the fit on the labelled rows.
+    supervised_loss : float
+        The same of the supervised twin.
+    objective : float
+        What is minimised: for ``metric="labeled"`` the labelled loss plus the labelled ridge,
+        otherwise the squared distance to the supervised twin in the chosen metric (for
+        ``"euclidean"`` divided by the number of labelled rows).
+    supervised_objective : float
+        The same of the supervised twin. No labelling has a lower objective.
+    gap : float
+        Proven bound: no labelling of the unlabelled rows has an objective below
+        ``objective - gap``.
+    tol : float
+        The tolerance on the gap, absolute plus relative.
+    converged : bool
+        Whether the gap is within tol, and ``distance_gap`` within the square root of tol, because
+        the distance changes like the square root of a change in the labelled loss.
+    supervised_feasible : bool
+        False if it is proven that no labelling of the unlabelled rows gives a model as good on
+        the labelled rows as the supervised one.
+    shift : float
+        Root mean square difference between the scores of the fit and of its supervised twin, over
+        all rows passed to ``fit``.
+    moved : bool or None
+        Whether the unlabelled rows moved the model away from the supervised twin; None if the fit
+        did not converge, or if the tolerance is too large to decide.
+    changed : int
+        Number of unlabelled rows that the fit and its supervised twin assign to different classes.
+    n_unlabeled : int
+        Number of unlabelled rows.
+    metric : str or float
+        The metric of the fit.
+    determined : bool
+        Whether the labelled rows (with their ridge) determine the model. If not, many models have
+        the least labelled loss. Always True for metrics other than ``"labeled"``.
+    tie_break : {"twin", "half"} or None
+        How one of these models was chosen; None if the labelled rows determine it.
+    distance : float
+        Squared distance to the supervised twin in the metric of all rows: the mean squared
+        difference of the scores, plus ``alpha`` times that of the coefficients.
+    distance_gap : float or None
+        Proven bound for ``tie_break="twin"``: no labelling with as small a labelled loss gives a
+        model whose squared distance to the twin is below ``distance - distance_gap``.
+    iterations : int
+        Number of solver iterations.
+    passes : int
+        Number of passes over all unlabelled rows or, if they are few, over the small matrix formed
+        from them.
+    """
+
+    labeled_loss: float
+    supervised_loss: float
+    objective: float
+    supervised_objective: float
+    gap: float
+    tol: float
+    converged: bool
+    supervised_feasible: bool
+    shift: float
+    moved: bool | None
+    changed: int
+    n_unlabeled: int
+    metric: str | float
+    determined: bool
+    tie_break: str | None
+    distance: float
+    distance_gap: float | None
+    iterations: int
+    passes: int
+
+    @property
+    def lower_bound(self) -> float:
+        """No labelling of the unlabelled rows has an objective below this."""
+        return self.objective - self.gap
+
+    @property
+    def shortfall(self) -> str:
+        """What is proven of a fit that did not converge, compared with the tolerance."""
+        if self.gap > self.tol * (1.0 + self.objective) or self.distance_gap is None:
+            return (
+                f"an objective proven to be within {self.gap:.1e} of the optimum, not within the "
+                f"requested tol={self.tol:.1e}"
+            )
+        return (
+            "a squared distance to the supervised twin proven to be within "
+            f"{self.distance_gap:.1e} of the minimum, not within {self.tol**0.5:.1e}, the square "
+            f"root of tol={self.tol:.1e}"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([self._what_is_proven(), self._which_model(), self._what_moved()])
+
+    def _what_is_proven(self) -> str:
+        proven = (
+            f"{self._objective_in_words()}: {self.objective:.6g}. No labelling of the "
+            f"{self.n_unlabeled} unlabelled rows can lower it by more than {self.gap:.1e}"
+        )
+        if self.converged:
+            return f"{proven} (proven; tolerance {self.tol:.0e})."
+        return f"{proven}. The fit did not reach its tolerance of {self.tol:.0e}."
+
+    def _objective_in_words(self) -> str:
+        if self.metric == "euclidean":
+            return "Squared distance between the coefficients and the twin's, per labelled row"
+        if share_of_all(self.metric) > 0:
+            return "Squared distance to the twin"
+        ridge = abs(self.objective - self.labeled_loss) > 1e-6 * self.objective + self.gap
+        return f"{'Penalised loss' if ridge else 'Loss'} on the labelled rows"
+
+    def _which_model(self) -> str:
+        if self.determined:
+            return "The model is unique."
+        start = "The labelled rows alone do not determine the model. Of all models with this loss, "
+        if self.tie_break == "half":
+            return start + (
+                "the one with soft labels closest to 1/2 was chosen, which is often worse than the "
+                "twin."
+            )
+        if self.distance_gap is None or not self.converged:
+            return start + "the one nearest to the twin was searched for, but not proven."
+        return start + (
+            "the one nearest to the twin was chosen: no other has a mean squared score difference "
+            f"from the twin that is smaller by more than {self.distance_gap:.1e}."
+        )
+
+    def _what_moved(self) -> str:
+        if self.n_unlabeled == 0:
+            return "There are no unlabelled rows."
+        if self.moved is None:
+            return "It is not known whether the unlabelled rows move the model."
+        if not self.moved:
+            return "The unlabelled rows did not move the model: it is the supervised twin."
+        return (
+            f"The unlabelled rows moved the model: {self.changed} of {self.n_unlabeled} "
+            f"predictions differ from the twin's, with an RMS score difference of {self.shift:.2g}."
+        )
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a fit and its twin in addition to the problem.
+
+    ``score_rounding`` is the rounding error of a score, given the size of its summands.
+    ``objective`` is that of the fitted coefficients, where it can be measured on the labelled
+    rows. It differs from that of the labelling if the normal equations were not solved exactly,
+    because of rounding or an iterative solver, and the gap must include the difference.
+    """
+
+    labeled_loss: float
+    supervised_loss: float
+    supervised_objective: float
+    shift: float
+    changed: int
+    distance: float
+    score_rounding: float
+    objective: float | None = None
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What a solver returns in addition to a labelling to prove its optimality, all of it verified.
+
+    ``dual`` is a point of the dual of the box problem, ``pull`` are the multipliers of the
+    tie-break, ``moment`` is the sum of the design rows times q, if already computed.
+    """
+
+    dual: Floats | None = None
+    pull: Floats | None = None
+    moment: Floats | None = None
+
+
+def certify(
+    implicit: ImplicitProblem,
+    q: Floats | Labels,
+    facts: Facts,
+    *,
+    metric: str | float,
+    tol: float,
+    iterations: int,
+    witness: Witness,
+) -> Certificate:
+    """Return the certificate of the labelling q."""
+    problem = implicit.box
+    judged = _judge_labelling(implicit, q, tol, witness)
+    judged_distance = _judge_distance(implicit, q, judged, witness)
+    rounding = ROUNDING * (problem.scale + judged.objective)
+    if facts.objective is not None:
+        off = abs(facts.objective - judged.objective)
+        judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
+    rounding += facts.score_rounding
+    feasible = bool(judged.objective - facts.supervised_objective <= max(judged.gap, rounding))
+    # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
+    converged = judged.within(tol) and (judged_distance is None or judged_distance.within(tol**0.5))
+    return Certificate(
+        labeled_loss=facts.labeled_loss,
+        supervised_loss=facts.supervised_loss,
+        objective=judged.objective,
+        supervised_objective=facts.supervised_objective,
+        gap=judged.gap,
+        tol=tol,
+        converged=converged,
+        supervised_feasible=feasible,
+        shift=facts.shift,
+        moved=_moved(problem, judged, judged_distance, facts) if converged else None,
+        changed=facts.changed,
+        n_unlabeled=problem.n_rows,
+        metric=metric,
+        determined=implicit.determined,
+        tie_break=implicit.tie_break,
+        distance=facts.distance,
+        distance_gap=None if judged_distance is None else judged_distance.gap,
+        iterations=iterations,
+        passes=problem.columns.passes,
+    )
+
+
+def _judge_labelling(
+    implicit: ImplicitProblem, q: Floats | Labels, tol: float, witness: Witness
+) -> Judgement:
+    """Return the objective of q and its gap."""
+    judged = implicit.box.judge(q, witness.dual, tol, witness.moment)
+    if implicit.tie is None:
+        return judged
+    # The least loss over all models is another lower bound.
+    above = implicit.tie.excess(implicit.tie.columns.accumulate(q, witness.moment))
+    return replace(judged, gap=min(judged.gap, implicit.box.loss_unit * above))
+
+
+def _judge_distance(
+    implicit: ImplicitProblem, q: Floats | Labels, judged: Judgement, witness: Witness
+) -> Judgement | None:
+    """Return the squared distance to the twin and its gap, if it breaks the tie."""
+    if implicit.tie is None or witness.pull is None:
+        return None
+    gap = judged.gap / implicit.box.loss_unit
+    return implicit.tie.judge(q, witness.pull, gap, witness.moment)
+
+
+def _moved(
+    problem: BoxProblem, judged: Judgement, distance: Judgement | None, facts: Facts
+) -> bool | None:
+    """Return whether the scores moved; None if the gaps are too large to decide."""
+    if problem.n_rows == 0:
+        return False
+    # The gap is the uncertainty of a squared quantity; that of the scores is its square root.
+    gap = max(judged.gap / problem.scale, 0.0 if distance is None else distance.gap)
+    uncertain = 10 * gap**0.5
+    same = max(SAME_SCORES, 10 * facts.score_rounding, min(uncertain, SMALL_SHIFT))
+    if facts.shift <= same:
+        return False
+    return True if facts.shift > uncertain else None

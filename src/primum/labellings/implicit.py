@@ -1,0 +1,321 @@
+"""The implicit-constraint problem of Krijthe & Loog (2017).
+
+Every labelling q of the unlabelled rows gives, by least squares on all rows, a coefficient
+vector beta(q). Over q in [0, 1]^U these form a zonotope C_beta. The method returns the point of
+C_beta nearest to the supervised solution, the twin. In the coordinates of ``coordinates.py``,
+
+    gamma(q) = Z_l'y + Z_u'q,        || W (gamma(q) - gamma_sup) ||   is minimised,
+
+where W is the metric of the distance:
+
+    metric       W'W                              meaning
+    labeled, 0   Z_l'Z_l (+ L alpha_labeled D)    least labelled loss: ICLS, the paper
+    0 < s < 1    (1 - s) n/L (the above) + s I    between the two
+    all, 1       identity                         the projected estimator (Krijthe & Loog 2017)
+    euclidean    T'T                              distance between coefficients
+
+With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the box problem. For ``labeled``,
+W is the R of a QR factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
+supervised solution, unique or not, is never needed. If the labelled rows do not determine the
+model, W is singular and many models have the least labelled loss: ``nearest_twin.py`` defines
+which one is chosen.
+
+C_beta is convex and contains the model of the true labels. So, for every s, the solution is at
+least as close to that model as the twin is, in the metric of s. At s = 1 this is the squared loss
+on all rows (plus the ridge, if there is one).
+
+If there are so many columns that A is not factorised, ``labeled`` without a ridge can still be
+solved: ``B = X A^+`` has as many rows as there are labelled ones, and each is one solution of the
+normal equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from primum._typing import Floats
+from primum.equations import Design, Labels
+from primum.equations.coordinates import Coordinates
+from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
+from primum.labellings.box import BoxProblem
+from primum.labellings.columns import columns_of
+from primum.labellings.nearest_twin import NearestTwin
+from primum.rows import (
+    ArrayRows,
+    Block,
+    Rows,
+    to_numpy,
+)
+
+METRICS = ("labeled", "all", "euclidean")
+TIE_BREAKS = ("twin", "half")
+# The weight s of all rows in the metrics that have one.
+SHARES = {"labeled": 0.0, "all": 1.0}
+# Directions in which the labelled rows are shorter than this fraction of the longest change the
+# labelled loss by less than its rounding: they are not determined.
+DETERMINED = 1e-8
+
+
+def share_of_all(metric: str | float) -> float:
+    """Return the weight s of all rows in a metric; NaN for one that has none."""
+    return SHARES.get(metric, np.nan) if isinstance(metric, str) else float(metric)
+
+
+@dataclass(frozen=True)
+class LabeledRows:
+    """Rows, dense or CSR, with a known label in {0, 1} and a weight (None: 1)."""
+
+    X: Any
+    y: Floats
+    weight: Floats | None = None
+
+    @property
+    def rows(self) -> ArrayRows:
+        """The features as rows."""
+        return ArrayRows(self.X, weight=self.weight)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+    @property
+    def root(self) -> Floats:
+        """The square root of every row's weight."""
+        return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
+
+
+@dataclass(frozen=True)
+class LeastSquaresFamily:
+    """All least-squares fits that differ only in the labels of the unlabelled rows."""
+
+    equations: NormalEquations
+    labeled: LabeledRows
+    unlabeled: Design
+
+    @cached_property
+    def known(self) -> Floats:
+        """The part of the sums that comes from the labelled rows, ``X'y``."""
+        return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
+
+    def gamma(self, q: Floats | Labels, start: Floats | None = None) -> Floats:
+        """Return the coordinates of the least-squares fit to the labels y and q.
+
+        ``start``, the coordinates of a similar fit, is a warm start.
+        """
+        return self.gamma_of(self.unlabeled.weighted_sum(q), start)
+
+    def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
+        """Return the same from ``sum x q``, the only quantity that depends on q."""
+        return self.equations.solve(self.known + moment, start)
+
+    def scores(self, gamma: Floats) -> Floats:
+        """Return the scores of the unlabelled rows."""
+        return self.unlabeled.dot(self.equations.expand(gamma))
+
+    def compare_scores(
+        self, one: tuple[Floats, float], other: tuple[Floats, float], rounding: float
+    ) -> tuple[float, int]:
+        """Compare two (coefficients, intercept): one pass.
+
+        Returns the mean squared difference of their scores over all rows, and the number of
+        unlabelled rows whose scores are on different sides of 1/2, by more than rounding.
+        """
+        frame = self.equations.frame
+        V = np.stack([frame.coefficients(*one), frame.coefficients(*other)], axis=1)
+
+        def block_sums(block: Block) -> Floats:
+            view = frame.view(block)
+            scores = view.dot(V)
+            squares = view.total((scores[:, 0] - scores[:, 1]) ** 2)
+            low, high = view.xp.min(scores, axis=1) - 0.5, view.xp.max(scores, axis=1) - 0.5
+            apart = view.xp.astype((low < -rounding) & (high > rounding), view.xp.float64)
+            return np.array([squares, float(view.xp.sum(apart))])
+
+        total = self.labeled.rows.map_reduce(block_sums, np.add)[0]
+        changed = 0
+        if self.unlabeled.n_rows:
+            squares, changed = self.unlabeled.rows.map_reduce(block_sums, np.add)
+            total += squares
+        return float(total) / self.equations.weight, int(changed)
+
+
+def least_squares_family(
+    labeled: LabeledRows,
+    unlabeled: Rows,
+    *,
+    alpha: float,
+    fit_intercept: bool,
+    rcond: float | None = None,
+) -> LeastSquaresFamily:
+    """Return the least-squares fits on labelled and unlabelled rows together."""
+    equations = equations_of(
+        [labeled.rows, unlabeled], alpha=alpha, fit_intercept=fit_intercept, rcond=rcond
+    )
+    return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
+
+
+@dataclass(frozen=True)
+class ImplicitProblem:
+    """What is minimised, and how ties between models are broken.
+
+    Attributes
+    ----------
+    box : BoxProblem
+        The box problem of the metric.
+    determined : bool
+        Whether the labelled rows, with their ridge, determine the model.
+    tie : NearestTwin or None
+        How to choose among the optimal models, if they do not; None: by the labelling closest to
+        1/2.
+    """
+
+    box: BoxProblem
+    determined: bool = True
+    tie: NearestTwin | None = None
+
+    @property
+    def tie_break(self) -> str | None:
+        """Name of the tie-break; None if there is no tie."""
+        if self.determined:
+            return None
+        return "half" if self.tie is None else "twin"
+
+
+def implicit_problem(
+    family: LeastSquaresFamily,
+    *,
+    metric: str | float,
+    alpha_labeled: float,
+    supervised: tuple[Floats, float],
+    tie_break: str = "twin",
+) -> ImplicitProblem:
+    """Return the problem of a metric; ``supervised`` is the twin's (coefficients, intercept)."""
+    coordinates = family.equations
+    if not isinstance(coordinates, Coordinates):
+        return _unfactorised_problem(family, metric, alpha_labeled, tie_break)
+    twin = coordinates.encode(*supervised)
+    if metric == "euclidean":
+        W = np.linalg.qr(coordinates.full_basis)[1]
+        unit = 2.0 / family.labeled.total
+        # Coefficients have units: measure relative to the supervised ones.
+        scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
+        return _problem(family, W, W @ twin, unit, scale=scale)
+    share = share_of_all(metric)
+    loss = _LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+    if share > 0:
+        W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
+        return _problem(family, W, W @ twin, 2.0 / coordinates.weight)
+    unit = 2.0 / family.labeled.total
+    if loss.determined or family.unlabeled.n_rows == 0 or tie_break == "half":
+        problem = _problem(family, loss.W, loss.goal, unit, floor=0.5 * unit * loss.rest)
+        return replace(problem, determined=loss.determined or family.unlabeled.n_rows == 0)
+    return _tied_problem(family, coordinates, loss, twin, unit)
+
+
+def _problem(
+    family: LeastSquaresFamily, W: Floats, goal: Floats, unit: float, **units: float
+) -> ImplicitProblem:
+    """Return the problem of a metric W; ``goal`` is W times the coordinates to approach."""
+    coordinates = family.equations
+    assert isinstance(coordinates, Coordinates)
+    columns = columns_of(W @ coordinates.full_basis.T, family.unlabeled)
+    target = goal - W @ coordinates.solve(family.known)
+    floor, scale = units.get("floor", 0.0), units.get("scale", 1.0)
+    return ImplicitProblem(BoxProblem(columns, target, unit, floor, scale))
+
+
+def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Floats:
+    """Return W with ``W'W = (1 - share) rows_per_label labeled'labeled + share I``."""
+    identity = np.eye(labeled.shape[1])
+    if share == 1.0:
+        return identity
+    weighted = ((1 - share) * rows_per_label) ** 0.5 * labeled
+    return np.asarray(np.linalg.qr(np.vstack([weighted, share**0.5 * identity]), mode="r"))
+
+
+def _tied_problem(
+    family: LeastSquaresFamily,
+    coordinates: Coordinates,
+    loss: "_LabeledLoss",
+    twin: Floats,
+    unit: float,
+) -> ImplicitProblem:
+    """Return the problem of the labelled loss, with ties broken towards the twin."""
+    U, S, Vt = np.linalg.svd(loss.W)
+    rank = int(np.count_nonzero(S / S[0] > DETERMINED))
+    known = Vt @ coordinates.solve(family.known)
+    in_reach = loss.goal @ U[:, :rank]
+    columns = columns_of(Vt @ coordinates.full_basis.T, family.unlabeled)
+    tie = NearestTwin(
+        columns,
+        S[:rank],
+        in_reach / S[:rank] - known[:rank],
+        Vt @ twin - known,
+        coordinates.weight,
+    )
+    out_of_reach = max(float(loss.goal @ loss.goal - in_reach @ in_reach), 0.0)
+    return ImplicitProblem(tie.loss(unit, 0.5 * unit * (loss.rest + out_of_reach)), False, tie)
+
+
+def _unfactorised_problem(
+    family: LeastSquaresFamily, metric: str | float, alpha_labeled: float, tie_break: str
+) -> ImplicitProblem:
+    """Return the problem of the labelled loss, from one solve per labelled row."""
+    labeled, equations = family.labeled, family.equations
+    if share_of_all(metric) != 0 or alpha_labeled > 0 or tie_break != "half":
+        raise ValueError(
+            f"With {len(equations.center)} features, more than {FORM_A_UP_TO}, and so many rows, "
+            "only metric='labeled' with alpha_labeled=0 and tie_break='half' can be solved, but "
+            f"metric={metric!r}, alpha_labeled={alpha_labeled:g} and tie_break={tie_break!r} are "
+            "requested: reduce the number of features, for example with TruncatedSVD(200), and use "
+            "a ridge; tie_break='half' can be much worse than the supervised model."
+        )
+    X_t = equations.frame.expand(to_numpy(labeled.X)).T
+    B = equations.solve(X_t).T * labeled.root[:, None]
+    target = labeled.root * labeled.y - B @ family.known
+    box = BoxProblem(columns_of(B, family.unlabeled), target, 2.0 / labeled.total)
+    return ImplicitProblem(box, determined=False)
+
+
+@dataclass(frozen=True)
+class _LabeledLoss:
+    """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows."""
+
+    W: Floats
+    goal: Floats
+    rest: float
+
+    @classmethod
+    def of(
+        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
+    ) -> "_LabeledLoss":
+        T, first = coordinates.full_basis, int(coordinates.fit_intercept)
+        Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
+        y = labeled.y * labeled.root
+        if alpha_labeled > 0:
+            # The ridge is d more rows, with label 0.
+            Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
+            y = np.concatenate([y, np.zeros(len(T) - first)])
+        Q, W = np.linalg.qr(Z)
+        goal = y @ Q
+        residual = y - Q @ goal
+        return cls(W, goal, float(residual @ residual))
+
+    @property
+    def determined(self) -> bool:
+        """Whether the gamma of least loss is unique."""
+        rows, columns = self.W.shape
+        if rows < columns or columns == 0:
+            return columns == 0
+        # A cheap estimate of the condition of W'W, without forming it, settles most cases; it is
+        # safe within a factor of 100.
+        sizes = np.abs(self.W)
+        bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
+        if lapack.dpocon(self.W, bound)[0] ** 0.5 > 100 * DETERMINED:
+            return True
+        singular = np.linalg.svd(self.W, compute_uv=False)
+        return bool(singular[-1] > DETERMINED * singular[0])

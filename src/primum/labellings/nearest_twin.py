@@ -1,0 +1,121 @@
+"""Of all models with the least labelled loss, the one nearest to the supervised twin.
+
+With fewer labelled rows than features, many labellings reach the least labelled loss, and they give
+different models. Let ``W = U S V'`` be the SVD of the labelled metric and ``M = V' Z_u'``, its rows
+split into ``M_1``, which the labelled loss depends on, and ``M_2``, which it does not:
+
+    labelled loss          1/2 || S (M_1 q - g) ||^2  + constant
+    distance to the twin   1/2 || M q - t ||^2
+
+All labellings with the least labelled loss share one value m of ``M_1 q``. This leaves
+
+    minimise over q in [0, 1]^U    1/2 || M q - t ||^2    subject to    M_1 q = m,      (nearest)
+
+the limit s -> 0 of the metrics ``(1 - s) labelled + s all``. Its solution is proven as follows. Let
+
+    v = [u + c S^2 (M_1 q - g); M_2 q - t_2]      for any u and any c >= 0,      p = M'v.
+
+Let q' be a labelling with no more labelled loss than q and ``e = S (M_1 q' - M_1 q)``. That loss
+is quadratic, so ``(M_1 q - g)' S e <= -1/2 ||e||^2``; and as both losses are within the proven gap
+of the least one, ``||e|| <= 2 sqrt(2 gap)``. With ``z = S^-1 (u - (M_1 q - t_1))`` it follows that
+
+    1/2 ||M q - t||^2 - 1/2 ||M q' - t||^2
+        <= sum_i w_i max(p_i q_i, -p_i (1 - q_i))  +  min(||z||^2 / (2 c), 2 sqrt(2 gap) ||z||).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.equations import Labels
+from primum.labellings.box import BoxProblem, Judgement
+from primum.labellings.columns import Columns
+
+# Multiples of the gradient of the labelled loss that are tried in a proof.
+MULTIPLES = 10.0 ** np.arange(-2, 13)
+
+
+@dataclass(frozen=True)
+class NearestTwin:
+    """The problem (nearest).
+
+    Attributes
+    ----------
+    columns : Columns
+        M; the first r of its k dimensions are ``M_1``.
+    strength : array (r,)
+        S, the singular values of the labelled metric that are not zero.
+    goal : array (r,)
+        g, the value of ``M_1 q`` at which the labelled loss would be least of all models.
+    twin : array (k,)
+        t, the value of ``M q`` at the twin.
+    total : float
+        Number of all rows (sum of their weights): distances are means over them.
+    """
+
+    columns: Columns
+    strength: Floats
+    goal: Floats
+    twin: Floats
+    total: float
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions that the labelled loss depends on."""
+        return len(self.strength)
+
+    def loss(self, unit: float, floor: float) -> BoxProblem:
+        """Return the problem of the labelled loss; ``floor`` is the least of all models."""
+        columns = self.columns.first(self.rank).scaled(self.strength)
+        return BoxProblem(columns, self.strength * self.goal, unit, floor)
+
+    def excess(self, Mq: Floats) -> float:
+        """Return the labelled loss, in units of P, above the least of all models."""
+        return 0.5 * float(np.sum((self.strength * (Mq[: self.rank] - self.goal)) ** 2))
+
+    def gradient(self, Mq: Floats) -> Floats:
+        """Return the gradient of the labelled loss, a direction of M."""
+        descent = np.zeros_like(self.twin)
+        descent[: self.rank] = self.strength**2 * (Mq[: self.rank] - self.goal)
+        return descent
+
+    def held(self, level: Floats, penalty: float) -> BoxProblem:
+        """Return the box problem with a penalty that keeps ``M_1 q`` near a level.
+
+        A deviation from it costs ``penalty**2`` times as much as one from the twin.
+        """
+        factor = np.ones(len(self.twin))
+        factor[: self.rank] = penalty
+        target = factor * np.concatenate([level, self.twin[self.rank :]])
+        return BoxProblem(self.columns.scaled(factor), target, 2.0 / self.total)
+
+    def multipliers(self, Mq: Floats, pull: Floats) -> Floats:
+        """Return z, for ``pull`` u."""
+        return np.asarray((pull - Mq[: self.rank] + self.twin[: self.rank]) / self.strength)
+
+    def judge(
+        self,
+        q: Floats | Labels,
+        pull: Floats,
+        labeled_gap: float,
+        moment: Floats | None = None,
+    ) -> Judgement:
+        """Return the squared distance to the twin, and a bound on its decrease at this loss.
+
+        ``pull`` is u. ``labeled_gap``, in units of P, bounds the difference between the labelled
+        loss of q and the minimum. ``moment`` is the sum of the design rows times q, if known.
+        """
+        Mq = self.columns.accumulate(q, moment)
+        base, gradient = Mq - self.twin, self.gradient(Mq)
+        base[: self.rank] = pull
+        multiples = np.zeros(1)
+        if (size := float(np.linalg.norm(gradient))) > 0:
+            multiples = np.append(multiples, MULTIPLES * (np.linalg.norm(base) / size))
+        z = float(np.linalg.norm(self.multipliers(Mq, pull)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            price = np.fmin(z**2 / (2 * multiples), 2 * (2 * labeled_gap) ** 0.5 * z)
+        slack = self.columns.gaps(base + multiples[:, None] * gradient, q) + price
+        distance = float(np.sum((Mq - self.twin) ** 2)) / self.total
+        # Nothing is nearer to the twin than the twin itself.
+        return Judgement(distance, min(2.0 * float(slack.min()) / self.total, distance))

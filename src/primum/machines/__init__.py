@@ -1,0 +1,1 @@
+"""What the other methods minimise: margins, their Newton systems, and searches over labels."""

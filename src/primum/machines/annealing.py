@@ -1,0 +1,76 @@
+"""Deterministic annealing (Sindhwani & Keerthi 2006).
+
+Labels are probabilities p_j, of mean R, and  T/2U sum_j (p_j log p_j + (1 - p_j) log(1 - p_j))  is
+added to the objective. Refit and relabel in turn while the temperature T falls; then switch.
+"""
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from primum._typing import Floats
+from primum.machines.search import Search, Step, balanced_labels
+from primum.machines.switching import switch_all
+
+FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
+ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 1000
+# Tolerance of refits by conjugate gradients, where a finer one costs more: labels still change by
+# CHANGE_ENOUGH anyway.
+ROUGH = 1e-6
+
+
+def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> Floats:
+    """Lower the temperature until the labels are almost 0 or 1, then switch; return the labels."""
+    cost = lambda_u * search.cost_unlabeled
+    p = np.full(len(cost), search.share)
+    temperature, nu = FIRST_TEMPERATURE, 0.0
+    tol = search.tol if search.system.exact else max(search.tol, ROUGH)
+    while True:
+        for _ in range(MOST_ROUNDS):
+            search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
+            search.history.append(Step(temperature, search.machine.objective, 0))
+            before = p
+            p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
+            if _divergence(p, before) < CHANGE_ENOUGH:
+                break
+        else:
+            search.unfinished.add(
+                f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature with labels "
+                "still changing; raise alpha or lower lambda_u"
+            )
+        if _entropy(p) < ENTROPY_ENOUGH or temperature < 1e-8:
+            break
+        temperature /= COOLING_RATE
+    labels = balanced_labels(search.outputs, search.share)
+    search.refit_labels(labels, lambda_u)
+    switch_all(search, labels, lambda_u, max_switches)
+    return labels
+
+
+def _soft_labels(
+    o: Floats, cost: Floats, share: float, temperature: float, nu: float
+) -> tuple[Floats, float]:
+    """Return (best probabilities of mean ``share``, their common shift) for given outputs."""
+    g = np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2
+    g *= len(o) * cost
+    low, high = g.min() - 50 * temperature, g.max() + 50 * temperature
+    nu = min(max(nu, low), high)
+    for _ in range(200):
+        p = expit((nu - g) / temperature)
+        excess = p.mean() - share
+        if abs(excess) < 1e-12:
+            break
+        low, high = (nu, high) if excess < 0 else (low, nu)
+        slope = np.mean(p * (1.0 - p)) / temperature
+        newton = nu - excess / slope if slope > 0 else low
+        nu = newton if low < newton < high else 0.5 * (low + high)
+    return p, nu
+
+
+def _divergence(p: Floats, q: Floats) -> float:
+    """Return the mean Kullback-Leibler divergence of p from q."""
+    q = np.clip(q, 1e-300, 1.0 - 1e-16)
+    return float(np.mean(xlogy(p, p / q) + xlogy(1.0 - p, (1.0 - p) / (1.0 - q))))
+
+
+def _entropy(p: Floats) -> float:
+    return float(-np.mean(xlogy(p, p) + xlogy(1.0 - p, 1.0 - p)))

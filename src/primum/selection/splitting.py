@@ -1,0 +1,89 @@
+"""Cross-validation of partly labelled data, for scikit-learn's own validation functions."""
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from primum._typing import Index
+from primum.estimators import read_labels
+
+
+class SemiSupervisedSplit:
+    """Cross-validation with all unlabelled rows in every training set and none in the test sets.
+
+    Plain cross-validation puts unlabelled rows into the test folds and withholds them from
+    training. There, scikit-learn's scorers take their marker for a class that is never predicted;
+    the ``score`` of this library's classifiers ignores them. This splitter splits only the
+    labelled rows. Use it as ``cv=`` anywhere in scikit-learn.
+
+    Parameters
+    ----------
+    cv : int or splitter, default=5
+        How to split the labelled rows: a number of stratified folds, or any scikit-learn
+        splitter.
+    shuffle : bool, default=False
+        Whether to shuffle the labelled rows of each class before dealing them out; only with a
+        number of folds, as in ``StratifiedKFold``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling; only with ``shuffle=True``. With an integer, every call of ``split``
+        gives the same folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.evaluation import SemiSupervisedSplit
+    >>> y = np.array([0, 1, 0, 1, -1, -1])
+    >>> for train, test in SemiSupervisedSplit(2).split(np.zeros((6, 1)), y):
+    ...     print(train, test)
+    [2 3 4 5] [0 1]
+    [0 1 4 5] [2 3]
+    """
+
+    def __init__(self, cv: Any = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+        self.cv, self.shuffle, self.random_state = cv, shuffle, random_state
+        self._splitter()  # raise errors for invalid options here, not in the middle of a search
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
+        """Yield (training rows, test rows); all unlabelled rows are in every training set."""
+        labels = read_labels(y, len(y), multi_class=True)
+        known = labels.labeled
+        dealt = self._splitter()
+        if isinstance(dealt, StratifiedKFold):
+            _check_enough_for_folds(dealt.n_splits, labels.codes)
+        known_groups = None if groups is None else np.asarray(groups)[known]
+        for train, test in dealt.split(np.zeros((len(known), 1)), labels.codes, known_groups):
+            yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits."""
+        if y is None:
+            return int(self._splitter().get_n_splits(X, y, groups))
+        labels = read_labels(y, len(y), multi_class=True)
+        known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
+        return int(self._splitter().get_n_splits(labels.codes, labels.codes, known_groups))
+
+    def _splitter(self) -> Any:
+        """Return the splitter of the labelled rows."""
+        if self.cv is None or isinstance(self.cv, Integral):
+            n_folds = 5 if self.cv is None else self.cv
+            return StratifiedKFold(n_folds, shuffle=self.shuffle, random_state=self.random_state)
+        if self.shuffle or self.random_state is not None:
+            raise ValueError(
+                "shuffle and random_state are for a number of folds, but cv is "
+                f"{self.cv!r}: pass them to that splitter."
+            )
+        return check_cv(self.cv)
+
+
+def _check_enough_for_folds(n_folds: int, codes: Index) -> None:
+    """Raise an error if there are more folds than labelled rows of the largest class."""
+    largest = int(np.bincount(codes).max())
+    if largest < n_folds:
+        raise ValueError(
+            f"{n_folds} stratified folds need a class with at least {n_folds} labelled rows, but "
+            f"of the {len(codes)} labelled rows at most {largest} are of one class: use fewer "
+            "folds, or label more rows."
+        )

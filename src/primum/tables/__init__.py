@@ -1,0 +1,1 @@
+"""Tables of users: reading CSV and Parquet files as people write them."""

@@ -1,0 +1,62 @@
+"""Weak duality, the certificate's arithmetic, and M formed or streamed."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from primum.equations import Design, Frame
+from primum.labellings import BoxProblem, FormedColumns, StreamedColumns
+from primum.rows import ArrayRows
+
+
+def dual(problem, xi):
+    M, weight = problem.columns.matrix, problem.columns.weight
+    hinge = np.maximum(0.0, -(M.T @ xi))
+    total = hinge.sum() if weight is None else weight @ hinge
+    return -0.5 * xi @ xi - problem.target @ xi - total
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_no_labelling_gets_below_the_bound(seed, weighted):
+    rng = np.random.default_rng(seed)
+    r, U = rng.integers(1, 6), rng.integers(1, 12)
+    weight = rng.uniform(0.1, 3, U) if weighted else None
+    problem = BoxProblem(FormedColumns(rng.normal(size=(r, U)), weight), rng.normal(size=r))
+    q, other = rng.uniform(size=(2, U))
+    judged = problem.judge(q)
+    xi = problem.columns.accumulate(q) - problem.target
+    assert judged.gap == pytest.approx(judged.objective - dual(problem, xi), abs=1e-10)
+    assert judged.gap >= 0
+    for labelling in (other, other.round()):
+        assert problem.judge(labelling).objective >= judged.objective - judged.gap - 1e-12
+
+
+def test_streamed_and_formed_columns_agree(rng):
+    X, B = rng.normal(size=(30, 4)), rng.normal(size=(3, 5))
+    weight = rng.uniform(size=30)
+    design = Design(ArrayRows(X, weight=weight), Frame(X.mean(axis=0), True))
+    D = np.column_stack([np.ones(30), X - X.mean(axis=0)])
+    formed = FormedColumns(B @ D.T, weight)
+    streamed = StreamedColumns(B, design)
+    index = np.array([0, 3, 29])
+    q, xi = rng.uniform(size=30), rng.normal(size=3)
+    assert formed.shape == streamed.shape
+    for method, argument in (
+        ("project", xi),
+        ("accumulate", q),
+        ("gram", index),
+        ("take", index),
+        ("hinge", xi),
+    ):
+        expected = getattr(formed, method)(argument)
+        np.testing.assert_allclose(getattr(streamed, method)(argument), expected, atol=1e-12)
+    np.testing.assert_allclose(streamed.lengths(), formed.lengths())
+    duals = np.stack([xi, -2 * xi])
+    np.testing.assert_allclose(streamed.gaps(duals, q), formed.gaps(duals, q))
+    factor = np.array([2.0, -1.0, 0.5])
+    np.testing.assert_allclose(
+        streamed.scaled(factor).project(xi), formed.scaled(factor).project(xi), atol=1e-12
+    )
+    assert formed.passes == 7
+    assert streamed.passes > 0
