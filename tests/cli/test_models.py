@@ -12,7 +12,7 @@ import skops.io
 from sklearn.linear_model import LinearRegression
 
 from primum import ICLSClassifier
-from primum.cli._models import StoredModel, load_model, save_model
+from primum.cli._models import FORMAT, StoredModel, load_model, save_model
 
 NAMES = ["a", "b", "c"]
 
@@ -54,12 +54,25 @@ def test_foreign_types(files, predict_refused):
 def test_another_estimator(files, predict_refused):
     skops.io.dump(LinearRegression(), files / "m.skops")
     predict_refused("type LinearRegression, not a fitted primum model")
-    skops.io.dump({"estimator": LinearRegression(), "id_column": None}, files / "m.skops")
+    content = {"format": FORMAT, "estimator": LinearRegression(), "id_column": None}
+    skops.io.dump(content, files / "m.skops")
     predict_refused("type LinearRegression, not a fitted primum model")
 
 
+@pytest.mark.parametrize("version", [{}, {"format": FORMAT + 1}, {"format": "x"}], ids=str)
+def test_another_version(files, predict_refused, fitted, version):
+    skops.io.dump({**version, "estimator": fitted, "id_column": None}, files / "m.skops")
+    predict_refused("m.skops was written by another version of primum (format", "fit the model")
+
+
+def test_types_of_another_version(files, predict_refused, fitted, monkeypatch):
+    monkeypatch.setattr("primum.cli._models.TRUSTED", [])
+    save_model(StoredModel(fitted), files / "m.skops")
+    predict_refused("another version of primum (it contains primum.", "fit the model again")
+
+
 def test_another_id_column(files, predict_refused, fitted):
-    skops.io.dump({"estimator": fitted, "id_column": 3}, files / "m.skops")
+    skops.io.dump({"format": FORMAT, "estimator": fitted, "id_column": 3}, files / "m.skops")
     predict_refused("type dict, not a fitted primum model")
 
 

@@ -13,6 +13,8 @@ from primum.cli._output import replacing
 from primum.equations import Frame, GivenLabels
 from primum.labellings import HyperplaneLabels, LabelsByValue
 
+# Of model files; raised whenever what they contain changes.
+FORMAT = 1
 METHODS = {
     "icls": ICLSClassifier,
     "usm": USMClassifier,
@@ -36,7 +38,7 @@ def save_model(stored: StoredModel, path: Path) -> None:
     from skops.io import dump
 
     with replacing(path) as unfinished:
-        dump({"estimator": stored.estimator, "id_column": stored.id_column}, unfinished)
+        dump({"format": FORMAT, **vars(stored)}, unfinished)
 
 
 def load_model(path: Path) -> StoredModel:
@@ -45,7 +47,13 @@ def load_model(path: Path) -> StoredModel:
     Models stored from Python, with ``skops.io.dump``, can be read too.
     """
     content = _load(path)
-    stored = StoredModel(**content) if _is_stored(content) else StoredModel(content)
+    if isinstance(content, dict) and content.get("format") != FORMAT:
+        raise _other_version(path, f"format {content.get('format')!r}, not {FORMAT}")
+    stored = (
+        StoredModel(content["estimator"], content["id_column"])
+        if _is_stored(content)
+        else StoredModel(content)
+    )
     model = stored.estimator
     if not isinstance(model, tuple(METHODS.values())) or not hasattr(model, "coef_"):
         raise click.ClickException(
@@ -56,10 +64,16 @@ def load_model(path: Path) -> StoredModel:
     return stored
 
 
+def _other_version(path: Path, found: str) -> click.ClickException:
+    return click.ClickException(
+        f"{path} was written by another version of primum ({found}): fit the model again."
+    )
+
+
 def _is_stored(content: Any) -> bool:
     return (
         isinstance(content, dict)
-        and content.keys() == {"estimator", "id_column"}
+        and content.keys() == {"format", "estimator", "id_column"}
         and isinstance(content["id_column"], str | None)
     )
 
@@ -75,6 +89,8 @@ def _load(path: Path) -> Any:
         raise click.ClickException(
             f"{path} is not a model written by primum fit, or it is damaged."
         ) from problem
+    if strange and all(name.startswith("primum.") for name in strange):
+        raise _other_version(path, f"it contains {strange[0]}")
     if strange:
         raise click.ClickException(
             f"{path} is not loaded, because it contains {', '.join(strange[:3])}, which models "
