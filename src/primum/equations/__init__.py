@@ -1,7 +1,7 @@
 """Least squares over all rows: its sums, its coordinates, and the ways to solve its equations."""
 
 from primum.equations.coordinates import Coordinates, coordinates_of
-from primum.equations.design import Design, Frame, GivenLabels, Labels, View
+from primum.equations.design import Design, Frame, GivenLabels, RowValues, View
 from primum.equations.moments import (
     FAINT,
     Moments,
@@ -17,9 +17,9 @@ __all__ = [
     "Design",
     "Frame",
     "GivenLabels",
-    "Labels",
     "Moments",
     "NormalEquations",
+    "RowValues",
     "View",
     "coordinates_of",
     "equations_of",

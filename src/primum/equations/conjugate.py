@@ -19,7 +19,7 @@ RESIDUAL = 1e-12  # relative to the right-hand side
 STEPS = 2000
 RESTARTS = 4
 # A restart that does not lower the residual by this factor has reached the limit of rounding.
-WORTH = 0.5
+RESTART_FACTOR = 0.5
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def conjugate_gradients(
         X[:, open_] += correction
         R[:, open_] = B[:, open_] - apply(np.ascontiguousarray(X[:, open_]))
         before, residual, steps = residual, _lengths(R) / size, steps + taken
-        if residual.max() > WORTH * before.max():
+        if residual.max() > RESTART_FACTOR * before.max():
             break
     return Solved(X, float(residual.max(initial=0.0)), steps)
 

@@ -186,7 +186,7 @@ def coordinates_of(
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _ScaledColumns:
     """Scatter of the rows, and the units of the columns that vary.
 
     Attributes
@@ -245,7 +245,7 @@ class _Found:
     accurate: bool
 
 
-def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Columns:
+def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _ScaledColumns:
     center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
     scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
     lengths = np.sqrt(np.where(moments.faint, 0.0, np.maximum(np.diag(scatter), 0.0)))
@@ -254,7 +254,7 @@ def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Col
     scale = np.sqrt(lengths[varying] ** 2 + ridge)
     spread = lengths[varying] / moments.weight**0.5
     near = bool(np.all(np.abs(center[varying]) <= NEAR * spread))
-    return _Columns(center, scatter, ridge, varying, scale, noise[varying] / scale, near)
+    return _ScaledColumns(center, scatter, ridge, varying, scale, noise[varying] / scale, near)
 
 
 def rounding_of(n_rows: int, n_columns: int) -> float:
@@ -275,7 +275,9 @@ def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mas
     return np.asarray(values > np.maximum(rounding * values.max(initial=0.0), of_values))
 
 
-def _factor_truncated(columns: _Columns, intercept: float, rcond: float | None) -> _Found | None:
+def _factor_truncated(
+    columns: _ScaledColumns, intercept: float, rcond: float | None
+) -> _Found | None:
     """Return a factorisation without weak directions, or None if there are none to drop.
 
     ``intercept`` is the eigenvalue of A that belongs to the intercept.
@@ -294,7 +296,7 @@ def _factor_truncated(columns: _Columns, intercept: float, rcond: float | None) 
     return _Found(columns.center, V / roots, (V * roots).T, accurate=False)
 
 
-def _factor(columns: _Columns) -> _Found | None:
+def _factor(columns: _ScaledColumns) -> _Found | None:
     """Return a factorisation of the moments, or None if they are too ill-conditioned for it."""
     if len(columns.varying) == 0:
         return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
@@ -311,7 +313,7 @@ def _factor(columns: _Columns) -> _Found | None:
 
 
 def _factor_spectrum(
-    columns: _Columns, rounding: float, parts: Sequence[Rows], frame: Frame
+    columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], frame: Frame
 ) -> _Found | None:
     """Return a factorisation of the moments without directions that are just rounding.
 
@@ -331,7 +333,7 @@ def _factor_spectrum(
 
 
 def _factor_rows(
-    columns: _Columns, rounding: float, parts: Sequence[Rows], fit_intercept: bool
+    columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], fit_intercept: bool
 ) -> _Found:
     """Return a factorisation of the rows themselves.
 
@@ -372,7 +374,7 @@ def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> tu
     return solve_triangular(triangle, span.T, trans="T").T, triangle @ span.T
 
 
-def _triangle(rows: Rows, columns: _Columns, first: int) -> Floats:
+def _triangle(rows: Rows, columns: _ScaledColumns, first: int) -> Floats:
     varying, center, scale = columns.varying, columns.center[columns.varying], columns.scale
 
     def triangle(block: Block) -> Floats:
@@ -414,7 +416,7 @@ def _gram(rows: Rows, frame: Frame, basis: Floats) -> Floats:
         for part in block.split(GRAM_ROWS) if sparse.issparse(block.X) else (block,):
             view = frame.view(part)
             Z = view.dot(basis)
-            total += to_numpy(view.heavy(Z).T @ Z)
+            total += to_numpy(view.weighted(Z).T @ Z)
         return total
 
     return rows.map_reduce(gram, np.add)

@@ -94,8 +94,8 @@ class View:
 
         With several entries per row, there are as many sums, as columns.
         """
-        heavy = self.heavy(q)
-        features, total = to_numpy(self.X.T @ heavy), to_numpy(self.xp.sum(heavy, axis=0))
+        weighted = self.weighted(q)
+        features, total = to_numpy(self.X.T @ weighted), to_numpy(self.xp.sum(weighted, axis=0))
         if self.center is not None:
             features = features - np.multiply.outer(self.center, total)
         return np.concatenate([total[None], features]) if self.frame.fit_intercept else features
@@ -109,9 +109,9 @@ class View:
 
     def total(self, values: Any) -> float:
         """Return the sum of values, each times the weight of its row."""
-        return float(self.xp.sum(self.heavy(values)))
+        return float(self.xp.sum(self.weighted(values)))
 
-    def heavy(self, values: Any) -> Any:
+    def weighted(self, values: Any) -> Any:
         """Return values, one or more per row, times the weight of their row."""
         weight = self.block.weight
         if weight is None:
@@ -131,7 +131,7 @@ def _part(block: Block, chosen: Any, X: Any) -> Block:
     return replace(block, X=X, weight=weight)
 
 
-Labels = Callable[[View], Any]
+RowValues = Callable[[View], Any]
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Design:
             return np.zeros((0, *V.shape[1:]))
         return self.rows.fill(lambda block: to_numpy(frame.view(block).dot(V)))
 
-    def weighted_sum(self, q: Floats | Labels) -> Floats:
+    def weighted_sum(self, q: Floats | RowValues) -> Floats:
         """Return the sum of the design rows, each times its weight and its label."""
         if self.n_rows == 0:
             return np.zeros(self.n_columns)
@@ -194,7 +194,7 @@ class Design:
 
         return self.rows.map_reduce(block_gram, add)
 
-    def write_down(self, labels: Labels) -> Any:
+    def write_down(self, labels: RowValues) -> Any:
         """Return the label of every row, on the device of the rows."""
         frame = self.frame
         parts = list(self.rows.map(lambda block: labels(frame.view(block))))

@@ -147,10 +147,10 @@ def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
     def products_of(part: Block) -> Floats:
         X: Any = part.X if sparse.issparse(part.X) else to_numpy(part.X)
         centred = to_numpy(X[:, columns]) - center
-        heavy = centred if part.weight is None else centred * part.weight[:, None]
-        products = np.asarray(X.T @ heavy).T
-        products[:, columns] = heavy.T @ centred
-        return np.column_stack([heavy.sum(axis=0), products])
+        weighted = centred if part.weight is None else centred * part.weight[:, None]
+        products = np.asarray(X.T @ weighted).T
+        products[:, columns] = weighted.T @ centred
+        return np.column_stack([weighted.sum(axis=0), products])
 
     return reduce(np.add, map(products_of, block.split(max(1, DENSIFIED // len(columns)))))
 
@@ -202,8 +202,8 @@ def _dense_moments(block: Block) -> Moments:
 def _sparse_moments(block: Block) -> RawMoments:
     X = sparse.csr_array(block.X)
     w = np.ones(X.shape[0]) if block.weight is None else block.weight
-    heavy = X if block.weight is None else sparse.diags_array(w, format="csr") @ X
-    second = X.T @ heavy
+    weighted = X if block.weight is None else sparse.diags_array(w, format="csr") @ X
+    second = X.T @ weighted
     faint = (second.diagonal() < FAINT) & (abs(X).T @ w > 0)
     return RawMoments(float(w.sum()), X.T @ w, second, faint)
 

@@ -18,7 +18,7 @@ from primum._sklearn import (
     get_namespace_and_device,
 )
 from primum._typing import AnyArray, Floats, Index
-from primum.estimators._labels import Labels, read_labels
+from primum.estimators._labels import KnownLabels, read_labels
 from primum.estimators.unlabeled_rows import given_rows
 from primum.labellings import LabeledRows
 from primum.rows import (
@@ -51,9 +51,9 @@ class TrainingData:
     present: Index | None
     n_unlabeled: int
     n_more: int
-    home: "Home | None" = None
+    home: "ArrayBackend | None" = None
 
-    def spread(self, q: Floats) -> Floats:
+    def for_all_rows(self, q: Floats) -> Floats:
         """Return q for all unlabelled rows, with 1/2 for those of weight zero."""
         if self.present is None:
             return q
@@ -72,8 +72,8 @@ def read_training_data(
 ) -> TrainingData:
     """Validate the arguments of ``fit`` and split the rows."""
     check_parameters(estimator)
-    home = home_of(X)
-    with naming_the_place(X, "X"):
+    home = backend_of(X)
+    with locating_bad_values(X, "X"):
         X = validate_data(
             estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
         )
@@ -100,7 +100,7 @@ def read_training_data(
 
 
 @dataclass(frozen=True)
-class Home:
+class ArrayBackend:
     """The array library and device of arrays that are not NumPy arrays."""
 
     xp: Any
@@ -114,7 +114,7 @@ class Home:
         """The accepted dtypes."""
         return [self.xp.float64, self.xp.float32]
 
-    def take_in(self, estimator: Any, names: tuple[str, ...]) -> None:
+    def convert_attributes(self, estimator: Any, names: tuple[str, ...]) -> None:
         """Move attributes of an estimator to this device, in double precision as with NumPy."""
         for name in names:
             if (value := getattr(estimator, name, None)) is not None:
@@ -122,7 +122,7 @@ class Home:
                 setattr(estimator, name, moved)
 
 
-def home_of(X: Any) -> Home | None:
+def backend_of(X: Any) -> ArrayBackend | None:
     """Return the library and device of X, or None for NumPy arrays and anything not an array."""
     xp, dispatched, device = get_namespace_and_device(X)
     if not dispatched or isinstance(X, np.ndarray):
@@ -132,12 +132,12 @@ def home_of(X: Any) -> Home | None:
             "Arrays of libraries other than NumPy need scikit-learn 1.9 or newer, but "
             f"{sklearn.__version__} is installed: upgrade it, or pass NumPy arrays."
         )
-    return Home(xp, device)
+    return ArrayBackend(xp, device)
 
 
 def on_this_machine(values: Any) -> Any:
     """Return an array of another library as a NumPy array, and anything else unchanged."""
-    return values if home_of(values) is None else to_numpy(values)
+    return values if backend_of(values) is None else to_numpy(values)
 
 
 def read_unlabeled_rows(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> Rows:
@@ -168,10 +168,10 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
         return X[:0, :]
     if is_outside(X_unlabeled):
         raise not_in_memory(estimator)
-    home = home_of(X)
-    _check_same_home(home, home_of(X_unlabeled))
+    home = backend_of(X)
+    _check_same_home(home, backend_of(X_unlabeled))
     check_same_columns(estimator, X_unlabeled)
-    with naming_the_place(X_unlabeled, "X_unlabeled"):
+    with locating_bad_values(X_unlabeled, "X_unlabeled"):
         rows = check_array(
             X_unlabeled,
             dtype=DTYPES if home is None else home.dtypes,
@@ -184,7 +184,7 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
     return rows
 
 
-def _check_same_home(home: Home | None, other: Home | None) -> None:
+def _check_same_home(home: ArrayBackend | None, other: ArrayBackend | None) -> None:
     """Raise an error if further rows are in another library or on another device than X."""
     if home is None and other is None:
         return
@@ -196,7 +196,7 @@ def _check_same_home(home: Home | None, other: Home | None) -> None:
 
 
 @contextmanager
-def naming_the_place(X: Any, name: str) -> Iterator[None]:
+def locating_bad_values(X: Any, name: str) -> Iterator[None]:
     """Add the place of the first non-finite or non-numeric value to a validation error."""
     try:
         yield
@@ -271,7 +271,7 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     if sample_weight is None:
         return None
     sample_weight = on_this_machine(sample_weight)
-    if home_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
+    if backend_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
         X = np.zeros((X.shape[0], 1))
     weight = np.asarray(
         check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -286,7 +286,7 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     return weight
 
 
-def check_every_class_has_weight(labels: Labels, weight: Floats | None) -> None:
+def check_every_class_has_weight(labels: KnownLabels, weight: Floats | None) -> None:
     """Raise an error if all labelled rows of a class have weight zero."""
     present = labels.codes[_with_weight(labels.labeled, weight)]
     for code, name in enumerate(labels.classes.tolist()):

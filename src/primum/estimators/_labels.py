@@ -17,7 +17,7 @@ UNKNOWN = "-1 in a y of integers; None, NaN or pd.NA in any other"
 
 
 @dataclass(frozen=True)
-class Labels:
+class KnownLabels:
     """The content of y: classes, indices of labelled and unlabelled rows, labels as 0, 1, ..."""
 
     classes: AnyArray
@@ -33,7 +33,7 @@ class Labels:
 
 def read_labels(
     y: Any, n_rows: int, *, multi_class: bool = False, one_class: bool = False
-) -> Labels:
+) -> KnownLabels:
     """Return the content of y for n_rows rows; raise an error if it cannot be learnt from.
 
     More than two classes raise an error unless multi_class, a single one unless one_class.
@@ -55,7 +55,7 @@ def read_labels(
         _refuse_one_class(classes, len(labeled), len(unlabeled))
     if len(classes) > 2 and not multi_class:
         _refuse_many_classes(classes, len(unlabeled))
-    return Labels(classes, labeled, unlabeled, codes)
+    return KnownLabels(classes, labeled, unlabeled, codes)
 
 
 def _classes_and_codes(known: AnyArray) -> tuple[AnyArray, Index]:

@@ -13,7 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from primum._sklearn import ARRAY_API, Interval, check_namespace, get_namespace
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
-from primum.estimators._data import Home, TrainingData, home_of, open_outside, read_training_data
+from primum.estimators._data import (
+    ArrayBackend,
+    TrainingData,
+    backend_of,
+    open_outside,
+    read_training_data,
+)
 from primum.estimators._fitting import fitting
 from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin, predicted_classes
 from primum.rows import (
@@ -79,11 +85,11 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
                 self._move_to(data.home)
         return self
 
-    def _move_to(self, home: Home) -> None:
+    def _move_to(self, home: ArrayBackend) -> None:
         """Move the fitted attributes to the device of the rows."""
-        home.take_in(self, FITTED)
+        home.convert_attributes(self, FITTED)
         if hasattr(self, "supervised_"):
-            home.take_in(self.supervised_, FITTED)
+            home.convert_attributes(self.supervised_, FITTED)
 
     @abstractmethod
     def _fit_data(self, data: TrainingData) -> None:
@@ -115,11 +121,11 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
-            home = home_of(X)
+            home = backend_of(X)
             return super().decision_function(X) if home is None else self._scores_there(X, home)
         return self._apply(rows, self._scorer(), np.float64)
 
-    def _scores_there(self, X: Any, home: Home) -> Any:
+    def _scores_there(self, X: Any, home: ArrayBackend) -> Any:
         """Return the scores minus 1/2 of an array of another library, in double precision."""
         check_namespace(self, X, "decision_function")
         rows = ArrayRows(validate_data(self, X, dtype=home.dtypes, reset=False))
@@ -171,9 +177,9 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
             check_namespace(self, X, "predict_proba")
-            return _chances(self.decision_function(X))
+            return _probabilities(self.decision_function(X))
         score = self._scorer()
-        return self._apply(rows, lambda block: _chances(score(block)), np.float64, n_values=2)
+        return self._apply(rows, lambda block: _probabilities(score(block)), np.float64, n_values=2)
 
     def _apply(
         self, rows: Rows, kernel: Callable[[Block], Any], dtype: Any, n_values: int | None = None
@@ -181,7 +187,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         """Return ``kernel(block)``, one or n_values numbers per row, on the device of the rows."""
         with using_threads(self.n_jobs):
             values = rows.apply(kernel, dtype, n_values)
-        home = home_of(rows.array) if isinstance(rows, ArrayRows) else None
+        home = backend_of(rows.array) if isinstance(rows, ArrayRows) else None
         return values if home is None else home.xp.asarray(values, device=home.device)
 
     def _scorer(self) -> Callable[[Block], Floats]:
@@ -204,7 +210,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         return tags
 
 
-def _chances(scores: Any) -> Any:
+def _probabilities(scores: Any) -> Any:
     xp, _ = get_namespace(scores)
     second = xp.clip(scores + 0.5, 0.0, 1.0)
     return xp.stack([1.0 - second, second], axis=1)

@@ -16,7 +16,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
     DTYPES,
     check_every_class_has_weight,
-    naming_the_place,
+    locating_bad_values,
     read_unlabeled,
     read_unlabeled_rows,
     read_weight,
@@ -92,7 +92,7 @@ def read_machine_data(
 ) -> MachineData:
     """Validate the arguments of ``fit`` and split the rows."""
     check_parameters(estimator)
-    with naming_the_place(X, "X"):
+    with locating_bad_values(X, "X"):
         X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
     n = X.shape[0]
     labels = read_labels(y, n)

@@ -135,7 +135,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         q = self._relabel(family.scores(family.equations.encode(*twin._score_parameters)))
         fit = self._alternate if self.labels == "hard" else self._descend
         gamma, q = fit(family, q)
-        self.soft_labels_ = data.spread(q)
+        self.soft_labels_ = data.for_all_rows(q)
         self._remember(data.classes, *family.equations.decode(gamma))
 
     def _descend(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:

@@ -27,7 +27,7 @@ from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.labellings import (
     METRICS,
     TIE_BREAKS,
-    Facts,
+    FitSummary,
     LabeledRows,
     LeastSquaresFamily,
     Witness,
@@ -235,7 +235,7 @@ class ICLSClassifier(LeastSquaresBase):
             del self.soft_labels_  # of an earlier fit
         if data.unlabeled.in_memory:
             labels = q if written else family.unlabeled.write_down(q)
-            self.soft_labels_ = data.spread(labels)
+            self.soft_labels_ = data.for_all_rows(labels)
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
@@ -268,7 +268,7 @@ class ICLSClassifier(LeastSquaresBase):
 
         return self._apply(rows, label, np.float64)
 
-    def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> Facts:
+    def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> FitSummary:
         coef, intercept = self.supervised_._score_parameters
         equations = family.equations
         summands = abs(intercept) + np.abs(equations.center) @ np.abs(coef)
@@ -282,7 +282,7 @@ class ICLSClassifier(LeastSquaresBase):
         )
         of_labels = share_of_all(self.metric) == 0
         step = self._score_parameters[0] - coef
-        return Facts(
+        return FitSummary(
             labeled_loss=fit[0],
             supervised_loss=twin[0],
             supervised_objective=sum(twin) if of_labels else 0.0,

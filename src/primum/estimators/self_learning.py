@@ -30,13 +30,13 @@ from primum.estimators._data import (
     DTYPES,
     check_every_class_has_weight,
     check_same_columns,
-    naming_the_place,
+    locating_bad_values,
     not_in_memory,
     read_unlabeled,
     read_weight,
 )
 from primum.estimators._fitting import fitting
-from primum.estimators._labels import Labels, read_labels
+from primum.estimators._labels import KnownLabels, read_labels
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.unlabeled_rows import given_rows
@@ -129,12 +129,12 @@ class SelfLearningClassifier(
             more = self._read_more(X_unlabeled, X)
             X, further = _stack(X, more), np.arange(n, n + count_rows(more))
             unlabeled = np.concatenate([labels.unlabeled, further])
-            labels = Labels(labels.classes, labels.labeled, unlabeled, labels.codes)
+            labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
             weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
         with one_blas_thread() if _refits_cheaply(self._base()) else nullcontext():
             return self._learn(X, labels, weight)
 
-    def _learn(self, X: Any, labels: Labels, weight: Floats | None) -> Self:
+    def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
         self.classes_ = labels.classes
         known, unknown = labels.labeled, labels.unlabeled
         X_known = take_rows(X, known)
@@ -179,7 +179,7 @@ class SelfLearningClassifier(
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Validate X as far as the base estimator does not do so itself."""
         if _refits_cheaply(self._base()):
-            with naming_the_place(X, "X"):
+            with locating_bad_values(X, "X"):
                 return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
         if not is_classifier(self._base()):
             raise ValueError(

@@ -1,14 +1,14 @@
 """Experiments that compare classifiers on data with partly hidden labels."""
 
-from primum.evaluation.comparison import harm
-from primum.evaluation.experiment import Experiment
-from primum.evaluation.judgement import (
+from primum.evaluation.agreement import (
     Agreement,
     Claim,
     agreement,
     ordering_claims,
     stand_in_sentence,
 )
+from primum.evaluation.comparison import harm
+from primum.evaluation.experiment import Experiment
 from primum.evaluation.measures import MEASURES, Harm, error, squared_hinge, squared_loss
 from primum.evaluation.methods import (
     BASELINES,
@@ -24,9 +24,9 @@ from primum.evaluation.scores import score_minus_half, score_probability, score_
 from primum.evaluation.seeds import rng_for
 from primum.evaluation.splits import (
     CrossValidation,
-    Design,
     LearningCurve,
     Split,
+    SplitDesign,
 )
 from primum.evaluation.store import ResultsError, ResultStore, read_snapshot
 from primum.evaluation.summary import (
@@ -50,7 +50,6 @@ __all__ = [
     "Agreement",
     "Claim",
     "CrossValidation",
-    "Design",
     "Experiment",
     "Harm",
     "LearningCurve",
@@ -60,6 +59,7 @@ __all__ = [
     "ResultsError",
     "SemiSupervisedSplit",
     "Split",
+    "SplitDesign",
     "agreement",
     "compare_with_published",
     "error",

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils import check_array
 
 from primum._typing import AnyArray, Floats
-from primum.estimators._data import naming_the_place
+from primum.estimators._data import locating_bad_values
 from primum.evaluation.identity import describe, describe_data
 from primum.evaluation.methods import Method
-from primum.evaluation.splits import Design
+from primum.evaluation.splits import SplitDesign
 
 # The role of a method in a comparison, by the labels it sees; one of them may be the twin.
 TWIN = "twin"
@@ -28,7 +28,7 @@ class Experiment:
         Name in the configuration and the report.
     data : mapping of name to (X, y)
         Fully labelled data of two classes: arrays, or a DataFrame and a Series, in the same order.
-    design : Design
+    design : SplitDesign
         How rows are split.
     methods : sequence of Method
         The methods to compare.
@@ -43,7 +43,7 @@ class Experiment:
 
     name: str
     data: Mapping[str, tuple[Floats, AnyArray]]
-    design: Design
+    design: SplitDesign
     methods: Sequence[Method]
     repeats: int = 100
     seed: int = 0
@@ -128,7 +128,7 @@ def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
             "drop those rows. (For partly labelled data, use SemiSupervisedSplit.)"
         )
     try:
-        with naming_the_place(X, "X"):
+        with locating_bad_values(X, "X"):
             rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)
     except (TypeError, ValueError) as problem:
         raise ValueError(f"Data set {name!r} must have numeric features: {problem}") from problem

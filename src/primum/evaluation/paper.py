@@ -16,7 +16,7 @@ from primum.evaluation.methods import (
     SUPPORT_VECTORS,
     Method,
 )
-from primum.evaluation.splits import CrossValidation, Design, LearningCurve
+from primum.evaluation.splits import CrossValidation, LearningCurve, SplitDesign
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Plan:
     ----------
     title : str
         Title of the report.
-    design : Design
+    design : SplitDesign
         How rows are split.
     methods : tuple of Method
         The methods to compare; the first is the supervised twin.
@@ -44,7 +44,7 @@ class Plan:
     """
 
     title: str
-    design: Design
+    design: SplitDesign
     methods: tuple[Method, ...]
     datasets: tuple[str, ...] = tuple(CATALOGUE)
     repeats: int = 100

@@ -24,7 +24,7 @@ from primum.evaluation.measures import MEASURES, error
 from primum.evaluation.methods import Method
 from primum.evaluation.scores import default_score, refuse_marker_as_class
 from primum.evaluation.seeds import rng_for
-from primum.evaluation.splits import Design, Split, hidden_labels, scale_features
+from primum.evaluation.splits import Split, SplitDesign, hidden_labels, scale_features
 from primum.evaluation.store import ResultStore
 from primum.evaluation.summary import failed_sentence
 from primum.evaluation.workers import run_parallel
@@ -116,7 +116,7 @@ def run_unit(
     X: Floats,
     y: AnyArray,
     unit: tuple[str, int],
-    design: Design,
+    design: SplitDesign,
     methods: Sequence[Method],
     seed: int,
 ) -> tuple[tuple[str, int], list[dict[str, Any]]]:

@@ -19,7 +19,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Design:
+class SplitDesign:
     """The common base of the paper's two designs.
 
     Attributes
@@ -54,7 +54,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class CrossValidation(Design):
+class CrossValidation(SplitDesign):
     """Cross-validation; in each training set a few rows are labelled, all others unlabelled."""
 
     n_folds: int = 10
@@ -74,7 +74,7 @@ class CrossValidation(Design):
 
 
 @dataclass(frozen=True)
-class LearningCurve(Design):
+class LearningCurve(SplitDesign):
     """Nested unlabelled sets of growing size; all other rows are test rows."""
 
     sizes: tuple[int, ...] = tuple(2**k for k in range(11))

@@ -1,7 +1,7 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
 from primum.labellings.box import BoxProblem, Judgement
-from primum.labellings.certificate import Certificate, Facts, Witness, certify
+from primum.labellings.certificate import Certificate, FitSummary, Witness, certify
 from primum.labellings.columns import (
     Columns,
     FormedColumns,
@@ -29,7 +29,7 @@ __all__ = [
     "BoxProblem",
     "Certificate",
     "Columns",
-    "Facts",
+    "FitSummary",
     "FormedColumns",
     "HyperplaneLabels",
     "ImplicitProblem",

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations import Labels
+from primum.equations import RowValues
 from primum.labellings.columns import Columns
 
 
@@ -60,7 +60,7 @@ class BoxProblem:
 
     def judge(
         self,
-        q: Floats | Labels,
+        q: Floats | RowValues,
         dual: Floats | None = None,
         tol: float = 0.0,
         moment: Floats | None = None,

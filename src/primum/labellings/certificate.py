@@ -7,7 +7,7 @@ wrong solution cannot be certified.
 from dataclasses import dataclass, replace
 
 from primum._typing import Floats
-from primum.equations import Labels
+from primum.equations import RowValues
 from primum.labellings.box import BoxProblem, Judgement
 from primum.labellings.implicit import ImplicitProblem, share_of_all
 
@@ -165,7 +165,7 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FitSummary:
     """What is known about a fit and its twin in addition to the problem.
 
     ``score_rounding`` is the rounding error of a score, given the size of its summands.
@@ -199,8 +199,8 @@ class Witness:
 
 def certify(
     implicit: ImplicitProblem,
-    q: Floats | Labels,
-    facts: Facts,
+    q: Floats | RowValues,
+    facts: FitSummary,
     *,
     metric: str | float,
     tol: float,
@@ -243,7 +243,7 @@ def certify(
 
 
 def _judge_labelling(
-    implicit: ImplicitProblem, q: Floats | Labels, tol: float, witness: Witness
+    implicit: ImplicitProblem, q: Floats | RowValues, tol: float, witness: Witness
 ) -> Judgement:
     """Return the objective of q and its gap."""
     judged = implicit.box.judge(q, witness.dual, tol, witness.moment)
@@ -255,7 +255,7 @@ def _judge_labelling(
 
 
 def _judge_distance(
-    implicit: ImplicitProblem, q: Floats | Labels, judged: Judgement, witness: Witness
+    implicit: ImplicitProblem, q: Floats | RowValues, judged: Judgement, witness: Witness
 ) -> Judgement | None:
     """Return the squared distance to the twin and its gap, if it breaks the tie."""
     if implicit.tie is None or witness.pull is None:
@@ -265,7 +265,7 @@ def _judge_distance(
 
 
 def _moved(
-    problem: BoxProblem, judged: Judgement, distance: Judgement | None, facts: Facts
+    problem: BoxProblem, judged: Judgement, distance: Judgement | None, facts: FitSummary
 ) -> bool | None:
     """Return whether the scores moved; None if the gaps are too large to decide."""
     if problem.n_rows == 0:

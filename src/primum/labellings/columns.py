@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from primum._typing import Floats, Index
-from primum.equations import Design, GivenLabels, Labels
+from primum.equations import Design, GivenLabels, RowValues
 from primum.rows import (
     BLOCK_NUMBERS,
     Block,
@@ -52,7 +52,7 @@ class Columns(Protocol):
         """Return ``M'xi``, one number per row."""
         ...
 
-    def accumulate(self, q: Floats | Labels, moment: Floats | None = None) -> Floats:
+    def accumulate(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:
         """Return ``M q``, with rows weighted; ``moment`` is X_u'q, if it is known."""
         ...
 
@@ -68,7 +68,7 @@ class Columns(Protocol):
         """Return the length of every column."""
         ...
 
-    def gaps(self, duals: Floats, q: Floats | Labels) -> Floats:
+    def gaps(self, duals: Floats, q: Floats | RowValues) -> Floats:
         """Return ``sum max(p q, -p (1 - q))``, ``p = M'xi``, for every row xi of duals.
 
         The sum is weighted.
@@ -199,7 +199,7 @@ class Band:
     ``pieces`` are (positions, columns of M, weights) of the close rows; None if there are too many.
     """
 
-    held: Floats
+    fixed_sum: Floats
     pieces: list[tuple[Index, Floats, Floats | None]] | None
     count: int
     limit: int
@@ -209,7 +209,7 @@ class Band:
         pieces = None
         if self.pieces is not None and other.pieces is not None and count <= self.limit:
             pieces = [*self.pieces, *other.pieces]
-        return Band(self.held + other.held, pieces, count, self.limit)
+        return Band(self.fixed_sum + other.fixed_sum, pieces, count, self.limit)
 
     def stacked(self) -> tuple[Index, "FormedColumns"] | None:
         """Return (positions, columns of M) of the close rows, or None if too many or none."""
@@ -253,7 +253,7 @@ class StreamedColumns:
             M_t = chosen.dot(B_t)
             return Sweep(
                 view.sum(q),
-                to_numpy(chosen.heavy(M_t).T @ M_t),
+                to_numpy(chosen.weighted(M_t).T @ M_t),
                 chosen.block.n_rows,
                 -view.total(xp.clip(p, None, 0.0)),
                 view.total(p * q + (q - 0.5) ** 2 / (2 * sigma)),
@@ -272,7 +272,7 @@ class StreamedColumns:
         def block_gram(block: Block) -> Floats:
             view = frame.view(block)
             M_t = view.dot(B_t)
-            return np.asarray(to_numpy(view.heavy(M_t).T @ M_t))
+            return np.asarray(to_numpy(view.weighted(M_t).T @ M_t))
 
         return self.design.rows.map_reduce(block_gram, add)
 
@@ -291,9 +291,9 @@ class StreamedColumns:
             return Band(view.sum(side), [piece] if len(positions) else [], len(positions), limit)
 
         total = self.design.rows.map_reduce(block_band, add)
-        return replace(total, held=self.B @ total.held)
+        return replace(total, fixed_sum=self.B @ total.fixed_sum)
 
-    def gaps(self, duals: Floats, q: Floats | Labels) -> Floats:  # noqa: D102
+    def gaps(self, duals: Floats, q: Floats | RowValues) -> Floats:  # noqa: D102
         V, frame = (duals @ self.B).T, self.design.frame
         labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
 
@@ -301,7 +301,7 @@ class StreamedColumns:
             view = frame.view(block)
             P, q = view.dot(V), labels(view)[:, None]
             slack = view.xp.maximum(P * q, P * q - P)
-            return to_numpy(view.xp.sum(view.heavy(slack), axis=0))
+            return to_numpy(view.xp.sum(view.weighted(slack), axis=0))
 
         return self.design.rows.map_reduce(block_gaps, add)
 
@@ -328,7 +328,7 @@ class StreamedColumns:
             view = frame.view(block)
             P = view.dot(V)
             free = 0.5 - sigma * (P[:, :1] + P[:, 1:] * view.like(steps[None, :]))
-            return to_numpy(view.heavy(P[:, 1]) @ view.xp.clip(free, 0.0, 1.0))
+            return to_numpy(view.weighted(P[:, 1]) @ view.xp.clip(free, 0.0, 1.0))
 
         return self.design.rows.map_reduce(block_slopes, add)
 
@@ -339,7 +339,7 @@ class StreamedColumns:
     def project(self, xi: Floats) -> Floats:  # noqa: D102
         return self.design.dot(xi @ self.B)
 
-    def accumulate(self, q: Floats | Labels, moment: Floats | None = None) -> Floats:  # noqa: D102
+    def accumulate(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:  # noqa: D102
         return self.B @ (self.design.weighted_sum(q) if moment is None else moment)
 
     def gram(self, index: Index) -> Floats:  # noqa: D102

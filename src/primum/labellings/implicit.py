@@ -37,7 +37,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats
-from primum.equations import Design, Labels
+from primum.equations import Design, RowValues
 from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
 from primum.labellings.box import BoxProblem
@@ -101,7 +101,7 @@ class LeastSquaresFamily:
         """The part of the sums that comes from the labelled rows, ``X'y``."""
         return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
 
-    def gamma(self, q: Floats | Labels, start: Floats | None = None) -> Floats:
+    def gamma(self, q: Floats | RowValues, start: Floats | None = None) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q.
 
         ``start``, the coordinates of a similar fit, is a warm start.

@@ -72,19 +72,19 @@ class LabelsByValue:
     ----------
     v : array (m,)
         A direction on which distinct rows have distinct projections.
-    prints : array
+    keys : array
         The sorted values of ``x'v``.
     labels : array
         The label of each.
     """
 
     v: Floats
-    prints: Floats
+    keys: Floats
     labels: Floats
 
     def __call__(self, view: View) -> Any:
         """Return the labels of some rows."""
-        return view.like(self.labels[nearest(self.prints, to_numpy(view.dot(self.v)))])
+        return view.like(self.labels[nearest(self.keys, to_numpy(view.dot(self.v)))])
 
 
 def nearest(values: Floats, wanted: Floats) -> Index:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations import Labels
+from primum.equations import RowValues
 from primum.labellings.box import BoxProblem, Judgement
 from primum.labellings.columns import Columns
 
@@ -96,7 +96,7 @@ class NearestTwin:
 
     def judge(
         self,
-        q: Floats | Labels,
+        q: Floats | RowValues,
         pull: Floats,
         labeled_gap: float,
         moment: Floats | None = None,

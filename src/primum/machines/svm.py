@@ -26,7 +26,7 @@ from primum.machines.systems import NewtonSystem
 
 # A full Newton step is accepted if the objective decreases by this fraction of the slope (1/2 for a
 # quadratic) from the current or the previous point: a step up is often followed by two down.
-ENOUGH = 0.01
+SUFFICIENT_DECREASE = 0.01
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def minimise(
         else:
             slope = float(ridge @ (at.w * (newton.w - at.w)) + at.pull @ (newton.slack - at.slack))
             done = -0.5 * slope <= tol * at.value
-            if newton.value > max(before, at.value) + ENOUGH * slope:
+            if newton.value > max(before, at.value) + SUFFICIENT_DECREASE * slope:
                 newton = _lowest_point(ridge, costs, at, newton, slope, crosses)
             before, at = at.value, newton
     return Machine(at.w, at.o, at.value, n_iter, converged=done)

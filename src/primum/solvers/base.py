@@ -3,7 +3,7 @@
 A solver takes a ``BoxProblem``, a tolerance and a limit on its iterations, and returns a
 labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
 labelling closest to 1/2, up to rounding; those that find an arbitrary optimum are listed in
-``SOME``.
+``ANY_OPTIMUM``.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ SOLVERS: dict[str, Callable[[BoxProblem, float, int], Solution]] = {
 }
 
 
-SOME = ("lbfgsb",)
+ANY_OPTIMUM = ("lbfgsb",)
 
 
 def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
@@ -42,7 +42,7 @@ def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Sol
     if solver != "scale" and isinstance(columns, StreamedColumns):
         _need_memory(columns, solver)
     solution = SOLVERS[solver](problem, tol, max_iter)
-    if solver in SOME:
+    if solver in ANY_OPTIMUM:
         return Solution(least_committed(problem, solution.labels, tol), solution.iterations)
     return solution
 

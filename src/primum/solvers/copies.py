@@ -25,9 +25,9 @@ DIGITS = 12  # to which projections of identical rows agree
 def merged(sample: FormedColumns) -> FormedColumns:
     """Return the distinct columns of a sample, with the weights of identical ones added up."""
     direction, scale = _direction(sample)
-    prints = np.round(direction @ sample.matrix / scale, DIGITS)
-    _, first, which = np.unique(prints, return_index=True, return_inverse=True)
-    weight = np.ones(len(prints)) if sample.weight is None else sample.weight
+    keys = np.round(direction @ sample.matrix / scale, DIGITS)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    weight = np.ones(len(keys)) if sample.weight is None else sample.weight
     return FormedColumns(sample.matrix[:, first], _totals(which, weight))
 
 
@@ -43,15 +43,15 @@ class _Distinct:
     If there are too many of them, they are discarded.
     """
 
-    prints: Floats
+    keys: Floats
     columns: Floats
     weight: Floats
 
     def __add__(self, other: "_Distinct") -> "_Distinct":
-        if not (len(self.prints) and len(other.prints)):
+        if not (len(self.keys) and len(other.keys)):
             return _NONE
         return _distinct(
-            np.concatenate([self.prints, other.prints]),
+            np.concatenate([self.keys, other.keys]),
             np.concatenate([self.columns, other.columns]),
             np.concatenate([self.weight, other.weight]),
         )
@@ -60,11 +60,11 @@ class _Distinct:
 _NONE = _Distinct(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
 
 
-def _distinct(prints: Floats, columns: Floats, weight: Floats) -> _Distinct:
-    prints, first, which = np.unique(prints, return_index=True, return_inverse=True)
-    if columns.shape[1] * len(prints) > LARGEST:
+def _distinct(keys: Floats, columns: Floats, weight: Floats) -> _Distinct:
+    keys, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    if columns.shape[1] * len(keys) > LARGEST:
         return _NONE
-    return _Distinct(prints, columns[first], _totals(which, weight))
+    return _Distinct(keys, columns[first], _totals(which, weight))
 
 
 def _totals(which: Index, weight: Floats) -> Floats:
@@ -85,17 +85,17 @@ def find_copies(
 
     def block_distinct(block: Block) -> _Distinct:
         view = frame.view(block)
-        prints = np.round(to_numpy(view.dot(v)), DIGITS)
-        weight = np.ones(len(prints)) if block.weight is None else block.weight
-        _, first, which = np.unique(prints, return_index=True, return_inverse=True)
+        keys = np.round(to_numpy(view.dot(v)), DIGITS)
+        weight = np.ones(len(keys)) if block.weight is None else block.weight
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         M_t = to_numpy(view.pick(view.like(first)).dot(B_t))
-        return _distinct(prints[first], M_t, _totals(which, weight))
+        return _distinct(keys[first], M_t, _totals(which, weight))
 
     found = columns.design.rows.map_reduce(block_distinct, _Distinct.__add__)
-    if not len(found.prints):
+    if not len(found.keys):
         return None
     few = FormedColumns(found.columns.T, found.weight)
-    return few, lambda labels: LabelsByValue(v, found.prints, labels)
+    return few, lambda labels: LabelsByValue(v, found.keys, labels)
 
 
 def sample_columns(columns: StreamedColumns) -> FormedColumns:

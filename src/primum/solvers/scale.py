@@ -50,7 +50,7 @@ from primum.solvers.solution import Solution
 UNDECIDED = 0.02
 UNDECIDED_PER_COLUMN = 3
 # The number of undecided rows has stopped decreasing if this fraction is left, this many times.
-STOPPED, REST = 0.9, 3
+STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
 FEW_ROWS = 2**12  # unless there are no more than this many,
@@ -92,11 +92,13 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
         best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
     missed = best.gap > problem.gap_within(tol) and iterations < max_iter
     if missed and columns.design.rows.in_memory:
-        return _rather(problem, best, iterations, solve_newton(problem, tol, max_iter - iterations))
+        return _better_of(
+            problem, best, iterations, solve_newton(problem, tol, max_iter - iterations)
+        )
     return Solution(best.labels, iterations, dual=best.xi)
 
 
-def _rather(problem: BoxProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
+def _better_of(problem: BoxProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
     """Return the better of the best labelling so far and that of another solver."""
     steps = iterations + other.iterations
     if problem.judge(other.labels).gap < problem.loss_unit * best.gap:
@@ -146,12 +148,12 @@ def _continued(
 def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to continue with all rows."""
     r, n = sample.columns.shape
-    few, before, resting = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n, 0
+    few, before, stalled = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n, 0
     for stage in follow_path(sample, tol, max_iter):
         # If their number stops decreasing, the supervised solution is feasible for the sample. It
         # need not be for all rows, and a point far along the path is then a bad start.
-        resting += STOPPED * before < stage.undecided <= 0.5 * n
-        if stage.sigma > 0 and (stage.undecided <= few or resting == REST):
+        stalled += STALLED_SHARE * before < stage.undecided <= 0.5 * n
+        if stage.sigma > 0 and (stage.undecided <= few or stalled == MAX_STALLED_STAGES):
             break
         before = stage.undecided
     if stage.sigma == 0:
@@ -255,7 +257,7 @@ def _in_band(
     if close is None:
         return
     positions, inner_columns = close
-    inner = replace(problem, columns=inner_columns, target=t - gathered.held)
+    inner = replace(problem, columns=inner_columns, target=t - gathered.fixed_sum)
     values = solve_newton(inner, tol, 1000).labels
     reached = inner_columns.accumulate(values) - inner.target
     gap = float(reached @ reached) + float(t @ reached) + columns.hinge(reached)

@@ -10,7 +10,7 @@ from primum._typing import Floats
 class Solution:
     """A labelling in the box and the number of iterations.
 
-    ``labels`` is an array or, if there are too many rows, a function of rows (``Labels``).
+    ``labels`` is an array or, if there are too many rows, a function of rows (``RowValues``).
 
     ``dual`` is a point of the dual problem that may give a better bound than the labelling itself,
     if the solver has one. ``pull`` are the multipliers that prove that the labelling is nearest to
