@@ -237,17 +237,21 @@ def test_a_warm_start_that_fails_leaves_an_unfitted_estimator():
 
 # Searches that end early
 
-ROUNDS = "primum.estimators.{}.MOST_ROUNDS"
+ROUNDS = "primum.{}.MOST_ROUNDS"
 
 
 @pytest.mark.parametrize(
     ("clf", "module", "message"),
     [
-        (TSVMClassifier("cccp", alpha=0.01), "_cccp", "stopped after 1 rounds of cccp with rows"),
-        (TSVMClassifier("annealing", alpha=0.01), "_annealing", "stopped after 1 rounds of anneal"),
+        (TSVMClassifier("cccp", alpha=0.01), "machines.cccp", "stopped after 1 rounds of cccp"),
+        (
+            TSVMClassifier("annealing", alpha=0.01),
+            "machines.annealing",
+            "stopped after 1 rounds of a",
+        ),
         (
             WellSVMClassifier(0.01),
-            "wellsvm",
+            "estimators.wellsvm",
             "stopped reweighting labellings after 1 rounds with a gap",
         ),
     ],
@@ -265,15 +269,15 @@ def test_a_search_that_ends_early_says_so(clf, module, message, monkeypatch):
 @each([TSVMClassifier(), TSVMClassifier("annealing"), TSVMClassifier("cccp"), S4VMClassifier()])
 def test_any_refit_that_ends_early_is_said(clf, monkeypatch):
     """Also if later ones do not."""
-    from primum.estimators import _search
+    from primum.machines import search
 
     X, y, _ = partly_labelled()
-    minimise, ends = _search.minimise, iter([False])
+    minimise, ends = search.minimise, iter([False])
 
     def first_is_short(*args, **kwargs):
         return replace(minimise(*args, **kwargs), converged=next(ends, True))
 
-    monkeypatch.setattr(_search, "minimise", first_is_short)
+    monkeypatch.setattr(search, "minimise", first_is_short)
     message = f"{type(clf).__name__} stopped a refit after max_iter=1000 Newton steps"
     with pytest.warns(ConvergenceWarning, match=message):
         clone(clf).fit(X, y)

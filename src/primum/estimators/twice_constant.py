@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from primum._typing import AnyArray, Floats
-from primum.estimators import L2SVMClassifier, read_labels
+from primum.estimators._labels import read_labels
+from primum.estimators.l2_svm import L2SVMClassifier
 
 
 class TwiceConstantSelfLearning(ClassifierMixin, BaseEstimator):

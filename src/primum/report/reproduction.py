@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from primum.datasets import Dataset, one_feature
-from primum.estimators import ICLSClassifier, LeastSquaresClassifier
 from primum.evaluation import (
     Plan,
     agreement,
@@ -18,6 +17,7 @@ from primum.evaluation import (
     stand_in_sentence,
     summarise,
 )
+from primum.evaluation.illustration import most_moved
 from primum.evaluation.published import KEYS
 from primum.report.constraint_set import plot_constraint_set
 from primum.report.figures import PAPER, curve_caption, curves_figure, save_figure, z_figure
@@ -186,24 +186,12 @@ def write_illustrations(folder: Path, seed: int) -> list[str]:
     X, y = one_feature(200, random_state=int(rng.integers(2**31)))
     parts = []
     for name, caption in ILLUSTRATIONS.items():
-        figure = _illustration(X, y, name == "constrained-subset", rng)
+        drawn = most_moved(X, y, rng, fit_intercept=name == "constrained-subset")
+        figure = plot_constraint_set(drawn.clf, X, drawn.y, oracle=drawn.oracle).figure
         save_figure(figure, folder / "figures", name)
         parts.append(picture(figure, caption))
     _write_page(folder, "Illustrations", [("Models of one and two parameters", parts)])
     return [f"Drew both illustrations in {folder / 'figures'}."]
-
-
-def _illustration(X: Any, y: Any, fit_intercept: bool, rng: np.random.Generator) -> Any:
-    """Of several draws of labelled rows, show the one that the unlabelled rows move most."""
-    oracle = LeastSquaresClassifier(fit_intercept=fit_intercept).fit(X, y)
-    draws = []
-    for _ in range(20):
-        known = np.concatenate([rng.choice(np.flatnonzero(y == label), 2) for label in (0, 1)])
-        labels = np.full(len(y), -1)
-        labels[known] = y[known]
-        draws.append((ICLSClassifier(fit_intercept=fit_intercept).fit(X, labels), labels))
-    clf, labels = max(draws, key=lambda draw: draw[0].certificate_.shift)
-    return plot_constraint_set(clf, X, labels, oracle=oracle).figure
 
 
 def _remarks(results: "pd.DataFrame", missing: Sequence[str]) -> Iterator[str]:
