@@ -194,10 +194,12 @@ def test_rows_in_two_libraries_are_refused(asarray):
     X, y, X_u = problem()
     with sklearn.config_context(array_api_dispatch=True):
         with pytest.raises(
-            ValueError, match=r"X is an array of .* on .*, X_unlabeled one of NumPy"
+            ValueError, match=r"X is an array of .* on .*, but X_unlabeled is one of NumPy"
         ):
             ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=X_u)
-        with pytest.raises(ValueError, match=r"X is an array of NumPy, X_unlabeled one of .* on"):
+        with pytest.raises(
+            ValueError, match=r"X is an array of NumPy, but X_unlabeled is one of .* on"
+        ):
             ICLSClassifier().fit(X, y, X_unlabeled=asarray(X_u))
         fitted = ICLSClassifier().fit(asarray(X), asarray(y))
         for predict in (fitted.predict, fitted.predict_proba, fitted.decision_function):

@@ -11,9 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from generate import two_classes
+from primum import LeastSquaresClassifier
 from primum.evaluation import (
     LEAST_SQUARES,
     CrossValidation,
@@ -170,3 +174,36 @@ def test_slow_methods_can_be_run_less_often(tmp_path):
         index=["dataset", "at"], columns="classifier", values="error"
     )
     np.testing.assert_array_equal(both["rare"], both["ICLS"])
+
+
+def test_estimators_without_a_seed_repeat_their_numbers(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    X = rng.normal(size=(80, 3)) + y[:, None]
+    forest = make_pipeline(StandardScaler(), RandomForestClassifier(5))
+    experiment = Experiment(
+        name="mine",
+        data={"a": (X, y)},
+        design=CrossValidation(n_labeled=12, scaling="none"),
+        methods=(Method("forest", forest, sees="labeled"),),
+        repeats=2,
+    )
+    one, other = (
+        run_experiment(experiment, tmp_path / name, progress=False).drop(columns="seconds")
+        for name in ("one", "other")
+    )
+    pd.testing.assert_frame_equal(one, other)
+    assert one.groupby("repeat")["loss_test"].mean().nunique() == 2
+
+
+def test_a_log_shows_lines_of_progress(tmp_path, capsys):
+    y = np.repeat([0, 1], 40)
+    experiment = Experiment(
+        name="mine",
+        data={"a": (np.c_[y + 0.1 * np.arange(80)], y)},
+        design=CrossValidation(n_labeled=12, scaling="none"),
+        methods=(Method("twin", LeastSquaresClassifier(), sees="labeled"),),
+        repeats=3,
+    )
+    run_experiment(experiment, tmp_path / "run")
+    assert capsys.readouterr().err.endswith("mine: 3 of 3 repeats\n")

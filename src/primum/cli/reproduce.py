@@ -141,9 +141,7 @@ def _reproduce_one(
         experiment = plan.experiment(PLAN_OF[target], chosen, repeats, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
-            results = run_experiment(
-                experiment, folder, jobs=jobs, resume=resume, progress=sys.stderr.isatty()
-            )
+            results = run_experiment(experiment, folder, jobs=jobs, resume=resume)
         lost = [name for name in missing if name in plan.datasets]
         words = _write(target, folder, plan, results, lost)
     click.echo("\n".join(words))

@@ -6,9 +6,11 @@ A fit that raises an exception becomes a row with its message, and the experimen
 warning at the end lists the failures.
 """
 
+import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
 NUMBERS = (*MEASURES, "objective")
+SECONDS_BETWEEN_LINES = 10.0
 
 
 def run_experiment(
@@ -58,7 +61,7 @@ def run_experiment(
     resume : bool, default=False
         Whether to continue a folder that already contains results.
     progress : bool, default=True
-        Whether to show a progress bar.
+        Whether to show progress: a bar in a terminal, otherwise a line every ten seconds.
 
     Returns
     -------
@@ -103,13 +106,26 @@ def _compute(
     work = run_parallel(
         run_unit, ((*experiment.data[unit[0]], unit, *shared) for unit in units), jobs
     )
-    return _with_bar(work, len(units), experiment.name) if progress else work
+    if not progress:
+        return work
+    show = _with_bar if sys.stderr.isatty() else _with_lines
+    return show(work, len(units), experiment.name)
 
 
 def _with_bar(work: Any, total: int, name: str) -> Any:
     from tqdm import tqdm
 
     return tqdm(work, total=total, desc=name, unit="repeat", smoothing=0.05)
+
+
+def _with_lines(work: Iterable[Any], total: int, name: str) -> Iterator[Any]:
+    """Yield the work, with a line from time to time: a bar would fill a log with its redrawing."""
+    shown = time.monotonic()
+    for done, unit in enumerate(work, start=1):
+        if done == total or time.monotonic() - shown > SECONDS_BETWEEN_LINES:
+            print(f"{name}: {done} of {total} repeats", file=sys.stderr, flush=True)
+            shown = time.monotonic()
+        yield unit
 
 
 def run_unit(
@@ -124,7 +140,11 @@ def run_unit(
     dataset, repeat = unit
     codes = codes_of(y)
     rng = rng_for(seed, design.name, dataset, repeat)
-    methods = [method for method in methods if repeat % method.every == 0]
+    methods = [
+        replace(method, estimator=_seeded(method.estimator, seed, dataset, repeat, method.name))
+        for method in methods
+        if repeat % method.every == 0
+    ]
     with threadpool_limits(1):
         rows = [
             row
@@ -132,6 +152,21 @@ def run_unit(
             for row in _run_split(scale_features(X, split, design.scaling), codes, split, methods)
         ]
     return unit, [{"dataset": dataset, "repeat": repeat, **row} for row in rows]
+
+
+def _seeded(estimator: Any, seed: int, *purpose: str | int) -> Any:
+    """Return a clone in which every random_state that was left open is a number.
+
+    Without it, a run could not be repeated, and a resumed one would mix two streams of numbers.
+    """
+    estimator = clone(estimator)
+    open_ = [
+        name
+        for name, value in sorted(estimator.get_params(deep=True).items())
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
+    rng = rng_for(seed, "estimators", *purpose)
+    return estimator.set_params(**{name: int(rng.integers(2**31)) for name in open_})
 
 
 def _run_split(

@@ -28,8 +28,8 @@ def provenance(folder: Path) -> Iterator[str]:
     config = snapshot["config"]
     yield paragraph(design_sentence(config["design"]))
     yield paragraph(
-        f"Seed: {config['seed']}. All splits derive from it; an estimator with random_state=None "
-        "draws numbers of its own."
+        f"Seed: {config['seed']}. All splits derive from it, and every random_state that an "
+        "estimator left open."
     )
     yield _methods_table(config["methods"]).to_html()
     yield _data_table(config["data"]).to_html()
