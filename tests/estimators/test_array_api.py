@@ -64,6 +64,7 @@ FAMILY = [
     EMLeastSquaresClassifier("hard"),
     ICLSClassifier(),
     ICLSClassifier(metric="all"),
+    ICLSClassifier(metric=0.2),
     ICLSClassifier(fit_intercept=False),
 ]
 
@@ -188,6 +189,18 @@ def test_labels_and_weights_may_be_in_another_library(asarray):
         there = ICLSClassifier().fit(X, asarray(y), X_u, sample_weight=asarray(weight))
     np.testing.assert_allclose(to_numpy(here.coef_), expected.coef_, atol=1e-10)
     np.testing.assert_array_equal(there.coef_, expected.coef_)
+
+
+@pytest.mark.usefixtures("columns")
+@pytest.mark.parametrize("n_labeled", [4, 14])
+def test_ties_are_broken_as_with_numpy(n_labeled, asarray):
+    X, y, X_u = problem(d=20, L=n_labeled)
+    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    with sklearn.config_context(array_api_dispatch=True):
+        fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+    assert fitted.certificate_.tie_break == "twin"
+    assert fitted.certificate_.converged
+    np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-6)
 
 
 def test_rows_in_two_libraries_are_refused(asarray):

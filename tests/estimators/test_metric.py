@@ -3,7 +3,9 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -195,6 +197,34 @@ def test_a_barely_reachable_twin_is_proven():
     proof = ICLSClassifier().fit(X[:25], truth[:25], X_unlabeled=X[25:]).certificate_
     assert proof.converged
     assert proof.distance_gap < 1e-6
+
+
+@pytest.fixture(params=["parquet", "dask", "sparse"])
+def stored(request, tmp_path):
+    """Return a function that stores rows elsewhere than in a dense array."""
+    if request.param == "sparse":
+        return sparse.csr_array
+    if request.param == "dask":
+        da = pytest.importorskip("dask.array")
+        return lambda X: da.from_array(X, chunks=(7000, -1))
+
+    def write(X):
+        pd.DataFrame(X).rename(columns=str).to_parquet(tmp_path / "rows.parquet")
+        return tmp_path / "rows.parquet"
+
+    return write
+
+
+@pytest.mark.parametrize("metric", ["labeled", 0.1, 1.0])
+@pytest.mark.parametrize("n_labeled", [5, 12])
+def test_rows_stored_elsewhere_give_the_same_model(stored, n_labeled, metric):
+    X, y, X_u, _ = two_classes(n_labeled, 30_000, 16, seed=1, separation=2.0)
+    here = ICLSClassifier(metric=metric).fit(X, y, X_unlabeled=X_u)
+    there = ICLSClassifier(metric=metric).fit(X, y, X_unlabeled=stored(X_u))
+    assert there.certificate_.converged
+    assert there.certificate_.tie_break == here.certificate_.tie_break
+    difference = there.decision_function(X_u) - here.decision_function(X_u)
+    assert np.sqrt(np.mean(difference**2)) < 1e-5
 
 
 def test_copies_of_few_rows_break_ties_outside_memory_too():
