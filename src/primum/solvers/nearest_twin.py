@@ -125,7 +125,7 @@ def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> S
         # What is missed of the level counts in full, as a loss, and in the proof.
         gap = judged.gap + missed**2 / tie.total
         slow, least = missed > SLOW * least, min(missed, least)
-        if gap <= least_gap:
+        if best.labels is None or gap <= least_gap:
             best, least_gap = Solution(solution.labels, iterations, pull=pull), gap
         if gap <= SHARE * tol or (slow and penalty == LARGEST_PENALTY):
             break
@@ -177,8 +177,8 @@ def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats
         M = tie.columns.take(labels.positions)
         p, lengths, q = gradient @ M, np.linalg.norm(M[: tie.rank], axis=0), labels.values
     else:
-        loss_only = tie.columns.scaled((np.arange(len(gradient)) < tie.rank).astype(np.float64))
-        p, lengths, q = tie.columns.project(gradient), loss_only.lengths(), labels
+        lengths = tie.columns.first(tie.rank).lengths()
+        p, q = tie.columns.project(gradient), labels
     near = np.abs(p) <= ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
     chosen = np.flatnonzero(near | ((q > 0) & (q < 1)))
     positions = labels.positions[chosen] if _has_band(labels) else chosen
