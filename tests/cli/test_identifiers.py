@@ -32,8 +32,8 @@ def test_fit_warns_unless_told_what_the_column_is(call, rows, tmp_path):
     fit = ("fit", "data.csv", "--target", "label", "--out", "model.skops")
     answer = call(*fit)
     assert answer.exit_code == 0
-    assert "Warning: 'patient' of data.csv is used as a feature but looks like an" in answer.stderr
-    assert "pass --id 'patient' or --drop 'patient'" in answer.stderr
+    assert "Warning: 'patient' of data.csv is used as a feature but looks like an" in answer.output
+    assert "pass --id 'patient' or --drop 'patient'" in answer.output
     for told in (("--id", "patient"), ("--drop", "patient"), ("--features", "a,patient")):
         assert "identifier" not in call(*fit, *told).output
 
@@ -46,4 +46,4 @@ def test_only_the_rows_of_data_are_looked_at(call, rows):
     answer = call(
         *("fit", "data.csv", "--target", "label", "--unlabeled", "more.csv"), "--out", "model.skops"
     )
-    assert "'patient' of data.csv is used as a feature" in answer.stderr
+    assert "'patient' of data.csv is used as a feature" in answer.output
