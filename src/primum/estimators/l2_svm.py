@@ -184,7 +184,7 @@ class L2SVMClassifier(LinearMachine):
         return minimise(system, costs, start, tol=self.tol, max_iter=self.max_iter)
 
     def _keep(self, classes: AnyArray, machine: Machine) -> Self:
-        warn_if_short(machine, type(self).__name__, self.max_iter)
+        warn_if_short(machine, type(self).__name__, self.max_iter, stacklevel=5)
         self.objective_, self.n_iter_ = machine.objective, machine.n_iter
         return self._remember(classes, machine.w)
 
