@@ -190,6 +190,20 @@ def test_a_loss_that_is_reached_only_on_the_border(seed):
     np.testing.assert_allclose(limit.decision_function(X), near.decision_function(X), atol=1e-3)
 
 
+@pytest.mark.parametrize("seed", [64, 232, 403, 5526])
+def test_a_loss_that_is_not_exact_enough_is_minimised_again(seed):
+    """Streamed rows: at the tolerance itself, one row too many seems to be undecided."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(4, 40))
+    n_labeled = int(rng.integers(2, d + 1))
+    X = rng.normal(size=(n_labeled + 17_000, d))
+    X[n_labeled:] = X[n_labeled:] * rng.uniform(0.1, 2) + rng.normal(size=d) * 2
+    y = rng.permutation(np.arange(n_labeled) % 2)
+    clf = ICLSClassifier().fit(X[:n_labeled], y, X_unlabeled=X[n_labeled:])
+    assert clf.solver_ == "scale"
+    assert clf.certificate_.converged
+
+
 def test_a_barely_reachable_twin_is_proven():
     rng = np.random.default_rng(8)
     truth = rng.integers(0, 2, 1400)

@@ -53,7 +53,8 @@ class Certificate:
         Whether the unlabelled rows moved the model away from the supervised twin; None if the fit
         did not converge, or if the tolerance is too large to decide.
     changed : int
-        Number of unlabelled rows that the fit and its supervised twin assign to different classes.
+        Number of unlabelled rows that the fit and its supervised twin assign to different classes;
+        rows whose scores equal 1/2 up to rounding are not counted.
     n_unlabeled : int
         Number of unlabelled rows.
     metric : str or float

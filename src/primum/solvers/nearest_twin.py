@@ -47,8 +47,8 @@ RANK = 1e-9
 # A labelled loss that exceeds the twin's by less than this, in mean loss, differs by rounding.
 ROUNDING = 1e-12
 
-# In memory the labelled loss is minimised to this fraction of the tolerance: the accuracy of the
-# model is the square root of its gap.
+# The accuracy of the model is the square root of the gap of the labelled loss, so this loss is
+# minimised to this fraction of the tolerance: in memory always, elsewhere if it proves necessary.
 FINER = 1e-3
 
 # Below this pivot the unlabelled rows do not span all directions: the twin may be unattainable.
@@ -70,15 +70,28 @@ def solve_nearest_twin(
             loss = few.loss(problem.loss_unit, problem.loss_floor)
             solution = solve_nearest_twin(loss, few, solve_box, tol)
             return replace(solution, labels=copies[1](solution.labels))
-    finer = FINER if isinstance(problem.columns, FormedColumns) else 1.0
-    first = solve_box(problem, finer * tol)
+    if isinstance(problem.columns, StreamedColumns):
+        solution, proven = _solve_in_order(problem, tie, solve_box, tol, tol)
+        if proven:
+            return solution
+    return _solve_in_order(problem, tie, solve_box, FINER * tol, tol)[0]
+
+
+def _solve_in_order(
+    problem: BoxProblem, tie: NearestTwin, solve_box: SolveBox, loss_tol: float, tol: float
+) -> tuple[Solution, bool]:
+    """Minimise the loss and then the distance; return whether the distance is proven, too."""
+    first = solve_box(problem, loss_tol)
     Mq = tie.columns.accumulate(first.labels)
     gap = problem.judge(first.labels, first.dual, tol).gap / problem.loss_unit
     if tie.excess(Mq) <= max(gap, problem.gap_within(ROUNDING)):
         held = _hold(tie, tie.goal, solve_box, tol)
     else:
         held = _on_face(tie, _by_row(tie, first.labels), Mq, solve_box, tol)
-    return replace(held, iterations=first.iterations + held.iterations, dual=first.dual)
+    assert held.pull is not None
+    proven = tie.judge(held.labels, held.pull, gap).within(tol**0.5)
+    iterations = first.iterations + held.iterations
+    return replace(held, iterations=iterations, dual=first.dual), proven
 
 
 def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
