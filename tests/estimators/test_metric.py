@@ -294,6 +294,14 @@ class TestCertificate:
         assert proof.converged
         assert proof.moved is None or proof.shift > 10 * proof.gap**0.5 or proof.shift < 1e-4
 
+    def test_a_shift_within_the_tolerance_is_not_called_the_twin(self):
+        X = np.random.default_rng(1).normal(size=(40, 3))
+        y = np.r_[np.arange(10) % 2, np.full(30, -1)]
+        proof = ICLSClassifier(tol=1e-3, solver="lbfgsb").fit(X, y).certificate_
+        assert proof.converged
+        assert proof.shift > 0.01
+        assert proof.moved is None
+
     def test_without_unlabelled_rows_nothing_moves(self, rng):
         X, y = rng.normal(size=(10, 3)), np.arange(10) % 2
         proof = ICLSClassifier(1.0, alpha_labeled=0.0).fit(X, y).certificate_

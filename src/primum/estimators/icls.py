@@ -216,7 +216,7 @@ class ICLSClassifier(LeastSquaresBase):
         self.certificate_ = certify(
             problem,
             solution.labels,
-            self._facts(family, gamma),
+            self._summary(family, gamma),
             metric=self.metric,
             tol=self.tol,
             iterations=solution.iterations,
@@ -231,8 +231,6 @@ class ICLSClassifier(LeastSquaresBase):
         self._labels = GivenLabels(q) if written else q
         self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
         self._n_more = data.n_more
-        if hasattr(self, "soft_labels_"):
-            del self.soft_labels_  # of an earlier fit
         if data.unlabeled.in_memory:
             labels = q if written else family.unlabeled.write_down(q)
             self.soft_labels_ = data.for_all_rows(labels)
@@ -268,7 +266,7 @@ class ICLSClassifier(LeastSquaresBase):
 
         return self._apply(rows, label, np.float64)
 
-    def _facts(self, family: LeastSquaresFamily, gamma: Floats) -> FitSummary:
+    def _summary(self, family: LeastSquaresFamily, gamma: Floats) -> FitSummary:
         coef, intercept = self.supervised_._score_parameters
         equations = family.equations
         summands = abs(intercept) + np.abs(equations.center) @ np.abs(coef)

@@ -201,7 +201,7 @@ class Witness:
 def certify(
     implicit: ImplicitProblem,
     q: Floats | RowValues,
-    facts: FitSummary,
+    summary: FitSummary,
     *,
     metric: str | float,
     tol: float,
@@ -213,30 +213,30 @@ def certify(
     judged = _judge_labelling(implicit, q, tol, witness)
     judged_distance = _judge_distance(implicit, q, judged, witness)
     rounding = ROUNDING * (problem.scale + judged.objective)
-    if facts.objective is not None:
-        off = abs(facts.objective - judged.objective)
+    if summary.objective is not None:
+        off = abs(summary.objective - judged.objective)
         judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
-    rounding += facts.score_rounding
-    feasible = bool(judged.objective - facts.supervised_objective <= max(judged.gap, rounding))
+    rounding += summary.score_rounding
+    feasible = bool(judged.objective - summary.supervised_objective <= max(judged.gap, rounding))
     # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
     converged = judged.within(tol) and (judged_distance is None or judged_distance.within(tol**0.5))
     return Certificate(
-        labeled_loss=facts.labeled_loss,
-        supervised_loss=facts.supervised_loss,
+        labeled_loss=summary.labeled_loss,
+        supervised_loss=summary.supervised_loss,
         objective=judged.objective,
-        supervised_objective=facts.supervised_objective,
+        supervised_objective=summary.supervised_objective,
         gap=judged.gap,
         tol=tol,
         converged=converged,
         supervised_feasible=feasible,
-        shift=facts.shift,
-        moved=_moved(problem, judged, judged_distance, facts) if converged else None,
-        changed=facts.changed,
+        shift=summary.shift,
+        moved=_moved(problem, judged, judged_distance, summary) if converged else None,
+        changed=summary.changed,
         n_unlabeled=problem.n_rows,
         metric=metric,
         determined=implicit.determined,
         tie_break=implicit.tie_break,
-        distance=facts.distance,
+        distance=summary.distance,
         distance_gap=None if judged_distance is None else judged_distance.gap,
         iterations=iterations,
         passes=problem.columns.passes,
@@ -266,7 +266,7 @@ def _judge_distance(
 
 
 def _moved(
-    problem: BoxProblem, judged: Judgement, distance: Judgement | None, facts: FitSummary
+    problem: BoxProblem, judged: Judgement, distance: Judgement | None, summary: FitSummary
 ) -> bool | None:
     """Return whether the scores moved; None if the gaps are too large to decide."""
     if problem.n_rows == 0:
@@ -274,7 +274,7 @@ def _moved(
     # The gap is the uncertainty of a squared quantity; that of the scores is its square root.
     gap = max(judged.gap / problem.scale, 0.0 if distance is None else distance.gap)
     uncertain = 10 * gap**0.5
-    same = max(SAME_SCORES, 10 * facts.score_rounding, min(uncertain, SMALL_SHIFT))
-    if facts.shift <= same:
+    same = max(SAME_SCORES, 10 * summary.score_rounding, min(uncertain, SMALL_SHIFT))
+    if summary.shift <= same:
         return False
-    return True if facts.shift > uncertain else None
+    return True if summary.shift > uncertain else None

@@ -217,14 +217,19 @@ def implicit_problem(
 
 
 def _problem(
-    family: LeastSquaresFamily, W: Floats, goal: Floats, unit: float, **units: float
+    family: LeastSquaresFamily,
+    W: Floats,
+    goal: Floats,
+    unit: float,
+    *,
+    floor: float = 0.0,
+    scale: float = 1.0,
 ) -> ImplicitProblem:
     """Return the problem of a metric W; ``goal`` is W times the coordinates to approach."""
     coordinates = family.equations
     assert isinstance(coordinates, Coordinates)
     columns = columns_of(W @ coordinates.full_basis.T, family.unlabeled)
     target = goal - W @ coordinates.solve(family.known)
-    floor, scale = units.get("floor", 0.0), units.get("scale", 1.0)
     return ImplicitProblem(BoxProblem(columns, target, unit, floor, scale))
 
 
