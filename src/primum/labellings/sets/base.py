@@ -1,0 +1,140 @@
+"""What a label set has to answer.
+
+Every unlabelled row i has its own small convex set ``S_i`` of possible labels. A problem over
+labellings, its solvers and its certificate need to know only this of it:
+
+    centre        c_i, the least committed label
+    project(v)    the label nearest to v
+    support(p)    the minimum of p.q over the labels q of S_i
+    slack(p, q)   p.q - support(p), without cancellation: the row's share of the duality gap
+    best(p)       a label at which the minimum is attained
+    open(q)       how the label q can still move: the face of S_i that it is inside of
+
+The derivative of ``project`` at v is the orthogonal projection on the directions of the face that
+``project(v)`` is inside of. Rows with the same directions are treated together (``faces``).
+
+A label is one number, and the labels of n rows an array (n,), or it has K entries, one per class,
+and the labels are an array (n, K). In the latter case the entries of a label add up to 1, so that
+adding a number to all entries of p changes nothing: ``contrasts`` are the other directions.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from primum._typing import Floats, Index, Mask
+from primum.equations import View
+
+
+@dataclass(frozen=True)
+class Face:
+    """Rows whose labels can move in the same directions.
+
+    Attributes
+    ----------
+    rows : array of int
+        Indices of the rows.
+    directions : array (K, e)
+        Orthonormal directions, as columns; K is 1 if a label is one number.
+    """
+
+    rows: Index
+    directions: Floats
+
+    @property
+    def freedom(self) -> int:
+        """Number of free parameters of the labels of these rows."""
+        return len(self.rows) * self.directions.shape[1]
+
+
+class LabelSet(Protocol):
+    """The label sets of some rows, in order."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one label: () for a number, (K,) for K classes."""
+        ...
+
+    @property
+    def contrasts(self) -> Floats | None:
+        """Orthonormal columns (K, K - 1) that add up to 0; None if a label is one number."""
+        ...
+
+    @property
+    def centre(self) -> Any:
+        """The least committed label, of all rows or of each."""
+        ...
+
+    def centres(self, n_rows: int) -> Floats:
+        """Return the least committed label of each of n rows."""
+        ...
+
+    def project(self, v: Any) -> Any:
+        """Return the label of each row that is nearest to v."""
+        ...
+
+    def support(self, p: Any) -> Any:
+        """Return the minimum of ``p.q`` over the labels q of each row."""
+        ...
+
+    def slack(self, p: Any, q: Any) -> Any:
+        """Return ``p.q - support(p)`` of each row, without cancellation."""
+        ...
+
+    def best(self, p: Any) -> Any:
+        """Return a label of each row that attains the support."""
+        ...
+
+    def close(self, p: Any, width: float) -> Any:
+        """Return the rows for which another label costs at most width more than the best one.
+
+        For labels that are one number this is the slope: ``|p| <= width``.
+        """
+        ...
+
+    def open(self, q: Any) -> Any:
+        """Return the face of each label: True for every entry that can still move."""
+        ...
+
+    def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:
+        """Return the faces, those of some rows widened by the best label for p."""
+        ...
+
+    def doubtful(self, q: Floats, p: Floats, rounding: float) -> Mask:
+        """Return the rows that could leave their face at no cost."""
+        ...
+
+    def face_centres(self, face: Mask) -> Floats:
+        """Return the label of each row that is nearest to its centre, in the span of its face."""
+        ...
+
+    def keys(self, face: Any) -> Any:
+        """Return an integer per row: equal for equal directions, 0 if there are none."""
+        ...
+
+    def directions(self, key: int) -> Floats:
+        """Return the directions (K, e) that a key stands for."""
+        ...
+
+    @property
+    def key_of_all(self) -> int:
+        """The key of a row all of whose labels are still possible; -1 if rows differ."""
+        ...
+
+    def at(self, view: View) -> "LabelSet":
+        """Return the label sets of a block of rows, on its device."""
+        ...
+
+    def take(self, index: Index) -> "LabelSet":
+        """Return the label sets of the rows at some positions."""
+        ...
+
+
+def faces(labels: LabelSet, keys: Any, xp: Any = np) -> list[tuple[int, Any]]:
+    """Return (key, rows) for every key but 0."""
+    found = []
+    for key in np.asarray(np.unique(np.asarray(keys)) if xp is np else xp.unique_values(keys)):
+        if key:
+            found.append((int(key), xp.nonzero(keys == key)[0]))
+    return found

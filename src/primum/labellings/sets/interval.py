@@ -1,0 +1,108 @@
+"""Labels that are one number in an interval: two classes, bounds, or a bounded target.
+
+    S_i = [low_i, high_i]
+
+Two classes are [0, 1]; "at least 70 % positive" is [0.7, 1]; a target that is known to lie between
+3 and 5 is [3, 5].
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from primum._sklearn import get_namespace
+from primum._typing import Floats, Index, Mask
+from primum.equations import View
+from primum.labellings.sets.per_row import PerRow
+
+ONE_DIRECTION = np.ones((1, 1))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Labels in [low, high], the same for all rows or with bounds of their own.
+
+    Attributes
+    ----------
+    low, high : float or array
+        The bounds, of all rows or of each.
+    bounds : PerRow or None
+        Pairs of bounds from which ``at`` and ``take`` select those of some rows.
+    """
+
+    low: Any = 0.0
+    high: Any = 1.0
+    bounds: PerRow | None = None
+    contrasts: None = None
+
+    @classmethod
+    def of_rows(cls, bounds: Floats, later: tuple[float, float] = (0.0, 1.0)) -> "Interval":
+        """Return intervals from an array (n, 2) of the first rows' bounds, and those of others."""
+        return cls(bounds[:, 0], bounds[:, 1], PerRow(bounds, np.array(later)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # noqa: D102
+        return ()
+
+    @cached_property
+    def centre(self) -> Any:  # noqa: D102
+        return 0.5 * (self.low + self.high)
+
+    def centres(self, n_rows: int) -> Floats:  # noqa: D102
+        rows = self if self.bounds is None else self.take(np.arange(n_rows))
+        return np.broadcast_to(np.asarray(rows.centre, dtype=np.float64), n_rows).copy()
+
+    def project(self, v: Any) -> Any:  # noqa: D102
+        if isinstance(v, np.ndarray):  # np.clip, without its overhead for short arrays
+            return np.minimum(np.maximum(v, self.low), self.high)
+        return get_namespace(v)[0].clip(v, self.low, self.high)
+
+    def support(self, p: Any) -> Any:  # noqa: D102
+        return p * self.best(p)
+
+    def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
+        xp, _ = get_namespace(p)
+        return xp.maximum(p * (q - self.low), p * (q - self.high))
+
+    def best(self, p: Any) -> Any:  # noqa: D102
+        xp, _ = get_namespace(p)
+        return self.low + (self.high - self.low) * xp.astype(p < 0, xp.float64)
+
+    def close(self, p: Any, width: float) -> Any:  # noqa: D102
+        xp, _ = get_namespace(p)
+        return xp.abs(p) * (self.high - self.low) <= width
+
+    def open(self, q: Any) -> Any:  # noqa: D102
+        return (q > self.low) & (q < self.high)
+
+    def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:  # noqa: D102
+        return face | rows
+
+    def doubtful(self, q: Floats, p: Floats, rounding: float) -> Mask:  # noqa: D102
+        return np.asarray((np.abs(p) <= rounding) & ~self.open(q))
+
+    def face_centres(self, face: Mask) -> Floats:  # noqa: D102
+        return self.centres(len(face))
+
+    def keys(self, face: Any) -> Any:  # noqa: D102
+        return face
+
+    def directions(self, key: int) -> Floats:  # noqa: D102
+        return ONE_DIRECTION
+
+    @property
+    def key_of_all(self) -> int:  # noqa: D102
+        return 1
+
+    def at(self, view: View) -> "Interval":  # noqa: D102
+        if self.bounds is None:
+            return self
+        pairs = self.bounds.at(view)
+        return replace(self, low=pairs[:, 0], high=pairs[:, 1], bounds=None)
+
+    def take(self, index: Index) -> "Interval":  # noqa: D102
+        if self.bounds is None:
+            return self
+        return Interval.of_rows(self.bounds.take(index))

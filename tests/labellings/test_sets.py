@@ -1,0 +1,98 @@
+"""Every label set is held to the definitions of its four questions, by brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from primum.labellings.sets import Interval, LabelSet, Simplex
+
+MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=bool)
+BOUNDS = np.array([[0.0, 1.0], [0.7, 1.0], [0.2, 0.2], [-3.0, 5.0], [0.0, 0.5]])
+SETS: dict[str, LabelSet] = {
+    "unit interval": Interval(),
+    "bounds per row": Interval.of_rows(BOUNDS),
+    "two classes": Simplex(2),
+    "four classes": Simplex(4),
+    "fourteen classes": Simplex(14),
+    "partial labels": Simplex.of_rows(MASK),
+}
+EACH_SET = pytest.mark.parametrize("labels", SETS.values(), ids=SETS.keys())
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def draw(labels: LabelSet, seed: int, size: float = 1.0) -> np.ndarray:
+    return size * np.random.default_rng(seed).normal(size=(5, *labels.shape))
+
+
+def inner(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return p * q if p.ndim == 1 else (p * q).sum(axis=1)
+
+
+@EACH_SET
+@given(seed=SEEDS)
+def test_projection_is_the_nearest_label(labels: LabelSet, seed: int) -> None:
+    v, other = draw(labels, seed), labels.project(draw(labels, seed + 1, 3.0))
+    q = labels.project(v)
+    assert_allclose(labels.project(q), q, atol=1e-14)
+    # The characterisation of a projection on a convex set.
+    assert (inner(v - q, other - q) <= 1e-12).all()
+
+
+@EACH_SET
+@given(seed=SEEDS)
+def test_support_is_the_minimum(labels: LabelSet, seed: int) -> None:
+    p, q = draw(labels, seed), labels.project(draw(labels, seed + 1, 3.0))
+    assert (inner(p, q) >= labels.support(p) - 1e-12).all()
+    assert_allclose(inner(p, labels.best(p)), labels.support(p), atol=1e-12)
+    assert_allclose(labels.slack(p, q), inner(p, q) - labels.support(p), atol=1e-12)
+    assert (labels.slack(p, labels.best(p)) == 0).all()
+
+
+@EACH_SET
+@given(seed=SEEDS)
+def test_derivative_of_the_projection(labels: LabelSet, seed: int) -> None:
+    v, step = draw(labels, seed), 1e-7
+    q = labels.project(v)
+    change = (labels.project(v + step * draw(labels, seed + 1)) - q) / step
+    for row, key in enumerate(labels.keys(labels.open(q))):
+        E = labels.directions(int(key)) if key else np.zeros((len(np.atleast_1d(q[row])), 0))
+        wanted = E @ (E.T @ np.atleast_1d(draw(labels, seed + 1)[row]))
+        assert_allclose(np.atleast_1d(change[row]), wanted, atol=1e-6)
+
+
+@EACH_SET
+def test_centre_is_inside_and_of_every_row(labels: LabelSet) -> None:
+    assert_allclose(labels.project(labels.centres(5)), labels.centres(5), atol=1e-15)
+    index = np.array([3, 1])
+    assert_allclose(labels.take(index).centres(2), labels.centres(5)[index])
+
+
+def test_rows_after_the_given_ones_can_have_every_label() -> None:
+    assert_allclose(SETS["partial labels"].centres(7)[5:], 0.25)
+    assert_allclose(SETS["bounds per row"].centres(7)[5:], 0.5)
+
+
+def test_simplex_projection_agrees_with_a_generic_solver() -> None:
+    v = np.array([0.4, -0.3, 0.9, 0.25])
+    found = minimize(
+        lambda q: ((q - v) ** 2).sum(),
+        np.full(4, 0.25),
+        bounds=[(0, 1)] * 4,
+        constraints={"type": "eq", "fun": lambda q: q.sum() - 1},
+        options={"ftol": 1e-15},
+    )
+    assert_allclose(Simplex(4).project(v[None])[0], found.x, atol=1e-7)
+
+
+def test_two_classes_are_the_interval() -> None:
+    v = draw(SETS["two classes"], 0)
+    second = Interval().project(0.5 + 0.5 * (v[:, 1] - v[:, 0]))
+    assert_allclose(Simplex(2).project(v)[:, 1], second, atol=1e-15)
+
+
+def test_too_many_classes() -> None:
+    with pytest.raises(ValueError, match="There are 63 classes, but a joint problem knows at most"):
+        Simplex(63)
