@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import hard_cases, two_classes
 from primum import ICLSClassifier
-from primum.labellings import BoxProblem, FormedColumns, columns
+from primum.labellings import FormedColumns, LabelProblem, columns
 from primum.solvers import SOLVERS, solve
 
 CASES = hard_cases()
@@ -63,7 +63,7 @@ def test_newton_on_random_boxes(seed, weighted, copies):
     M = np.repeat(rng.normal(size=(r, U)), copies, axis=1)
     weight = rng.uniform(0.2, 3, M.shape[1]) if weighted else None
     t = rng.normal(size=r) * rng.choice([0.1, 1.0, 10.0])
-    problem = BoxProblem(FormedColumns(M, weight), t)
+    problem = LabelProblem(FormedColumns(M, weight), t)
     q = solve(problem, solver="newton", tol=1e-8, max_iter=1000).labels
     expected = solve(problem, solver="reference", tol=1e-8, max_iter=1000).labels
     assert problem.judge(q).gap <= 1e-10 * (1 + problem.judge(q).objective)
@@ -72,8 +72,8 @@ def test_newton_on_random_boxes(seed, weighted, copies):
 
 def test_a_weight_is_a_number_of_copies(rng):
     M, t, times = rng.normal(size=(3, 12)), 2 * rng.normal(size=3), rng.integers(1, 4, 12)
-    weighted = BoxProblem(FormedColumns(M, times.astype(float)), t)
-    repeated = BoxProblem(FormedColumns(np.repeat(M, times, axis=1)), t)
+    weighted = LabelProblem(FormedColumns(M, times.astype(float)), t)
+    repeated = LabelProblem(FormedColumns(np.repeat(M, times, axis=1)), t)
     q = solve(weighted, solver="newton", tol=1e-10, max_iter=1000).labels
     copies = solve(repeated, solver="newton", tol=1e-10, max_iter=1000).labels
     np.testing.assert_allclose(np.repeat(q, times), copies, atol=1e-9)

@@ -204,7 +204,7 @@ class ICLSClassifier(LeastSquaresBase):
             supervised=self.supervised_._score_parameters,
             tie_break=self.tie_break,
         )
-        self.solver_ = chosen_solver(problem.box, self.solver)
+        self.solver_ = chosen_solver(problem.problem, self.solver)
         solution = solve_implicit(
             problem, solver=self.solver_, tol=self.tol, max_iter=self.max_iter
         )

@@ -1,6 +1,5 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
-from primum.labellings.box import BoxProblem, Judgement
 from primum.labellings.certificate import Certificate, FitSummary, Witness, certify
 from primum.labellings.columns import (
     Columns,
@@ -21,12 +20,12 @@ from primum.labellings.implicit import (
 )
 from primum.labellings.labelling import HyperplaneLabels, LabelsByValue
 from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.problem import Judgement, LabelProblem
 from primum.labellings.zonotope import zonotope_vertices
 
 __all__ = [
     "METRICS",
     "TIE_BREAKS",
-    "BoxProblem",
     "Certificate",
     "Columns",
     "FitSummary",
@@ -34,6 +33,7 @@ __all__ = [
     "HyperplaneLabels",
     "ImplicitProblem",
     "Judgement",
+    "LabelProblem",
     "LabeledRows",
     "LabelsByValue",
     "LeastSquaresFamily",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from primum._typing import Floats
 from primum.equations import RowValues
-from primum.labellings.box import BoxProblem, Judgement
 from primum.labellings.implicit import ImplicitProblem, share_of_all
+from primum.labellings.problem import Judgement, LabelProblem
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 ROUNDING = 1e-12
@@ -209,7 +209,7 @@ def certify(
     witness: Witness,
 ) -> Certificate:
     """Return the certificate of the labelling q."""
-    problem = implicit.box
+    problem = implicit.problem
     judged = _judge_labelling(implicit, q, tol, witness)
     judged_distance = _judge_distance(implicit, q, judged, witness)
     rounding = ROUNDING * (problem.scale + judged.objective)
@@ -247,12 +247,12 @@ def _judge_labelling(
     implicit: ImplicitProblem, q: Floats | RowValues, tol: float, witness: Witness
 ) -> Judgement:
     """Return the objective of q and its gap."""
-    judged = implicit.box.judge(q, witness.dual, tol, witness.moment)
+    judged = implicit.problem.judge(q, witness.dual, tol, witness.moment)
     if implicit.tie is None:
         return judged
     # The least loss over all models is another lower bound.
     above = implicit.tie.excess(implicit.tie.columns.accumulate(q, witness.moment))
-    return replace(judged, gap=min(judged.gap, implicit.box.loss_unit * above))
+    return replace(judged, gap=min(judged.gap, implicit.problem.loss_unit * above))
 
 
 def _judge_distance(
@@ -261,12 +261,12 @@ def _judge_distance(
     """Return the squared distance to the twin and its gap, if it breaks the tie."""
     if implicit.tie is None or witness.pull is None:
         return None
-    gap = judged.gap / implicit.box.loss_unit
+    gap = judged.gap / implicit.problem.loss_unit
     return implicit.tie.judge(q, witness.pull, gap, witness.moment)
 
 
 def _moved(
-    problem: BoxProblem, judged: Judgement, distance: Judgement | None, summary: FitSummary
+    problem: LabelProblem, judged: Judgement, distance: Judgement | None, summary: FitSummary
 ) -> bool | None:
     """Return whether the scores moved; None if the gaps are too large to decide."""
     if problem.n_rows == 0:

@@ -40,9 +40,9 @@ from primum._typing import Floats
 from primum.equations import Design, RowValues
 from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
-from primum.labellings.box import BoxProblem
 from primum.labellings.columns import columns_of
 from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.problem import LabelProblem
 from primum.rows import (
     ArrayRows,
     Block,
@@ -164,8 +164,8 @@ class ImplicitProblem:
 
     Attributes
     ----------
-    box : BoxProblem
-        The box problem of the metric.
+    problem : LabelProblem
+        The problem of the metric.
     determined : bool
         Whether the labelled rows, with their ridge, determine the model.
     tie : NearestTwin or None
@@ -173,7 +173,7 @@ class ImplicitProblem:
         1/2.
     """
 
-    box: BoxProblem
+    problem: LabelProblem
     determined: bool = True
     tie: NearestTwin | None = None
 
@@ -230,7 +230,7 @@ def _problem(
     assert isinstance(coordinates, Coordinates)
     columns = columns_of(W @ coordinates.full_basis.T, family.unlabeled)
     target = goal - W @ coordinates.solve(family.known)
-    return ImplicitProblem(BoxProblem(columns, target, unit, floor, scale))
+    return ImplicitProblem(LabelProblem(columns, target, unit, floor, scale))
 
 
 def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Floats:
@@ -282,8 +282,8 @@ def _unfactorised_problem(
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
     B = equations.solve(X_t).T * labeled.root[:, None]
     target = labeled.root * labeled.y - B @ family.known
-    box = BoxProblem(columns_of(B, family.unlabeled), target, 2.0 / labeled.total)
-    return ImplicitProblem(box, determined=False)
+    problem = LabelProblem(columns_of(B, family.unlabeled), target, 2.0 / labeled.total)
+    return ImplicitProblem(problem, determined=False)
 
 
 @dataclass(frozen=True)

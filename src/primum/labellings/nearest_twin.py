@@ -29,8 +29,8 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.equations import RowValues
-from primum.labellings.box import BoxProblem, Judgement
 from primum.labellings.columns import Columns
+from primum.labellings.problem import Judgement, LabelProblem
 
 # Multiples of the gradient of the labelled loss that are tried in a proof.
 MULTIPLES = 10.0 ** np.arange(-2, 13)
@@ -65,10 +65,10 @@ class NearestTwin:
         """Number of dimensions that the labelled loss depends on."""
         return len(self.strength)
 
-    def loss(self, unit: float, floor: float) -> BoxProblem:
+    def loss(self, unit: float, floor: float) -> LabelProblem:
         """Return the problem of the labelled loss; ``floor`` is the least of all models."""
         columns = self.columns.first(self.rank).scaled(self.strength)
-        return BoxProblem(columns, self.strength * self.goal, unit, floor)
+        return LabelProblem(columns, self.strength * self.goal, unit, floor)
 
     def excess(self, Mq: Floats) -> float:
         """Return the labelled loss, in units of P, above the least of all models."""
@@ -80,7 +80,7 @@ class NearestTwin:
         descent[: self.rank] = self.strength**2 * (Mq[: self.rank] - self.goal)
         return descent
 
-    def held(self, level: Floats, penalty: float) -> BoxProblem:
+    def held(self, level: Floats, penalty: float) -> LabelProblem:
         """Return the box problem with a penalty that keeps ``M_1 q`` near a level.
 
         A deviation from it costs ``penalty**2`` times as much as one from the twin.
@@ -88,7 +88,7 @@ class NearestTwin:
         factor = np.ones(len(self.twin))
         factor[: self.rank] = penalty
         target = factor * np.concatenate([level, self.twin[self.rank :]])
-        return BoxProblem(self.columns.scaled(factor), target, 2.0 / self.total)
+        return LabelProblem(self.columns.scaled(factor), target, 2.0 / self.total)
 
     def multipliers(self, Mq: Floats, pull: Floats) -> Floats:
         """Return z, for ``pull`` u."""

@@ -1,6 +1,6 @@
 """The common entry point of all solvers.
 
-A solver takes a ``BoxProblem``, a tolerance and a limit on its iterations, and returns a
+A solver takes a ``LabelProblem``, a tolerance and a limit on its iterations, and returns a
 labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
 labelling closest to 1/2, up to rounding; those that find an arbitrary optimum are listed in
 ``ANY_OPTIMUM``.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primum.labellings import BoxProblem, ImplicitProblem, StreamedColumns
+from primum.labellings import ImplicitProblem, LabelProblem, StreamedColumns
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.least_committed import least_committed
 from primum.solvers.nearest_twin import solve_nearest_twin
@@ -19,7 +19,7 @@ from primum.solvers.reference import solve_reference
 from primum.solvers.scale import solve_scale
 from primum.solvers.solution import Solution
 
-SOLVERS: dict[str, Callable[[BoxProblem, float, int], Solution]] = {
+SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
     "newton": solve_newton,
     "scale": solve_scale,
     "lbfgsb": solve_lbfgsb,
@@ -30,7 +30,7 @@ SOLVERS: dict[str, Callable[[BoxProblem, float, int], Solution]] = {
 ANY_OPTIMUM = ("lbfgsb",)
 
 
-def solve(problem: BoxProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
+def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
     """Solve the problem with the named solver.
 
     ``auto`` is ``newton`` if M is formed, because there are few rows, and ``scale`` otherwise.
@@ -52,15 +52,15 @@ def solve_implicit(
 ) -> Solution:
     """Minimise the objective and, if several models attain the minimum, break the tie."""
 
-    def solve_box(problem: BoxProblem, tol: float) -> Solution:
+    def solve_box(problem: LabelProblem, tol: float) -> Solution:
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
 
-    if implicit.tie is None or implicit.box.n_rows == 0:
-        return solve_box(implicit.box, tol)
-    return solve_nearest_twin(implicit.box, implicit.tie, solve_box, tol)
+    if implicit.tie is None or implicit.problem.n_rows == 0:
+        return solve_box(implicit.problem, tol)
+    return solve_nearest_twin(implicit.problem, implicit.tie, solve_box, tol)
 
 
-def chosen_solver(problem: BoxProblem, solver: str) -> str:
+def chosen_solver(problem: LabelProblem, solver: str) -> str:
     """Return the solver that ``auto`` selects: for few rows or for many."""
     if solver != "auto":
         return solver

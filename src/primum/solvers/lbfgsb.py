@@ -9,14 +9,14 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
-from primum.labellings import BoxProblem, duality_gap
+from primum.labellings import LabelProblem, duality_gap
 from primum.solvers.solution import Solution
 
 MEMORY = 20
 STARTS = 100
 
 
-def solve_lbfgsb(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
+def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     """Return an optimal labelling, as close to 1/2 as the precision allows."""
     objective = _Objective(problem)
     z, tol = 0.5 * objective.lengths, problem.gap_within(tol)
@@ -56,7 +56,7 @@ def _minimise(objective: "_Objective", start: Floats, gap: float, max_iter: int)
 class _Objective:
     """P and its gradient in scaled variables; stores p for the stopping criterion."""
 
-    def __init__(self, problem: BoxProblem) -> None:
+    def __init__(self, problem: LabelProblem) -> None:
         self.problem = problem
         lengths = problem.columns.lengths()
         self.lengths = np.where(lengths > 1e-12 * lengths.max(), lengths, 1.0)

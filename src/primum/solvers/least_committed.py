@@ -7,11 +7,11 @@ closest labelling with the same M q does not change it.
 from dataclasses import replace
 
 from primum._typing import Floats
-from primum.labellings import BoxProblem
+from primum.labellings import LabelProblem
 from primum.solvers.newton import solve_newton
 
 
-def least_committed(problem: BoxProblem, q: Floats, tol: float) -> Floats:
+def least_committed(problem: LabelProblem, q: Floats, tol: float) -> Floats:
     """Return the labelling closest to 1/2 with the same M q, unless its proven gap is worse."""
     reached = replace(problem, target=problem.columns.accumulate(q))
     closer = solve_newton(reached, tol, max_iter=1000).labels

@@ -21,10 +21,10 @@ from scipy.linalg import lapack
 
 from primum._typing import Floats, Index
 from primum.labellings import (
-    BoxProblem,
     Columns,
     FormedColumns,
     HyperplaneLabels,
+    LabelProblem,
     NearestTwin,
     StreamedColumns,
 )
@@ -54,11 +54,11 @@ FINER = 1e-3
 # Below this pivot the unlabelled rows do not span all directions: the twin may be unattainable.
 SMALL_PIVOT = 1e-6
 
-SolveBox = Callable[[BoxProblem, float], Solution]
+SolveBox = Callable[[LabelProblem, float], Solution]
 
 
 def solve_nearest_twin(
-    problem: BoxProblem, tie: NearestTwin, solve_box: SolveBox, tol: float
+    problem: LabelProblem, tie: NearestTwin, solve_box: SolveBox, tol: float
 ) -> Solution:
     """Return the labelling of the nearest model; ``problem`` is that of the labelled loss."""
     if (labels := _labels_of_twin(tie, tol)) is not None:
@@ -78,7 +78,7 @@ def solve_nearest_twin(
 
 
 def _solve_in_order(
-    problem: BoxProblem, tie: NearestTwin, solve_box: SolveBox, loss_tol: float, tol: float
+    problem: LabelProblem, tie: NearestTwin, solve_box: SolveBox, loss_tol: float, tol: float
 ) -> tuple[Solution, bool]:
     """Minimise the loss and then the distance; return whether the distance is proven, too."""
     first = solve_box(problem, loss_tol)

@@ -34,7 +34,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings import BoxProblem, Columns, duality_gap
+from primum.labellings import Columns, LabelProblem, duality_gap
 from primum.solvers.solution import Solution
 
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well
@@ -95,14 +95,14 @@ class Stage:
     iterations: int
 
 
-def solve_newton(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
+def solve_newton(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     """Return the optimal labelling closest to 1/2."""
     for last in follow_path(problem, tol, max_iter):  # noqa: B007
         pass
     return Solution(last.best.q, last.iterations)
 
 
-def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stage]:
+def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[Stage]:
     """Yield the start of the path and its points at growing sigma, until the solution is final."""
     columns = problem.columns
     tol = problem.gap_within(tol)
@@ -141,7 +141,7 @@ def follow_path(problem: BoxProblem, tol: float, max_iter: int) -> Iterator[Stag
         sigma, previous = sigma * GROWTH, (sigma, arrived)
 
 
-def _judge(problem: BoxProblem, q: Floats) -> Answer:
+def _judge(problem: LabelProblem, q: Floats) -> Answer:
     """Return q, a point of the path, with its gap; its labels are not yet final."""
     columns = problem.columns
     p = columns.project(columns.accumulate(q) - problem.target)
@@ -242,7 +242,7 @@ def _exact_step(
 
 
 def _guess_face(
-    problem: BoxProblem, q: Floats, aim: float, near_end: bool, rounding: _Rounding
+    problem: LabelProblem, q: Floats, aim: float, near_end: bool, rounding: _Rounding
 ) -> tuple[Answer, int]:
     """Return (the best labelling found with decided rows fixed, number of tries).
 
@@ -271,7 +271,7 @@ def _guess_face(
     return best, GUESSES_PER_SIGMA
 
 
-def _solve_face(problem: BoxProblem, q: Floats, free: Index, rounding: _Rounding) -> Floats:
+def _solve_face(problem: LabelProblem, q: Floats, free: Index, rounding: _Rounding) -> Floats:
     """Refit the labels of some rows, as close to 1/2 as a best fit allows, and clip them."""
     columns = problem.columns
     if len(free) == 0:
@@ -325,7 +325,7 @@ def _cholesky(S: Floats) -> tuple[Floats, int]:
 
 
 def _predict(
-    problem: BoxProblem,
+    problem: LabelProblem,
     sigma: float,
     latest: tuple[float, _Point],
     previous: tuple[float, _Point] | None,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from primum._typing import Floats
-from primum.labellings import BoxProblem
+from primum.labellings import LabelProblem
 from primum.solvers.solution import Solution
 
 PULL = 1e-5
@@ -21,7 +21,7 @@ BORDER = 1e-9
 RANK = 1e-9
 
 
-def solve_reference(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
+def solve_reference(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     """Return the optimal labelling closest to 1/2."""
     columns = problem.columns
     M = columns.take(np.arange(problem.n_rows))

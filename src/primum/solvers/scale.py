@@ -27,9 +27,9 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.labellings import (
-    BoxProblem,
     FormedColumns,
     HyperplaneLabels,
+    LabelProblem,
     StreamedColumns,
     Sweep,
 )
@@ -74,7 +74,7 @@ class _Best:
     lost: bool = False
 
 
-def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
+def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     """Return an optimal labelling, in a few passes over the rows."""
     columns = problem.columns
     if not isinstance(columns, StreamedColumns):
@@ -98,7 +98,7 @@ def solve_scale(problem: BoxProblem, tol: float, max_iter: int) -> Solution:
     return Solution(best.labels, iterations, dual=best.xi)
 
 
-def _better_of(problem: BoxProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
+def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
     """Return the better of the best labelling so far and that of another solver."""
     steps = iterations + other.iterations
     if problem.judge(other.labels).gap < problem.loss_unit * best.gap:
@@ -107,7 +107,7 @@ def _better_of(problem: BoxProblem, best: "_Best", iterations: int, other: Solut
 
 
 def _follow_all_rows(
-    problem: BoxProblem, columns: StreamedColumns, start: Stage, tol: float, max_iter: int
+    problem: LabelProblem, columns: StreamedColumns, start: Stage, tol: float, max_iter: int
 ) -> tuple[_Best, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
     goal = problem.gap_within(tol)
@@ -145,7 +145,7 @@ def _continued(
     return xi + ratio * (xi - xi_before)
 
 
-def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
+def _sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to continue with all rows."""
     r, n = sample.columns.shape
     few, before, stalled = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n, 0
@@ -163,7 +163,7 @@ def _sample_stage(sample: BoxProblem, tol: float, max_iter: int) -> Stage:
     return replace(stage, xi=0.0 * stage.xi) if stage.undecided > 0.5 * n else stage
 
 
-def _uncommitted(problem: BoxProblem, columns: StreamedColumns, sample: FormedColumns) -> Stage:
+def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: FormedColumns) -> Stage:
     """Return the start of the path of all rows, with all labels near 1/2.
 
     For rows that a sample does not represent well: if it contains no row with a rare feature, a
@@ -231,14 +231,14 @@ def _step_length(
 
 
 def _on_path(
-    problem: BoxProblem, columns: StreamedColumns, sweep: Sweep, xi: Floats, sigma: float
+    problem: LabelProblem, columns: StreamedColumns, sweep: Sweep, xi: Floats, sigma: float
 ) -> _Best:
     gap = _primal(sweep, problem.target) - _dual(sweep, xi, problem.target)
     return _Best(gap, xi, HyperplaneLabels(xi @ columns.B, sigma))
 
 
 def _in_band(
-    problem: BoxProblem,
+    problem: LabelProblem,
     columns: StreamedColumns,
     sweep: Sweep,
     xi: Floats,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.equations import Design, Frame
-from primum.labellings import BoxProblem, FormedColumns, StreamedColumns
+from primum.labellings import FormedColumns, LabelProblem, StreamedColumns
 from primum.rows import ArrayRows
 
 
@@ -22,7 +22,7 @@ def test_no_labelling_gets_below_the_bound(seed, weighted):
     rng = np.random.default_rng(seed)
     r, U = rng.integers(1, 6), rng.integers(1, 12)
     weight = rng.uniform(0.1, 3, U) if weighted else None
-    problem = BoxProblem(FormedColumns(rng.normal(size=(r, U)), weight), rng.normal(size=r))
+    problem = LabelProblem(FormedColumns(rng.normal(size=(r, U)), weight), rng.normal(size=r))
     q, other = rng.uniform(size=(2, U))
     judged = problem.judge(q)
     xi = problem.columns.accumulate(q) - problem.target

@@ -25,7 +25,7 @@ from primum.labellings.columns import Columns
 
 
 @dataclass(frozen=True)
-class BoxProblem:
+class LabelProblem:
     """The problem (box), and the units of its objective.
 
     Attributes
