@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.equations import Design, Frame
-from primum.labellings import FormedColumns, LabelProblem, StreamedColumns
+from primum.labellings import FormedColumns, Interval, LabelProblem, StreamedColumns
 from primum.rows import ArrayRows
 
 
@@ -47,13 +47,14 @@ def test_streamed_and_formed_columns_agree(rng):
         ("accumulate", q),
         ("gram", index),
         ("take", index),
-        ("hinge", xi),
     ):
         expected = getattr(formed, method)(argument)
         np.testing.assert_allclose(getattr(streamed, method)(argument), expected, atol=1e-12)
     np.testing.assert_allclose(streamed.lengths(), formed.lengths())
     duals = np.stack([xi, -2 * xi])
-    np.testing.assert_allclose(streamed.gaps(duals, q), formed.gaps(duals, q))
+    labels = Interval()
+    np.testing.assert_allclose(streamed.gaps(labels, duals, q), formed.gaps(labels, duals, q))
+    np.testing.assert_allclose(streamed.support(labels, xi), formed.support(labels, xi))
     factor = np.array([2.0, -1.0, 0.5])
     np.testing.assert_allclose(
         streamed.scaled(factor).project(xi), formed.scaled(factor).project(xi), atol=1e-12

@@ -7,6 +7,8 @@ from primum.labellings.columns import (
     StreamedColumns,
     Sweep,
     duality_gap,
+    per_row,
+    weighted,
 )
 from primum.labellings.implicit import (
     METRICS,
@@ -20,7 +22,8 @@ from primum.labellings.implicit import (
 )
 from primum.labellings.labelling import HyperplaneLabels, LabelsByValue
 from primum.labellings.nearest_twin import NearestTwin
-from primum.labellings.problem import Judgement, LabelProblem
+from primum.labellings.problem import Judgement, LabelProblem, without_mean
+from primum.labellings.sets import Interval, LabelSet, Simplex
 from primum.labellings.zonotope import zonotope_vertices
 
 __all__ = [
@@ -32,12 +35,15 @@ __all__ = [
     "FormedColumns",
     "HyperplaneLabels",
     "ImplicitProblem",
+    "Interval",
     "Judgement",
     "LabelProblem",
+    "LabelSet",
     "LabeledRows",
     "LabelsByValue",
     "LeastSquaresFamily",
     "NearestTwin",
+    "Simplex",
     "StreamedColumns",
     "Sweep",
     "Witness",
@@ -45,6 +51,9 @@ __all__ = [
     "duality_gap",
     "implicit_problem",
     "least_squares_family",
+    "per_row",
     "share_of_all",
+    "weighted",
+    "without_mean",
     "zonotope_vertices",
 ]

@@ -189,7 +189,7 @@ class FitSummary:
 class Witness:
     """What a solver returns in addition to a labelling to prove its optimality, all of it verified.
 
-    ``dual`` is a point of the dual of the box problem, ``pull`` are the multipliers of the
+    ``dual`` is a point of the dual of the label problem, ``pull`` are the multipliers of the
     tie-break, ``moment`` is the sum of the design rows times q, if already computed.
     """
 
@@ -251,7 +251,7 @@ def _judge_labelling(
     if implicit.tie is None:
         return judged
     # The least loss over all models is another lower bound.
-    above = implicit.tie.excess(implicit.tie.columns.accumulate(q, witness.moment))
+    above = implicit.tie.excess(implicit.tie.reached(q, witness.moment))
     return replace(judged, gap=min(judged.gap, implicit.problem.loss_unit * above))
 
 

@@ -1,8 +1,9 @@
-"""The matrix ``M = B X_u'`` of the box problem: formed when small, never when large.
+"""The matrix ``M = B X_u'`` of a label problem: formed when small, never when large.
 
-A solver needs four products: ``M'xi``, ``M q``, ``M_J M_J'`` and ``M_J``. Every row of X_u
+A solver needs four products: ``M'Xi``, ``M Q``, ``M_J M_J'`` and ``M_J``. Every row of X_u
 has a weight, which multiplies q and the Gram matrix. A proof needs two sums over the rows, which
-bound the optimum from both sides.
+bound the optimum from both sides. With several classes Xi is (r, K) and Q is (U, K), otherwise both
+have one axis.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from primum._typing import Floats, Index
-from primum.equations import Design, GivenLabels, RowValues
+from primum.equations import Design, GivenLabels, RowValues, View
+from primum.labellings.sets import LabelSet, groups
 from primum.rows import (
     BLOCK_NUMBERS,
     Block,
@@ -49,11 +51,15 @@ class Columns(Protocol):
         ...
 
     def project(self, xi: Floats) -> Floats:
-        """Return ``M'xi``, one number per row."""
+        """Return ``M'Xi``, one number per row and class."""
         ...
 
     def accumulate(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:
-        """Return ``M q``, with rows weighted; ``moment`` is X_u'q, if it is known."""
+        """Return ``M Q``, with rows weighted; ``moment`` is X_u'Q, if it is known."""
+        ...
+
+    def sum_of_all(self) -> Floats:
+        """Return ``M 1``, with rows weighted."""
         ...
 
     def gram(self, index: Index) -> Floats:
@@ -68,15 +74,12 @@ class Columns(Protocol):
         """Return the length of every column."""
         ...
 
-    def gaps(self, duals: Floats, q: Floats | RowValues) -> Floats:
-        """Return ``sum max(p q, -p (1 - q))``, ``p = M'xi``, for every row xi of duals.
-
-        The sum is weighted.
-        """
+    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | RowValues) -> Floats:
+        """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi of duals."""
         ...
 
-    def hinge(self, xi: Floats) -> float:
-        """Return ``sum max(0, -p)``, with rows weighted."""
+    def support(self, labels: LabelSet, xi: Floats) -> float:
+        """Return the weighted sum of ``support(p)``."""
         ...
 
     def scaled(self, factor: Floats) -> "Columns":
@@ -122,11 +125,14 @@ class FormedColumns:
 
     def project(self, xi: Floats) -> Floats:  # noqa: D102
         self._passes += 1
-        return xi @ self.matrix
+        return self.matrix.T @ xi
 
     def accumulate(self, q: Any, moment: Floats | None = None) -> Floats:  # noqa: D102
         self._passes += 1
-        return self.matrix @ (q if self.weight is None else q * self.weight)
+        return self.matrix @ weighted(q, self.weight)
+
+    def sum_of_all(self) -> Floats:  # noqa: D102
+        return self.accumulate(np.ones(self.shape[1]))
 
     def gram(self, index: Index) -> Floats:  # noqa: D102
         M = self.take(index)
@@ -142,9 +148,9 @@ class FormedColumns:
         self._passes += 1
         return np.linalg.norm(self.matrix, axis=0)
 
-    def gaps(self, duals: Floats, q: Any) -> Floats:  # noqa: D102
+    def gaps(self, labels: LabelSet, duals: Floats, q: Any) -> Floats:  # noqa: D102
         self._passes += 1
-        return np.array([duality_gap(xi @ self.matrix, q, self.weight) for xi in duals])
+        return np.array([duality_gap(labels, self.matrix.T @ xi, q, self.weight) for xi in duals])
 
     @cached_property
     def gram_of_all(self) -> Floats:  # noqa: D102
@@ -157,37 +163,52 @@ class FormedColumns:
     def first(self, r: int) -> "FormedColumns":  # noqa: D102
         return FormedColumns(self.matrix[:r], self.weight)
 
-    def hinge(self, xi: Floats) -> float:  # noqa: D102
-        short = np.minimum(self.project(xi), 0.0)
-        return -float(short.sum() if self.weight is None else self.weight @ short)
+    def support(self, labels: LabelSet, xi: Floats) -> float:  # noqa: D102
+        return float(weighted(labels.support(self.project(xi)), self.weight).sum())
 
 
-def duality_gap(p: Floats, q: Floats, weight: Floats | None = None) -> float:
-    """Return ``sum_i w_i max(p_i q_i, -p_i (1 - q_i))``, which is P(q) - D(xi)."""
-    slack = np.maximum(p * q, p * q - p)
+def weighted(values: Floats, weight: Floats | None) -> Floats:
+    """Return values, one or more per row, times the weight of their row."""
+    if weight is None:
+        return values
+    return np.asarray(values * (weight if values.ndim == 1 else weight[:, None]))
+
+
+def duality_gap(labels: LabelSet, p: Floats, q: Floats, weight: Floats | None = None) -> float:
+    """Return the weighted sum of ``slack(p, q)``, which is P(Q) - D(Xi)."""
+    slack = labels.slack(p, q)
     return float(slack.sum() if weight is None else slack @ weight)
+
+
+def per_row(values: Any) -> Any:
+    """Return the sum over the classes of values that are one or more per row."""
+    return values if values.ndim == 1 else values.sum(axis=1)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The result of one pass over the rows for a dual point xi and a sigma.
+    """The result of one pass over the rows for a dual point Xi and a sigma.
 
-    With ``p = M'xi`` and ``q = clip(1/2 - sigma p)``: M q, the Gram matrix of the rows strictly
-    inside the box and their number, ``sum max(0, -p)`` and ``sum p q + (q - 1/2)^2 / (2 sigma)``.
+    With ``P = M'Xi`` and ``q = project(centre - sigma p)``: M Q; the Gram matrix of the undecided
+    rows for each of their directions, and the number of these rows; the sum of ``support(p)``, and
+    the sum of ``p.q + (q - centre)^2 / (2 sigma)``.
     """
 
     Mq: Floats
-    gram: Floats
+    grams: dict[int, Floats]
     inside: int
-    hinge: float
+    support: float
     inner: float
 
     def __add__(self, other: "Sweep") -> "Sweep":
+        grams = dict(self.grams)
+        for key, gram in other.grams.items():
+            grams[key] = grams[key] + gram if key in grams else gram
         return Sweep(
             self.Mq + other.Mq,
-            self.gram + other.gram,
+            grams,
             self.inside + other.inside,
-            self.hinge + other.hinge,
+            self.support + other.support,
             self.inner + other.inner,
         )
 
@@ -236,34 +257,47 @@ class StreamedColumns:
     def weight(self) -> Floats | None:  # noqa: D102
         return self.design.rows.weight
 
-    def sweep(self, xi: Floats, sigma: float, mostly_inside: bool = False) -> Sweep:
+    def sweep(
+        self, labels: LabelSet, xi: Floats, sigma: float, mostly_inside: bool = False
+    ) -> Sweep:
         """Compute everything that a Newton step needs, in one pass.
 
-        If most rows are inside the box, it is cheaper to subtract the others from the Gram matrix
-        of all rows, which is computed once.
+        If the labels of most rows can move in all directions, it is cheaper to subtract the others
+        from the Gram matrix of all rows, which is computed once.
         """
-        v, B_t, frame = xi @ self.B, self.B.T, self.design.frame
+        V, frame, main = self.B.T @ xi, self.design.frame, labels.key_of_all
+        skipped = main if mostly_inside and main > 0 else 0
 
         def block_sweep(block: Block) -> Sweep:
             view = frame.view(block)
-            xp, p = view.xp, view.dot(v)
-            free = 0.5 - sigma * p
-            q = xp.clip(free, 0.0, 1.0)
-            chosen = view.pick(xp.nonzero(q != free if mostly_inside else q == free)[0])
-            M_t = chosen.dot(B_t)
+            here, p = labels.at(view), view.dot(V)
+            q = here.project(here.centre - sigma * p)
+            keys = here.keys(here.open(q))
             return Sweep(
                 view.sum(q),
-                to_numpy(chosen.weighted(M_t).T @ M_t),
-                chosen.block.n_rows,
-                -view.total(xp.clip(p, None, 0.0)),
-                view.total(p * q + (q - 0.5) ** 2 / (2 * sigma)),
+                self._grams(view, keys, skipped),
+                int(view.xp.sum(view.xp.astype(keys != 0, view.xp.int64))),
+                view.total(here.support(p)),
+                view.total(per_row(p * q + (q - here.centre) ** 2 / (2 * sigma))),
             )
 
         total = self.design.rows.map_reduce(block_sweep, add)
-        if mostly_inside:
-            inside = self.design.n_rows - total.inside
-            total = replace(total, gram=self.gram_of_all - total.gram, inside=inside)
-        return replace(total, Mq=self.B @ total.Mq)
+        grams = total.grams
+        if skipped:
+            rest = sum(grams.values(), np.zeros_like(self.gram_of_all))
+            grams = {**grams, skipped: self.gram_of_all - rest}
+        grams = {key: gram for key, gram in grams.items() if key}
+        return replace(total, Mq=self.B @ total.Mq, grams=grams)
+
+    def _grams(self, view: View, keys: Any, skipped: int) -> dict[int, Floats]:
+        """Return the Gram matrix of the rows of every key but one."""
+        grams = {}
+        for key, rows in groups(keys):
+            if key != skipped and rows.shape[0]:
+                chosen = view.pick(rows)
+                M_t = chosen.dot(self.B.T)
+                grams[key] = to_numpy(chosen.weighted(M_t).T @ M_t)
+        return grams
 
     @cached_property
     def gram_of_all(self) -> Floats:  # noqa: D102
@@ -276,32 +310,38 @@ class StreamedColumns:
 
         return self.design.rows.map_reduce(block_gram, add)
 
-    def band(self, xi: Floats, width: float, limit: int) -> Band:
-        """Fix every row with ``|p| > width`` on its side and collect the others, in one pass."""
-        v, B_t, frame = xi @ self.B, self.B.T, self.design.frame
+    def band(self, labels: LabelSet, xi: Floats, sigma: float, limit: int) -> Band:
+        """Fix every row that sigma decides at its best label and collect the others: one pass."""
+        V, frame = self.B.T @ xi, self.design.frame
 
         def block_band(block: Block) -> Band:
             view = frame.view(block)
-            xp, p = view.xp, view.dot(v)
-            side = xp.astype(p < -width, xp.float64)
-            chosen = xp.nonzero(xp.abs(p) <= width)[0]
+            xp, here, p = view.xp, labels.at(view), view.dot(V)
+            undecided = here.undecided(p, sigma)
+            chosen = xp.nonzero(undecided)[0]
             close = view.pick(chosen)
             positions = block.start + to_numpy(chosen)
-            piece = (positions, to_numpy(close.dot(B_t)), close.block.weight)
-            return Band(view.sum(side), [piece] if len(positions) else [], len(positions), limit)
+            piece = (positions, to_numpy(close.dot(self.B.T)), close.block.weight)
+            decided = xp.astype(~undecided, xp.float64)
+            fixed = here.best(p) * (decided if p.ndim == 1 else decided[:, None])
+            return Band(view.sum(fixed), [piece] if len(positions) else [], len(positions), limit)
 
         total = self.design.rows.map_reduce(block_band, add)
         return replace(total, fixed_sum=self.B @ total.fixed_sum)
 
-    def gaps(self, duals: Floats, q: Floats | RowValues) -> Floats:  # noqa: D102
-        V, frame = (duals @ self.B).T, self.design.frame
-        labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
+    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | RowValues) -> Floats:  # noqa: D102
+        # All duals side by side, so that one product with the rows serves all of them.
+        V = np.concatenate([(self.B.T @ xi).reshape(self.B.shape[1], -1) for xi in duals], axis=1)
+        frame, n_entries = self.design.frame, int(np.prod(labels.shape))
+        of_rows = GivenLabels(q) if isinstance(q, np.ndarray) else q
 
         def block_gaps(block: Block) -> Floats:
             view = frame.view(block)
-            P, q = view.dot(V), labels(view)[:, None]
-            slack = view.xp.maximum(P * q, P * q - P)
-            return to_numpy(view.xp.sum(view.weighted(slack), axis=0))
+            here, q, P = labels.at(view), of_rows(view), view.dot(V)
+            parts = (P[:, k : k + n_entries] for k in range(0, P.shape[1], n_entries))
+            return np.array(
+                [view.total(here.slack(p if labels.shape else p[:, 0], q)) for p in parts]
+            )
 
         return self.design.rows.map_reduce(block_gaps, add)
 
@@ -311,24 +351,29 @@ class StreamedColumns:
     def first(self, r: int) -> "StreamedColumns":  # noqa: D102
         return StreamedColumns(self.B[:r], self.design)
 
-    def hinge(self, xi: Floats) -> float:  # noqa: D102
-        v, frame = xi @ self.B, self.design.frame
+    def support(self, labels: LabelSet, xi: Floats) -> float:  # noqa: D102
+        V, frame = self.B.T @ xi, self.design.frame
 
-        def block_hinge(block: Block) -> float:
+        def block_support(block: Block) -> float:
             view = frame.view(block)
-            return -view.total(view.xp.clip(view.dot(v), None, 0.0))
+            return view.total(labels.at(view).support(view.dot(V)))
 
-        return self.design.rows.map_reduce(block_hinge, add)
+        return self.design.rows.map_reduce(block_support, add)
 
-    def slopes(self, xi: Floats, direction: Floats, sigma: float, steps: Floats) -> Floats:
-        """Return ``(M'direction)'q`` at several steps along a direction, in one pass."""
-        V, frame = (np.stack([xi, direction]) @ self.B).T, self.design.frame
+    def slopes(
+        self, labels: LabelSet, xi: Floats, direction: Floats, sigma: float, steps: Floats
+    ) -> Floats:
+        """Return ``<direction, M Q>`` at ``Xi + step direction`` for several steps, in one pass."""
+        V, along, frame = self.B.T @ xi, self.B.T @ direction, self.design.frame
 
         def block_slopes(block: Block) -> Floats:
             view = frame.view(block)
-            P = view.dot(V)
-            free = 0.5 - sigma * (P[:, :1] + P[:, 1:] * view.like(steps[None, :]))
-            return to_numpy(view.weighted(P[:, 1]) @ view.xp.clip(free, 0.0, 1.0))
+            here, p, change = labels.at(view), view.dot(V), view.dot(along)
+            slopes = []
+            for step in steps.tolist():
+                q = here.project(here.centre - sigma * (p + step * change))
+                slopes.append(view.total(per_row(change * q)))
+            return np.array(slopes)
 
         return self.design.rows.map_reduce(block_slopes, add)
 
@@ -337,10 +382,13 @@ class StreamedColumns:
         return len(self.B), self.design.n_rows
 
     def project(self, xi: Floats) -> Floats:  # noqa: D102
-        return self.design.dot(xi @ self.B)
+        return self.design.dot(self.B.T @ xi)
 
     def accumulate(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:  # noqa: D102
         return self.B @ (self.design.weighted_sum(q) if moment is None else moment)
+
+    def sum_of_all(self) -> Floats:  # noqa: D102
+        return self.accumulate(lambda view: view.like(np.ones(view.block.n_rows)))
 
     def gram(self, index: Index) -> Floats:  # noqa: D102
         chosen = np.zeros(self.design.n_rows)

@@ -1,8 +1,9 @@
 """The implicit-constraint problem of Krijthe & Loog (2017).
 
 Every labelling q of the unlabelled rows gives, by least squares on all rows, a coefficient
-vector beta(q). Over q in [0, 1]^U these form a zonotope C_beta. The method returns the point of
-C_beta nearest to the supervised solution, the twin. In the coordinates of ``coordinates.py``,
+vector beta(q), or one for each class. Over all q_i in their label sets these form a convex set
+C_beta; for q in [0, 1]^U it is a zonotope. The method returns the point of C_beta nearest to the
+supervised solution, the twin. In the coordinates of ``coordinates.py``,
 
     gamma(q) = Z_l'y + Z_u'q,        || W (gamma(q) - gamma_sup) ||   is minimised,
 
@@ -14,7 +15,7 @@ where W is the metric of the distance:
     all, 1       identity                         the projected estimator (Krijthe & Loog 2017)
     euclidean    T'T                              distance between coefficients
 
-With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the box problem. For ``labeled``,
+With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the label problem. For ``labeled``,
 W is the R of a QR factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
 supervised solution, unique or not, is never needed. If the labelled rows do not determine the
 model, W is singular and many models have the least labelled loss: ``nearest_twin.py`` defines
@@ -40,9 +41,10 @@ from primum._typing import Floats
 from primum.equations import Design, RowValues
 from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
-from primum.labellings.columns import columns_of
+from primum.labellings.columns import Columns, columns_of
 from primum.labellings.nearest_twin import NearestTwin
-from primum.labellings.problem import LabelProblem
+from primum.labellings.problem import LabelProblem, without_mean
+from primum.labellings.sets import Interval, LabelSet, Simplex
 from primum.rows import (
     ArrayRows,
     Block,
@@ -170,7 +172,7 @@ class ImplicitProblem:
         Whether the labelled rows, with their ridge, determine the model.
     tie : NearestTwin or None
         How to choose among the optimal models, if they do not; None: by the labelling closest to
-        1/2.
+        the centres of the label sets.
     """
 
     problem: LabelProblem
@@ -192,32 +194,47 @@ def implicit_problem(
     alpha_labeled: float,
     supervised: tuple[Floats, float],
     tie_break: str = "twin",
+    labels: LabelSet | None = None,
 ) -> ImplicitProblem:
-    """Return the problem of a metric; ``supervised`` is the twin's (coefficients, intercept)."""
-    coordinates = family.equations
+    """Return the problem of a metric and a label set; None is [0, 1] or the simplex.
+
+    ``supervised`` is the twin's (coefficients, intercept).
+    """
+    coordinates, labels = family.equations, _label_set(family, labels)
     if not isinstance(coordinates, Coordinates):
-        return _unfactorised_problem(family, metric, alpha_labeled, tie_break)
+        return _unfactorised_problem(family, metric, alpha_labeled, tie_break, labels)
     twin = coordinates.encode(*supervised)
     if metric == "euclidean":
         W = np.linalg.qr(coordinates.full_basis)[1]
         unit = 2.0 / family.labeled.total
         # Coefficients have units: measure relative to the supervised ones.
         scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
-        return _problem(family, W, W @ twin, unit, scale=scale)
+        return _problem(family, labels, W, W @ twin, unit, scale=scale)
     share = share_of_all(metric)
     loss = _LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
     if share > 0:
         W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
-        return _problem(family, W, W @ twin, 2.0 / coordinates.weight)
+        return _problem(family, labels, W, W @ twin, 2.0 / coordinates.weight)
     unit = 2.0 / family.labeled.total
     if loss.determined or family.unlabeled.n_rows == 0 or tie_break == "half":
-        problem = _problem(family, loss.W, loss.goal, unit, floor=0.5 * unit * loss.rest)
+        floor = 0.5 * unit * loss.rest
+        problem = _problem(family, labels, loss.W, loss.goal, unit, floor=floor)
         return replace(problem, determined=loss.determined or family.unlabeled.n_rows == 0)
-    return _tied_problem(family, coordinates, loss, twin, unit)
+    return _tied_problem(family, labels, loss, twin, unit)
+
+
+def _label_set(family: LeastSquaresFamily, labels: LabelSet | None) -> LabelSet:
+    """Return the label sets of the unlabelled rows: of each, if the rows are in memory."""
+    if labels is None:
+        y = family.labeled.y
+        labels = Interval() if y.ndim == 1 else Simplex(y.shape[1])
+    rows = family.unlabeled.rows
+    return labels.take(np.arange(rows.n_rows)) if rows.in_memory else labels
 
 
 def _problem(
     family: LeastSquaresFamily,
+    labels: LabelSet,
     W: Floats,
     goal: Floats,
     unit: float,
@@ -230,7 +247,31 @@ def _problem(
     assert isinstance(coordinates, Coordinates)
     columns = columns_of(W @ coordinates.full_basis.T, family.unlabeled)
     target = goal - W @ coordinates.solve(family.known)
-    return ImplicitProblem(LabelProblem(columns, target, unit, floor, scale))
+    return ImplicitProblem(_label_problem(family, labels, columns, target, unit, floor, scale))
+
+
+def _label_problem(
+    family: LeastSquaresFamily,
+    labels: LabelSet,
+    columns: Columns,
+    target: Floats,
+    unit: float,
+    floor: float = 0.0,
+    scale: float = 1.0,
+) -> LabelProblem:
+    """Return the problem; what does not depend on the labelling moves from target to floor."""
+    if target.ndim == 1:
+        return LabelProblem(columns, target, labels, unit, floor, scale)
+    if not family.equations.fit_intercept:  # with an intercept, the scores of a row add up to 1
+        floor += 0.5 * unit * _misfit_of_sums(columns, target)
+    return LabelProblem(columns, without_mean(target), labels, unit, floor, scale)
+
+
+def _misfit_of_sums(columns: Columns, target: Floats) -> float:
+    """Return the squares of ``M Q - T`` in the direction of equal numbers for all classes."""
+    n_classes = target.shape[1]
+    off = columns.sum_of_all() - target.sum(axis=1)
+    return float(off @ off) / n_classes
 
 
 def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Floats:
@@ -244,30 +285,38 @@ def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Float
 
 def _tied_problem(
     family: LeastSquaresFamily,
-    coordinates: Coordinates,
+    labels: LabelSet,
     loss: "_LabeledLoss",
     twin: Floats,
     unit: float,
 ) -> ImplicitProblem:
     """Return the problem of the labelled loss, with ties broken towards the twin."""
+    coordinates = family.equations
+    assert isinstance(coordinates, Coordinates)
     U, S, Vt = np.linalg.svd(loss.W)
     rank = int(np.count_nonzero(S / S[0] > DETERMINED))
+    S = S[:rank]
     known = Vt @ coordinates.solve(family.known)
-    in_reach = loss.goal @ U[:, :rank]
+    in_reach = U[:, :rank].T @ loss.goal
     columns = columns_of(Vt @ coordinates.full_basis.T, family.unlabeled)
-    tie = NearestTwin(
-        columns,
-        S[:rank],
-        in_reach / S[:rank] - known[:rank],
-        Vt @ twin - known,
-        coordinates.weight,
-    )
-    out_of_reach = max(float(loss.goal @ loss.goal - in_reach @ in_reach), 0.0)
-    return ImplicitProblem(tie.loss(unit, 0.5 * unit * (loss.rest + out_of_reach)), False, tie)
+    out_of_reach = float(np.vdot(loss.goal, loss.goal) - np.vdot(in_reach, in_reach))
+    floor = 0.5 * unit * (loss.rest + max(out_of_reach, 0.0))
+    goal, twin = (in_reach.T / S).T - known[:rank], Vt @ twin - known
+    if goal.ndim == 2:
+        if not coordinates.fit_intercept:
+            of_loss = columns.first(rank).scaled(S)
+            floor += 0.5 * unit * _misfit_of_sums(of_loss, (S * goal.T).T)
+        goal, twin = without_mean(goal), without_mean(twin)
+    tie = NearestTwin(columns, S, goal, twin, coordinates.weight, labels)
+    return ImplicitProblem(tie.loss(unit, floor), False, tie)
 
 
 def _unfactorised_problem(
-    family: LeastSquaresFamily, metric: str | float, alpha_labeled: float, tie_break: str
+    family: LeastSquaresFamily,
+    metric: str | float,
+    alpha_labeled: float,
+    tie_break: str,
+    labels: LabelSet,
 ) -> ImplicitProblem:
     """Return the problem of the labelled loss, from one solve per labelled row."""
     labeled, equations = family.labeled, family.equations
@@ -281,8 +330,9 @@ def _unfactorised_problem(
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
     B = equations.solve(X_t).T * labeled.root[:, None]
-    target = labeled.root * labeled.y - B @ family.known
-    problem = LabelProblem(columns_of(B, family.unlabeled), target, 2.0 / labeled.total)
+    target = (labeled.root * labeled.y.T).T - B @ family.known
+    columns, unit = columns_of(B, family.unlabeled), 2.0 / labeled.total
+    problem = _label_problem(family, labels, columns, target, unit)
     return ImplicitProblem(problem, determined=False)
 
 
@@ -300,15 +350,15 @@ class _LabeledLoss:
     ) -> "_LabeledLoss":
         T, first = coordinates.full_basis, int(coordinates.fit_intercept)
         Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
-        y = labeled.y * labeled.root
+        y = (labeled.root * labeled.y.T).T
         if alpha_labeled > 0:
             # The ridge is d more rows, with label 0.
             Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
-            y = np.concatenate([y, np.zeros(len(T) - first)])
+            y = np.concatenate([y, np.zeros((len(T) - first, *y.shape[1:]))])
         Q, W = np.linalg.qr(Z)
-        goal = y @ Q
+        goal = Q.T @ y
         residual = y - Q @ goal
-        return cls(W, goal, float(residual @ residual))
+        return cls(W, goal, float(np.vdot(residual, residual)))
 
     @property
     def determined(self) -> bool:

@@ -1,9 +1,9 @@
 """A compact representation of a labelling of many rows.
 
-The solver for many rows ends with a hyperplane ``p = 0``. Rows far from it have the label of
-their side, and a band of rows close to it have individual labels; before that, labels decrease
-linearly across the band. So a labelling need not store one number per row: it can be computed for
-any block of rows, on any machine, whenever it is needed.
+The solver for many rows ends with a hyperplane ``p = 0``, or with one for each class. Rows far from
+it have the label of their side, and a band of rows close to it have individual labels; before that,
+labels change linearly across the band. So a labelling need not store one number per row: it can be
+computed for any block of rows, on any machine, whenever it is needed.
 """
 
 from dataclasses import dataclass, field
@@ -13,43 +13,44 @@ import numpy as np
 
 from primum._typing import Floats, Index
 from primum.equations import View
+from primum.labellings.sets import LabelSet
 from primum.rows import to_numpy
 
 
 @dataclass(frozen=True)
 class HyperplaneLabels:
-    """``q = clip(1/2 - sigma p, 0, 1)`` with ``p = x'v``, except for the rows of a band.
+    """``q = project(centre - sigma p)`` with ``p = x'V``, except for the rows of a band.
 
     Attributes
     ----------
-    v : array (m,)
-        Normal of the hyperplane, for design rows.
+    labels : LabelSet
+        The label sets of the rows.
+    V : array (m,) or (m, K)
+        Normal of the hyperplane, for design rows, or of one for each class.
     sigma : float
-        Steepness; infinite: label 1 where p < 0 and label 0 elsewhere.
+        Steepness; infinite: the best label for p.
     positions : array of int
         Sorted positions of the rows with individual labels.
     values : array
         Those labels.
     """
 
-    v: Floats
+    labels: LabelSet
+    V: Floats
     sigma: float
     positions: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     values: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __call__(self, view: View) -> Any:
         """Return the labels of some rows."""
-        p, xp = view.dot(self.v), view.xp
-        if np.isinf(self.sigma):
-            q = xp.astype(p < 0, xp.float64)
-        else:
-            q = xp.clip(0.5 - self.sigma * p, 0.0, 1.0)
+        here, p = self.labels.at(view), view.dot(self.V)
+        q = here.best(p) if np.isinf(self.sigma) else here.project(here.centre - self.sigma * p)
         where = view.block.where
         low, high = np.searchsorted(self.positions, [where.start, where.stop])
         if high == low:
             return q
         positions, values = self.positions[low:high] - where.start, self.values[low:high]
-        if xp is not np:
+        if view.xp is not np:
             return _set(view, q, positions, values)
         q[positions] = values
         return q
@@ -61,7 +62,8 @@ def _set(view: View, q: Any, positions: Index, values: Floats) -> Any:
     here = xp.arange(view.block.n_rows, device=view.device)
     which = xp.clip(xp.searchsorted(positions, here), 0, positions.shape[0] - 1)
     hit = xp.take(positions, which, axis=0) == here
-    return xp.where(hit, xp.take(view.like(values), which, axis=0), q)
+    given = xp.take(view.like(values), which, axis=0)
+    return xp.where(hit if q.ndim == 1 else hit[:, None], given, q)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ split into ``M_1``, which the labelled loss depends on, and ``M_2``, which it do
 
 All labellings with the least labelled loss share one value m of ``M_1 q``. This leaves
 
-    minimise over q in [0, 1]^U    1/2 || M q - t ||^2    subject to    M_1 q = m,      (nearest)
+    minimise over q_i in S_i    1/2 || M q - t ||^2    subject to    M_1 q = m,      (nearest)
 
 the limit s -> 0 of the metrics ``(1 - s) labelled + s all``. Its solution is proven as follows. Let
 
@@ -20,17 +20,18 @@ is quadratic, so ``(M_1 q - g)' S e <= -1/2 ||e||^2``; and as both losses are wi
 of the least one, ``||e|| <= 2 sqrt(2 gap)``. With ``z = S^-1 (u - (M_1 q - t_1))`` it follows that
 
     1/2 ||M q - t||^2 - 1/2 ||M q' - t||^2
-        <= sum_i w_i max(p_i q_i, -p_i (1 - q_i))  +  min(||z||^2 / (2 c), 2 sqrt(2 gap) ||z||).
+        <= sum_i w_i slack(p_i, q_i)  +  min(||z||^2 / (2 c), 2 sqrt(2 gap) ||z||).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.columns import Columns
-from primum.labellings.problem import Judgement, LabelProblem
+from primum.labellings.problem import Judgement, LabelProblem, without_mean
+from primum.labellings.sets import Interval, LabelSet
 
 # Multiples of the gradient of the labelled loss that are tried in a proof.
 MULTIPLES = 10.0 ** np.arange(-2, 13)
@@ -46,12 +47,14 @@ class NearestTwin:
         M; the first r of its k dimensions are ``M_1``.
     strength : array (r,)
         S, the singular values of the labelled metric that are not zero.
-    goal : array (r,)
+    goal : array (r,) or (r, K)
         g, the value of ``M_1 q`` at which the labelled loss would be least of all models.
-    twin : array (k,)
+    twin : array (k,) or (k, K)
         t, the value of ``M q`` at the twin.
     total : float
         Number of all rows (sum of their weights): distances are means over them.
+    labels : LabelSet
+        The label sets of the rows.
     """
 
     columns: Columns
@@ -59,6 +62,7 @@ class NearestTwin:
     goal: Floats
     twin: Floats
     total: float
+    labels: LabelSet = field(default_factory=Interval)
 
     @property
     def rank(self) -> int:
@@ -68,31 +72,43 @@ class NearestTwin:
     def loss(self, unit: float, floor: float) -> LabelProblem:
         """Return the problem of the labelled loss; ``floor`` is the least of all models."""
         columns = self.columns.first(self.rank).scaled(self.strength)
-        return LabelProblem(columns, self.strength * self.goal, unit, floor)
+        return LabelProblem(columns, self._strong(self.goal), self.labels, unit, floor)
+
+    def _strong(self, values: Floats) -> Floats:
+        """Return values of the dimensions of the labelled loss times its strength."""
+        return np.asarray((self.strength * values.T).T)
+
+    def reached(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:
+        """Return M Q; ``moment`` is the sum of the design rows times q, if known."""
+        Mq = self.columns.accumulate(q, moment)
+        # The sum over the classes does not depend on the labelling.
+        return Mq if Mq.ndim == 1 else without_mean(Mq)
 
     def excess(self, Mq: Floats) -> float:
         """Return the labelled loss, in units of P, above the least of all models."""
-        return 0.5 * float(np.sum((self.strength * (Mq[: self.rank] - self.goal)) ** 2))
+        return 0.5 * float(np.sum(self._strong(Mq[: self.rank] - self.goal) ** 2))
 
     def gradient(self, Mq: Floats) -> Floats:
         """Return the gradient of the labelled loss, a direction of M."""
         descent = np.zeros_like(self.twin)
-        descent[: self.rank] = self.strength**2 * (Mq[: self.rank] - self.goal)
+        descent[: self.rank] = self._strong(self._strong(Mq[: self.rank] - self.goal))
         return descent
 
     def held(self, level: Floats, penalty: float) -> LabelProblem:
-        """Return the box problem with a penalty that keeps ``M_1 q`` near a level.
+        """Return the problem with a penalty that keeps ``M_1 q`` near a level.
 
         A deviation from it costs ``penalty**2`` times as much as one from the twin.
         """
         factor = np.ones(len(self.twin))
         factor[: self.rank] = penalty
-        target = factor * np.concatenate([level, self.twin[self.rank :]])
-        return LabelProblem(self.columns.scaled(factor), target, 2.0 / self.total)
+        target = np.concatenate([level, self.twin[self.rank :]])
+        target = (factor * target.T).T
+        return LabelProblem(self.columns.scaled(factor), target, self.labels, 2.0 / self.total)
 
     def multipliers(self, Mq: Floats, pull: Floats) -> Floats:
         """Return z, for ``pull`` u."""
-        return np.asarray((pull - Mq[: self.rank] + self.twin[: self.rank]) / self.strength)
+        missing = pull - Mq[: self.rank] + self.twin[: self.rank]
+        return np.asarray((missing.T / self.strength).T)
 
     def judge(
         self,
@@ -106,7 +122,7 @@ class NearestTwin:
         ``pull`` is u. ``labeled_gap``, in units of P, bounds the difference between the labelled
         loss of q and the minimum. ``moment`` is the sum of the design rows times q, if known.
         """
-        Mq = self.columns.accumulate(q, moment)
+        Mq = self.reached(q, moment)
         base, gradient = Mq - self.twin, self.gradient(Mq)
         base[: self.rank] = pull
         multiples = np.zeros(1)
@@ -115,7 +131,8 @@ class NearestTwin:
         z = float(np.linalg.norm(self.multipliers(Mq, pull)))
         with np.errstate(divide="ignore", invalid="ignore"):
             price = np.fmin(z**2 / (2 * multiples), 2 * (2 * labeled_gap) ** 0.5 * z)
-        slack = self.columns.gaps(base + multiples[:, None] * gradient, q) + price
+        duals = np.stack([base + multiple * gradient for multiple in multiples])
+        slack = self.columns.gaps(self.labels, duals, q) + price
         distance = float(np.sum((Mq - self.twin) ** 2)) / self.total
         # Nothing is nearer to the twin than the twin itself.
         return Judgement(distance, min(2.0 * float(slack.min()) / self.total, distance))

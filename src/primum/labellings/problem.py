@@ -1,39 +1,43 @@
-"""Least squares over labellings in a box.
+"""Least squares over labellings.
 
-    minimise over q   P(q) = 1/2 || M q - t ||^2      q in [0, 1]^U          (box)
+    minimise over Q   P(Q) = 1/2 || M Q - T ||^2      q_i in S_i          (labels)
 
-The dual, in r variables:
+Q has one label per row: a number, or one share for each of several classes. ``M Q`` is the
+weighted sum of m_i q_i'. The dual, with Xi of the shape of T:
 
-    D(xi) = -1/2 ||xi||^2 - t'xi - sum_i max(0, -p_i),      p = M'xi.
+    D(Xi) = -1/2 ||Xi||^2 - <T, Xi> + sum_i w_i support(p_i),      P = M'Xi.
 
-For any q in the box, ``xi = M q - t`` is a point of the dual, and
+For any labelling Q, ``Xi = M Q - T`` is a point of the dual, and
 
-    P(q) - D(xi) = sum_i max(p_i q_i, -p_i (1 - q_i))
+    P(Q) - D(Xi) = sum_i w_i (p_i.q_i - support(p_i))
 
-is an upper bound on the difference between P(q) and its minimum. The sum has no cancellation: it is
-zero exactly when every row with ``p_i > 0`` has label 0 and every row with ``p_i < 0`` has label 1.
-If several q are optimal, the one closest to 1/2, the least committed, is the solution.
+is an upper bound on the difference between P(Q) and its minimum. No summand is negative, and all
+are zero exactly when every label is the best one for its p_i. If several Q are optimal, the one
+closest to the centres of the label sets, the least committed, is the solution.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.columns import Columns
+from primum.labellings.sets import Interval, LabelSet
 
 
 @dataclass(frozen=True)
 class LabelProblem:
-    """The problem (box), and the units of its objective.
+    """The problem (labels), and the units of its objective.
 
     Attributes
     ----------
     columns : Columns
         M, with the weight of every row.
-    target : array (r,)
-        t.
+    target : array (r,) or (r, K)
+        T. With several classes its columns add up to 0.
+    labels : LabelSet
+        The sets S_i.
     loss_unit : float
         P times this is in units of the mean loss on the labelled rows (2 / L).
     loss_floor : float
@@ -45,6 +49,7 @@ class LabelProblem:
 
     columns: Columns
     target: Floats
+    labels: LabelSet = field(default_factory=Interval)
     loss_unit: float = 1.0
     loss_floor: float = 0.0
     scale: float = 1.0
@@ -58,6 +63,11 @@ class LabelProblem:
         """Number of unknown labels."""
         return self.columns.shape[1]
 
+    def residual(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:
+        """Return ``M Q - T``, a point of the dual: one pass, unless X_u'Q is known as moment."""
+        reached = self.columns.accumulate(q, moment) - self.target
+        return reached if reached.ndim == 1 else without_mean(reached)
+
     def judge(
         self,
         q: Floats | RowValues,
@@ -67,13 +77,13 @@ class LabelProblem:
     ) -> "Judgement":
         """Return the loss of q and a bound on its distance from the optimum: two passes.
 
-        Any point of the dual problem gives a lower bound. ``M q - t`` is one; if it does not prove
+        Any point of the dual problem gives a lower bound. ``M Q - T`` is one; if it does not prove
         q to be within tol and ``dual`` is given, that one is tried too. If the sum of the design
         rows times q is already known, as ``moment``, a pass is saved.
         """
-        xi = self.columns.accumulate(q, moment) - self.target
-        primal = 0.5 * float(xi @ xi)
-        judged = self._judgement(primal, float(self.columns.gaps(xi[None], q)[0]))
+        xi = self.residual(q, moment)
+        primal = 0.5 * float(np.vdot(xi, xi))
+        judged = self._judgement(primal, float(self.columns.gaps(self.labels, xi[None], q)[0]))
         if dual is None or judged.within(tol):
             return judged
         gap = max(primal - self.dual_value(dual), 0.0)
@@ -84,8 +94,14 @@ class LabelProblem:
         return Judgement(objective, self.loss_unit * gap, self.scale)
 
     def dual_value(self, xi: Floats) -> float:
-        """Return D(xi), a lower bound of P: one pass."""
-        return -0.5 * float(xi @ xi) - float(self.target @ xi) - self.columns.hinge(xi)
+        """Return D(Xi), a lower bound of P: one pass."""
+        quadratic = -0.5 * float(np.vdot(xi, xi)) - float(np.vdot(self.target, xi))
+        return quadratic + self.columns.support(self.labels, xi)
+
+
+def without_mean(values: Floats) -> Floats:
+    """Return values of several classes, (n, K), without their mean over the classes."""
+    return np.asarray(values - values.mean(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)

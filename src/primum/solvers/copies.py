@@ -6,12 +6,12 @@ the distinct ones.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.labellings import FormedColumns, LabelsByValue, StreamedColumns
+from primum.labellings import FormedColumns, LabelProblem, LabelsByValue, StreamedColumns
 from primum.rows import Block, to_numpy
 
 SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
@@ -72,12 +72,15 @@ def _totals(which: Index, weight: Floats) -> Floats:
 
 
 def find_copies(
-    columns: StreamedColumns, sample: FormedColumns
+    problem: LabelProblem, columns: StreamedColumns, sample: FormedColumns
 ) -> tuple[FormedColumns, Callable[[Floats], LabelsByValue]] | None:
     """Return the distinct columns of M, and a function from their labels to those of all rows.
 
-    None if a sample shows that most rows are distinct, or if there are too many distinct ones.
+    None if a sample shows that most rows are distinct, if there are too many distinct ones, or if
+    identical rows may have different label sets.
     """
+    if not problem.labels.uniform:
+        return None
     if merged(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
         return None
     direction, scale = _direction(sample)
@@ -98,12 +101,13 @@ def find_copies(
     return few, lambda labels: LabelsByValue(v, found.keys, labels)
 
 
-def sample_columns(columns: StreamedColumns) -> FormedColumns:
-    """Return a sample of the columns, weighted to represent all of them."""
+def sample_problem(problem: LabelProblem, columns: StreamedColumns) -> LabelProblem:
+    """Return the problem of a sample of the rows, weighted to represent all of them."""
     r, n = columns.shape
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
     size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
     index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
     M, weight = columns.sample(index)
     share = np.full(size, n / size)
-    return FormedColumns(M, share if weight is None else share * weight)
+    sample = FormedColumns(M, share if weight is None else share * weight)
+    return replace(problem, columns=sample, labels=problem.labels.take(index))

@@ -1,15 +1,15 @@
 """L-BFGS-B (SciPy), a first-order method in U variables, as used in the paper.
 
-It starts at q = 1/2 and stops once the proven gap is within the tolerance. Each variable is scaled
-by the length of its column of M, so that one outlying row does not slow down all others. If SciPy
-stops early, it is restarted from there, as long as that helps.
+It starts at the centre of the intervals and stops once the proven gap is within the tolerance. Each
+variable is scaled by the length of its column of M, so that one outlying row does not slow down all
+others. If SciPy stops early, it is restarted from there, as long as that helps.
 """
 
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
-from primum.labellings import LabelProblem, duality_gap
+from primum.labellings import Interval, LabelProblem, duality_gap
 from primum.solvers.solution import Solution
 
 MEMORY = 20
@@ -19,7 +19,7 @@ STARTS = 100
 def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     """Return an optimal labelling, as close to 1/2 as the precision allows."""
     objective = _Objective(problem)
-    z, tol = 0.5 * objective.lengths, problem.gap_within(tol)
+    z, tol = objective.lengths * problem.labels.centre, problem.gap_within(tol)
     iterations, value = 0, np.inf
     for _ in range(STARTS):
         result = _minimise(objective, z, tol, max_iter - iterations)
@@ -41,7 +41,7 @@ def _minimise(objective: "_Objective", start: Floats, gap: float, max_iter: int)
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(np.zeros_like(start), objective.lengths),
+        bounds=Bounds(*objective.bounds),
         callback=stop_at_gap,
         options={
             "maxiter": max_iter,
@@ -63,8 +63,14 @@ class _Objective:
         self.z = np.zeros(0)
         self.p = np.zeros(0)
 
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        labels = self.problem.labels
+        assert isinstance(labels, Interval)
+        return self.lengths * labels.low, self.lengths * labels.high
+
     def labels(self, z: Floats) -> Floats:
-        return np.clip(z / self.lengths, 0.0, 1.0)
+        return np.asarray(self.problem.labels.project(z / self.lengths))
 
     def __call__(self, z: Floats) -> tuple[float, Floats]:
         columns = self.problem.columns
@@ -76,4 +82,5 @@ class _Objective:
     def gap_at(self, z: Floats) -> float:
         if not np.array_equal(z, self.z):
             self(z)
-        return duality_gap(self.p, self.labels(z), self.problem.columns.weight)
+        weight = self.problem.columns.weight
+        return duality_gap(self.problem.labels, self.p, self.labels(z), weight)

@@ -1,6 +1,6 @@
 """Least labelled loss first, then nearest to the twin (``labellings.nearest_twin``).
 
-0. If the labels that give the twin are all between 0 and 1, they are the solution.
+0. If the labels that give the twin are all inside their sets, they are the solution.
 1. Minimise the labelled loss.
 2. If it is not proven that no labelling attains the twin's loss, constrain ``M_1 q`` to that of the
    twin and minimise the distance to the twin over all rows. The constraint ``M_1 q = m`` is imposed
@@ -19,17 +19,19 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from primum._typing import Floats, Index
+from primum._typing import Floats, Index, Mask
 from primum.labellings import (
-    Columns,
     FormedColumns,
     HyperplaneLabels,
     LabelProblem,
     NearestTwin,
     StreamedColumns,
+    without_mean,
 )
+from primum.labellings.sets import faces_of
 from primum.rows import to_numpy
-from primum.solvers.copies import find_copies, sample_columns
+from primum.solvers.copies import find_copies, sample_problem
+from primum.solvers.faces import along_faces, stacked, unflat
 from primum.solvers.solution import Solution
 
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
@@ -62,9 +64,12 @@ def solve_nearest_twin(
 ) -> Solution:
     """Return the labelling of the nearest model; ``problem`` is that of the labelled loss."""
     if (labels := _labels_of_twin(tie, tol)) is not None:
-        return Solution(labels, 1, pull=np.zeros(tie.rank))  # the distance is 0: no pull is needed
+        # The distance is 0: no pull is needed.
+        return Solution(labels, 1, pull=np.zeros_like(tie.goal))
     if isinstance(tie.columns, StreamedColumns):
-        copies = find_copies(tie.columns, sample_columns(tie.columns))
+        sample = sample_problem(problem, tie.columns).columns
+        assert isinstance(sample, FormedColumns)
+        copies = find_copies(problem, tie.columns, sample)
         if copies is not None:
             few = replace(tie, columns=copies[0])
             loss = few.loss(problem.loss_unit, problem.loss_floor)
@@ -82,7 +87,7 @@ def _solve_in_order(
 ) -> tuple[Solution, bool]:
     """Minimise the loss and then the distance; return whether the distance is proven, too."""
     first = solve_box(problem, loss_tol)
-    Mq = tie.columns.accumulate(first.labels)
+    Mq = tie.reached(first.labels)
     gap = problem.judge(first.labels, first.dual, tol).gap / problem.loss_unit
     if tie.excess(Mq) <= max(gap, problem.gap_within(ROUNDING)):
         held = _hold(tie, tie.goal, solve_box, tol)
@@ -95,45 +100,50 @@ def _solve_in_order(
 
 
 def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
-    """Return the labels closest to 1/2 that give the twin itself, if none of them is clipped.
+    """Return the labels closest to the centres that give the twin itself, if none is on a boundary.
 
-    They are then ``1/2 + M'v`` with ``M M'v = t - M 1/2``: one linear system.
+    They are then ``c + M'V`` with ``M M'V = T - M c``: one linear system.
     """
     columns = tie.columns
-    if columns.shape[1] < columns.shape[0]:
-        return None  # different labellings give different models
-    _, half, _ = _labels_along(columns, np.zeros(len(tie.twin)))
+    if columns.shape[1] < columns.shape[0] or tie.labels.key_of_all <= 0:
+        return None  # different labellings give different models, or rows have different directions
+    _, at_centres, _ = _labels_along(tie, np.zeros_like(tie.twin))
     factor, info = lapack.dpotrf(columns.gram_of_all, lower=1)
     if info != 0 or np.diag(factor).min() < SMALL_PIVOT:
         return None
-    v = lapack.dpotrs(factor, tie.twin - half, lower=1)[0]
-    labels, Mq, inside = _labels_along(columns, v)
+    V = lapack.dpotrs(factor, tie.twin - at_centres, lower=1)[0]
+    labels, Mq, inside = _labels_along(tie, V)
     reached = float(np.sum((Mq - tie.twin) ** 2)) <= FINER * tol * tie.total
     return labels if inside and reached else None
 
 
-def _labels_along(columns: Columns, v: Floats) -> tuple[Any, Floats, bool]:
-    """Return the labels ``clip(1/2 + M'v)``, their ``M q``, and whether none was clipped."""
+def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Any, Floats, bool]:
+    """Return the labels ``project(c + M'V)``, their ``M Q``, and whether all are inside."""
+    columns, labels = tie.columns, tie.labels
     if isinstance(columns, StreamedColumns):
-        sweep = columns.sweep(-v, 1.0, mostly_inside=True)
-        labels = HyperplaneLabels(-v @ columns.B, 1.0)
-        return labels, sweep.Mq, sweep.inside == columns.shape[1]
-    free = 0.5 + columns.project(v)
-    q = np.clip(free, 0.0, 1.0)
-    return q, columns.accumulate(q), bool((q == free).all())
+        sweep = columns.sweep(labels, -V, 1.0, mostly_inside=True)
+        inside = list(sweep.grams) == [labels.key_of_all] and sweep.inside == columns.shape[1]
+        return HyperplaneLabels(labels, -columns.B.T @ V, 1.0), _centred(sweep.Mq), inside
+    q = labels.project(labels.centre + columns.project(V))
+    inside = bool(labels.open(q).all())
+    return q, tie.reached(q), inside
+
+
+def _centred(Mq: Floats) -> Floats:
+    return Mq if Mq.ndim == 1 else without_mean(Mq)
 
 
 def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
-    shift, penalty, iterations = np.zeros(tie.rank), PENALTY, 0
+    shift, penalty, iterations = np.zeros_like(tie.goal), PENALTY, 0
     best, least_gap, least = Solution(None, 0), np.inf, np.inf
     for _ in range(ROUNDS):
         solution = solve_box(tie.held(level + shift, penalty), tol)
-        Mq = tie.columns.accumulate(solution.labels)
+        Mq = tie.reached(solution.labels)
         off = Mq[: tie.rank] - level
         pull = penalty**2 * (off - shift)
         iterations += solution.iterations
-        missed = float(np.linalg.norm(tie.strength * off))
+        missed = float(np.linalg.norm((tie.strength * off.T).T))
         judged = tie.judge(solution.labels, pull, 0.5 * missed**2)
         # What is missed of the level counts in full, as a loss, and in the proof.
         gap = judged.gap + missed**2 / tie.total
@@ -151,51 +161,60 @@ def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> S
 def _on_face(
     tie: NearestTwin, labels: Any, Mq: Floats, solve_box: SolveBox, tol: float
 ) -> Solution:
-    """Return the nearest of the optimal labellings; only the rows on the hyperplane are free."""
+    """Return the nearest of the optimal labellings; only labels on the hyperplane are free."""
     if not (isinstance(labels, np.ndarray) or _has_band(labels)):
         return Solution(labels, 0, pull=Mq[: tie.rank] - tie.twin[: tie.rank])
-    free, q = _open_rows(tie, labels, Mq)
+    free, q, face = _open_rows(tie, labels, Mq)
     M = tie.columns.take(free)
     weight = None if tie.columns.weight is None else tie.columns.weight[free]
     root = np.ones(len(free)) if weight is None else np.sqrt(weight)
     U, S, _ = np.linalg.svd(M[: tie.rank] * root, full_matrices=False)
     kept = np.flatnonzero(RANK * np.linalg.norm(M * root) < S)
     if len(kept) == len(free):  # their labels follow from the loss
-        return Solution(labels, 0, pull=_pull_of(tie, M[:, (q > 0) & (q < 1)], Mq))
+        inside = tie.labels.take(free).open(q)
+        return Solution(labels, 0, pull=_pull_of(tie, M, inside, Mq))
     R = U[:, kept].T / S[kept][:, None]
     part = FormedColumns(np.vstack([R @ M[: tie.rank], M[tie.rank :]]), weight)
-    reached = part.accumulate(q)
+    reached = _centred(part.accumulate(q))
     level = reached[: len(R)]
     others = Mq[tie.rank :] - reached[len(R) :]
     goal = np.concatenate([level, tie.twin[tie.rank :] - others])
-    few = NearestTwin(part, np.ones(len(R)), level, goal, tie.total)
+    few = NearestTwin(
+        part, np.ones(len(R)), level, goal, tie.total, tie.labels.narrowed(free, face)
+    )
     solution = _hold(few, level, solve_box, tol)
     return replace(
-        solution, labels=_with_values(labels, free, solution.labels), pull=solution.pull @ R
+        solution, labels=_with_values(labels, free, solution.labels), pull=R.T @ solution.pull
     )
 
 
-def _pull_of(tie: NearestTwin, M: Floats, Mq: Floats) -> Floats:
-    """Return the pull of smallest multipliers for which the rows of M are undecided."""
-    step = Mq - tie.twin
-    wanted = -step @ M
-    z = np.linalg.lstsq((tie.strength[:, None] * M[: tie.rank]).T, wanted, rcond=None)[0]
-    return np.asarray(step[: tie.rank] + tie.strength * z)
+def _pull_of(tie: NearestTwin, M: Floats, face: Mask, Mq: Floats) -> Floats:
+    """Return the pull of smallest multipliers for which the open labels of M are undecided."""
+    step, faces = Mq - tie.twin, faces_of(tie.labels, face)
+    if not faces:
+        return np.asarray(step[: tie.rank])
+    strong = FormedColumns(tie.strength[:, None] * M[: tie.rank])
+    A = stacked(strong, tie.labels, faces)
+    wanted = along_faces(-(M.T @ step), faces)
+    z = unflat(tie.labels, np.asarray(np.linalg.lstsq(A.T, wanted, rcond=None)[0]))
+    return np.asarray(step[: tie.rank] + (tie.strength * z.T).T)
 
 
-def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats]:
-    """Return (positions, labels) of the rows on the hyperplane, or with labels between 0 and 1."""
+def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats, Mask]:
+    """Return (positions, labels, faces) of the rows whose labels are not decided by the loss."""
     gradient = tie.gradient(Mq)
     if _has_band(labels):
         M = tie.columns.take(labels.positions)
-        p, lengths, q = gradient @ M, np.linalg.norm(M[: tie.rank], axis=0), labels.values
+        p, lengths, q = M.T @ gradient, np.linalg.norm(M[: tie.rank], axis=0), labels.values
+        sets = tie.labels.take(labels.positions)
     else:
         lengths = tie.columns.first(tie.rank).lengths()
-        p, q = tie.columns.project(gradient), labels
-    near = np.abs(p) <= ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
-    chosen = np.flatnonzero(near | ((q > 0) & (q < 1)))
+        p, q, sets = tie.columns.project(gradient), labels, tie.labels
+    rounding = ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
+    face = sets.tied(p, rounding) | sets.open(q)
+    chosen = np.flatnonzero(sets.keys(face))
     positions = labels.positions[chosen] if _has_band(labels) else chosen
-    return positions, q[chosen]
+    return positions, q[chosen], face[chosen]
 
 
 def _has_band(labels: Any) -> bool:

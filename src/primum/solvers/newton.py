@@ -1,27 +1,29 @@
-"""Newton's method along the path from q = 1/2 to the optimum.
+"""Newton's method along the path from the centres of the label sets to the optimum.
 
 For sigma > 0 the strictly convex problem
 
-    minimise over q in [0, 1]^U    1/2 ||M q - t||^2 + 1/(2 sigma) ||q - 1/2||^2        (path)
+    minimise over q_i in S_i    1/2 ||M Q - T||^2 + 1/(2 sigma) sum_i w_i ||q_i - c_i||^2    (path)
 
-has a unique solution. As sigma grows it moves from q = 1/2 to the optimum of the box problem that
-is closest to 1/2, which is the solution sought. Its dual has only r variables,
+has a unique solution. As sigma grows it moves from the centres c_i to the optimal labelling that is
+closest to them, which is the solution sought. Its dual has only as many variables as T,
 
-    psi(xi) = 1/2 ||xi||^2 + t'xi - sum_i [ p_i q_i + (q_i - 1/2)^2 / (2 sigma) ],
-    p = M'xi,    q = clip(1/2 - sigma p, 0, 1),
+    psi(Xi) = 1/2 ||Xi||^2 + <T, Xi> - sum_i w_i [ p_i.q_i + ||q_i - c_i||^2 / (2 sigma) ],
+    P = M'Xi,    q_i = project(c_i - sigma p_i),
 
 is convex and piecewise quadratic, and has
 
-    gradient   g = xi + t - M q          (and 1/2 ||g||^2 is the duality gap of (path)),
-    Hessian    I + sigma M_J M_J',       J = the rows strictly inside the box.
+    gradient   g = Xi + T - M Q          (and 1/2 ||g||^2 is the duality gap of (path)),
+    Hessian    I + sigma sum_i w_i E_i E_i' (x) m_i m_i',
 
-1. At each sigma take Newton steps with an exact line search, in systems of size min(r, |J|).
-   High accuracy is not needed on the path: stop once the duality gap of (path) is no larger than
-   the cost of a finite sigma.
-2. Once few rows are undecided, guess that sigma = infinity has the same ones and solve for their
-   labels directly. Labels that leave the box are moved to its boundary, rows on the wrong boundary
-   are freed, and the guess is repeated as long as it improves (a primal-dual active set method). If
-   it is right, the solution is exact.
+where E_i are the directions in which q_i can still move: its face (``faces.py``).
+
+1. At each sigma take Newton steps with an exact line search, in systems of the size of T or of the
+   number of undecided labels, whichever is smaller. High accuracy is not needed on the path: stop
+   once the duality gap of (path) is no larger than the cost of a finite sigma.
+2. Once few rows are undecided, guess that sigma = infinity has the same faces and solve for their
+   labels directly. Labels that leave their set are moved to its boundary, rows on the wrong
+   boundary are freed, and the guess is repeated as long as it improves (a primal-dual active set
+   method). If it is right, the solution is exact.
 3. Otherwise multiply sigma by a constant and predict: near its end the path is linear in 1/sigma.
 
 The labelling with the smallest proven gap is returned.
@@ -33,8 +35,20 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from primum._typing import Floats, Index, Mask
-from primum.labellings import Columns, LabelProblem, duality_gap
+from primum._typing import Floats, Mask
+from primum.labellings import LabelProblem, LabelSet, duality_gap, per_row, weighted
+from primum.labellings.sets import Face, faces_of
+from primum.solvers.faces import (
+    along_faces,
+    cholesky,
+    flat,
+    freedom_of,
+    n_contrasts,
+    newton_direction,
+    split,
+    stacked,
+    unflat,
+)
 from primum.solvers.solution import Solution
 
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well
@@ -60,7 +74,7 @@ NEAR_ROUNDING = 1e3
 
 @dataclass(frozen=True)
 class _Point:
-    """A dual point xi and ``p = M'xi``."""
+    """A dual point Xi and ``P = M'Xi``."""
 
     xi: Floats
     p: Floats
@@ -68,7 +82,7 @@ class _Point:
 
 @dataclass(frozen=True)
 class Answer:
-    """A labelling, its proven gap, and whether it is the optimal labelling closest to 1/2."""
+    """A labelling, its gap, and whether it is the optimal labelling closest to the centres."""
 
     q: Floats
     gap: float
@@ -96,7 +110,7 @@ class Stage:
 
 
 def solve_newton(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
-    """Return the optimal labelling closest to 1/2."""
+    """Return the optimal labelling closest to the centres of the label sets."""
     for last in follow_path(problem, tol, max_iter):  # noqa: B007
         pass
     return Solution(last.best.q, last.iterations)
@@ -104,13 +118,13 @@ def solve_newton(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
 
 def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[Stage]:
     """Yield the start of the path and its points at growing sigma, until the solution is final."""
-    columns = problem.columns
+    columns, labels = problem.columns, problem.labels
     tol = problem.gap_within(tol)
-    half = np.full(problem.n_rows, 0.5)
-    xi = columns.accumulate(half) - problem.target
+    centres = labels.centres(problem.n_rows)
+    xi = problem.residual(centres)
     point, previous = _Point(xi, columns.project(xi)), None
-    gap = duality_gap(point.p, half, columns.weight)
-    best = Answer(half, gap, final=gap <= AIM * tol)
+    gap = duality_gap(labels, point.p, centres, columns.weight)
+    best = Answer(centres, gap, final=gap <= AIM * tol)
     size_of_p = float(np.sqrt(np.mean(point.p**2)))
     lengths, size = columns.lengths(), float(np.linalg.norm(problem.target)) + np.linalg.norm(xi)
     total = float(lengths.sum() if columns.weight is None else lengths @ columns.weight)
@@ -125,10 +139,10 @@ def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[St
         and sigma < first_sigma * LARGEST_SIGMA
     ):
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
-        arrived, q, steps = _minimise_psi(columns, problem.target, sigma, point, budget)
+        arrived, q, steps = _minimise_psi(problem, sigma, point, budget)
         on_path = _judge(problem, q)
         close += on_path.gap <= AIM * tol
-        undecided = int(np.count_nonzero((q > 0) & (q < 1)))
+        undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
         near_end = undecided == undecided_before or (
             on_path.gap <= max(tol, NEAR_ROUNDING * rounding.gap)
         )
@@ -144,82 +158,61 @@ def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[St
 def _judge(problem: LabelProblem, q: Floats) -> Answer:
     """Return q, a point of the path, with its gap; its labels are not yet final."""
     columns = problem.columns
-    p = columns.project(columns.accumulate(q) - problem.target)
-    gap = duality_gap(p, q, columns.weight)
+    p = columns.project(problem.residual(q))
+    gap = duality_gap(problem.labels, p, q, columns.weight)
     return Answer(q, gap, final=False)
 
 
 def _minimise_psi(
-    columns: Columns, t: Floats, sigma: float, point: _Point, max_steps: int
+    problem: LabelProblem, sigma: float, point: _Point, max_steps: int
 ) -> tuple[_Point, Floats, int]:
     """Return (dual point, labels, steps) near the minimum of psi."""
+    columns, labels = problem.columns, problem.labels
     xi, p = point.xi, point.p
     for step in range(max_steps + 1):
-        free = 0.5 - sigma * p
-        q = _into_box(free)
-        g = xi + t - columns.accumulate(q)
-        if step == max_steps or 0.5 * float(g @ g) <= duality_gap(p, q, columns.weight):
+        free = labels.centre - sigma * p
+        q = labels.project(free)
+        g = xi - problem.residual(q)
+        if step == max_steps or 0.5 * float(np.vdot(g, g)) <= duality_gap(
+            labels, p, q, columns.weight
+        ):
             break
-        direction = _newton_direction(columns, np.flatnonzero(q == free), sigma, g)
+        faces = faces_of(labels, labels.open(q))
+        direction = newton_direction(columns, labels, faces, sigma, g)
         along = columns.project(direction)
-        length = _exact_step(xi + t, direction, free, sigma * along, g, along, columns.weight)
+        line = _Line(labels, free, sigma * along, weighted(along, columns.weight))
+        length = _exact_step(line, xi + problem.target, direction, g)
         xi, p = xi + length * direction, p + length * along
     return _Point(xi, p), q, step
 
 
-def _into_box(q: Floats) -> Floats:
-    # np.clip, without its overhead for short arrays
-    return np.minimum(np.maximum(q, 0.0), 1.0)
+@dataclass(frozen=True)
+class _Line:
+    """The labels ``project(free - s change)`` for steps s, and their product with the direction."""
+
+    labels: LabelSet
+    free: Floats
+    change: Floats
+    weighted_along: Floats
+
+    def product(self, s: float) -> float:
+        """Return ``<direction, M Q>`` at a step."""
+        q = self.labels.project(self.free - s * self.change)
+        return float(np.vdot(self.weighted_along, q))
 
 
-def _newton_direction(columns: Columns, undecided: Index, sigma: float, g: Floats) -> Floats:
-    """Solve ``(I + sigma M_J M_J') direction = -g`` in the smaller of the two spaces."""
-    if len(undecided) > columns.shape[0]:
-        H = sigma * columns.gram(undecided)
-        H.flat[:: len(H) + 1] += 1.0
-        return solve_positive(H, -g)
-    if len(undecided) == 0:
-        return -g
-    M = _root_weighted(columns, undecided)
-    S = M.T @ M
-    S.flat[:: len(S) + 1] += 1.0 / sigma
-    return M @ solve_positive(S, g @ M) - g
-
-
-def _root_weighted(columns: Columns, index: Index) -> Floats:
-    M = columns.take(index)
-    return M if columns.weight is None else M * np.sqrt(columns.weight[index])
-
-
-def solve_positive(S: Floats, b: Floats) -> Floats:
-    """Solve with a positive definite matrix."""
-    factor, info = _cholesky(S)
-    if info != 0:  # singular to working precision: use the minimum-norm solution
-        return np.asarray(np.linalg.lstsq(S, b, rcond=None)[0])
-    return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
-
-
-def _exact_step(
-    xi_t: Floats,
-    direction: Floats,
-    free: Floats,
-    change: Floats,
-    g: Floats,
-    along: Floats,
-    weight: Floats | None,
-) -> float:
+def _exact_step(line: _Line, xi_t: Floats, direction: Floats, g: Floats) -> float:
     """Return the step length that minimises psi along the direction, to some accuracy.
 
     The derivative of psi along the direction is an increasing, piecewise linear function of the
     step: bracket its zero, then refine it by safeguarded linear interpolation.
     """
-    level, slope = float(xi_t @ direction), float(direction @ direction)
-    heavy = along if weight is None else along * weight
+    level, slope = float(np.vdot(xi_t, direction)), float(np.vdot(direction, direction))
 
     def derivative(s: float) -> float:
-        return level + s * slope - float(heavy @ _into_box(free - s * change))
+        return level + s * slope - line.product(s)
 
-    low, at_low = 0.0, float(g @ direction)
+    low, at_low = 0.0, float(np.vdot(g, direction))
     accuracy = LINE_SEARCH_ACCURACY * abs(at_low)
     high, at_high = 1.0, derivative(1.0)
     while at_high < -accuracy:
@@ -246,82 +239,88 @@ def _guess_face(
 ) -> tuple[Answer, int]:
     """Return (the best labelling found with decided rows fixed, number of tries).
 
-    While more than r rows are undecided this pays off only near the end, where the supervised
-    solution turns out to be feasible and their number stays the same.
+    While more labels are free than there are equations this pays off only near the end, where the
+    supervised solution turns out to be feasible and their number stays the same.
     """
-    columns = problem.columns
+    columns, labels = problem.columns, problem.labels
     best = Answer(q, np.inf, final=False)
-    undecided = (q > 0) & (q < 1)
+    face = labels.open(q)
     for tries in range(GUESSES_PER_SIGMA):
-        free = np.flatnonzero(undecided)
-        if len(free) > columns.shape[0] and not near_end:
+        faces = faces_of(labels, face)
+        if freedom_of(faces) > columns.shape[0] * n_contrasts(labels) and not near_end:
             return best, tries
-        q = _solve_face(problem, q, free, rounding)
-        p = columns.project(columns.accumulate(q) - problem.target)
-        slack = np.maximum(p * q, p * q - p)
+        q = _solve_face(problem, q, face, faces, rounding)
+        p = columns.project(problem.residual(q))
+        slack = labels.slack(p, q)
         gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
         if gap <= max(aim, rounding.gap):
-            closest = _is_closest_to_half(columns, q, np.abs(p) <= rounding.p)
+            doubtful = labels.tied(p, rounding.p) & ~labels.open(q)
+            closest = _is_closest_to_centres(problem, q, per_row(doubtful) > 0)
             return Answer(q, gap, final=closest), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
         best = Answer(q, gap, final=False)
-        wrong_border = ~undecided & (slack > aim / len(q))
-        undecided = (undecided & (q > 0) & (q < 1)) | wrong_border
+        # Faces shrink where a label reached their boundary. Those of the other rows grow where
+        # their label is on the wrong boundary.
+        kept = face & labels.open(q)
+        unchanged = per_row(face.astype(np.intp)) == per_row(kept.astype(np.intp))
+        face = labels.widened(kept, p, unchanged & (slack > aim / len(q)))
     return best, GUESSES_PER_SIGMA
 
 
-def _solve_face(problem: LabelProblem, q: Floats, free: Index, rounding: _Rounding) -> Floats:
-    """Refit the labels of some rows, as close to 1/2 as a best fit allows, and clip them."""
-    columns = problem.columns
-    if len(free) == 0:
+def _solve_face(
+    problem: LabelProblem, q: Floats, face: Mask, faces: list[Face], rounding: _Rounding
+) -> Floats:
+    """Refit the labels inside some faces, as close to the centres as a best fit allows."""
+    columns, labels = problem.columns, problem.labels
+    if not faces:
         return q
-    q = q.copy()
-    q[free] = 0.5
-    missing = problem.target - columns.accumulate(q)
-    M = _root_weighted(columns, free)
-    if M.shape[1] <= M.shape[0]:
-        x = _solve_gram(M.T @ M, missing @ M, rounding)
+    q, centres = q.copy(), labels.face_centres(face)
+    for part in faces:
+        q[part.rows] = centres[part.rows]
+    missing = flat(labels, -problem.residual(q))
+    A = stacked(columns, labels, faces, root_weighted=True)
+    if A.shape[1] <= A.shape[0]:
+        x = _solve_gram(A.T @ A, missing @ A, rounding)
     else:
-        x = _solve_gram(M @ M.T, missing, rounding) @ M
-    root = 1.0 if columns.weight is None else np.sqrt(columns.weight[free])
-    q[free] = _into_box(0.5 + x / root)
-    return q
+        x = _solve_gram(A @ A.T, missing, rounding) @ A
+    for part, step in zip(faces, split(x, faces), strict=True):
+        if columns.weight is not None:
+            step = step / np.sqrt(columns.weight[part.rows])
+        q[part.rows] += step[0] if q.ndim == 1 else step.T @ part.directions.T
+    return np.asarray(labels.project(q))
 
 
-def _is_closest_to_half(columns: Columns, q: Floats, undetermined: Mask) -> bool:
-    """Return whether an optimal q is the optimal labelling closest to 1/2.
+def _is_closest_to_centres(problem: LabelProblem, q: Floats, doubtful: Mask) -> bool:
+    """Return whether an optimal q is the optimal labelling closest to the centres.
 
-    A row on the boundary with p = 0 could have another label. Its label is right if the labels
-    that minimise the distance to 1/2, ``clip(1/2 + M'v)`` for some v, leave it on the boundary; v
-    follows from the rows inside.
+    A row on the boundary that could leave it at no cost could have another label. Its label is
+    right if the labels that minimise the distance to the centres, ``project(c + M'V)`` for some V,
+    leave it on the boundary; V follows from the rows inside.
     """
-    inside = (q > 0) & (q < 1)
-    doubtful = undetermined & ~inside
     if not doubtful.any():
         return True
-    M = columns.take(np.flatnonzero(inside))
-    v = np.asarray(np.linalg.lstsq(M.T, q[inside] - 0.5, rcond=1e-10)[0])
-    wanted = _into_box(0.5 + columns.project(v)[doubtful])
-    return bool(np.allclose(wanted, q[doubtful], rtol=0.0, atol=1e-7))
+    columns, labels = problem.columns, problem.labels
+    face = labels.open(q)
+    faces = faces_of(labels, face)
+    v = np.zeros(columns.shape[0] * n_contrasts(labels))
+    if faces:
+        wanted = along_faces(q - labels.face_centres(face), faces)
+        A = stacked(columns, labels, faces)
+        v = np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])
+    closest = labels.project(labels.centre + columns.project(unflat(labels, v)))
+    return bool(np.allclose(closest[doubtful], q[doubtful], rtol=0.0, atol=1e-7))
 
 
 def _solve_gram(G: Floats, b: Floats, rounding: _Rounding) -> Floats:
     """Return the minimum-norm minimiser of ``||G x - b||``, for a Gram matrix of columns of M."""
-    factor, info = _cholesky(G)
+    factor, info = cholesky(G)
     diagonal = np.diag(factor)
     if info == 0 and diagonal.min() > max(rounding.singular_value, RANK * diagonal.max()):
         return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
     values, V = np.linalg.eigh(G)
     kept = values > max(rounding.singular_value**2, RANK**2 * values[-1])
     return np.asarray(V[:, kept] @ ((b @ V[:, kept]) / values[kept]))
-
-
-def _cholesky(S: Floats) -> tuple[Floats, int]:
-    # S is symmetric, so its transpose is S in Fortran order. clean=0 leaves arbitrary values in the
-    # upper triangle, which is not read; S itself is kept in case it is singular.
-    factor, info = lapack.dpotrf(S.T, lower=1, clean=0)
-    return factor, int(info)
 
 
 def _predict(
@@ -339,12 +338,12 @@ def _predict(
     ahead = _Point(
         point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p)
     )
-    weight, t = problem.columns.weight, problem.target
-    return min((ahead, point), key=lambda start: _psi(start, t, sigma, weight))
+    return min((ahead, point), key=lambda start: _psi(problem, start, sigma))
 
 
-def _psi(point: _Point, t: Floats, sigma: float, weight: Floats | None) -> float:
-    q = _into_box(0.5 - sigma * point.p)
-    inner = point.p * q + (q - 0.5) ** 2 / (2 * sigma)
-    total = inner.sum() if weight is None else inner @ weight
-    return float(0.5 * point.xi @ point.xi + t @ point.xi - total)
+def _psi(problem: LabelProblem, point: _Point, sigma: float) -> float:
+    labels, xi = problem.labels, point.xi
+    q = labels.project(labels.centre - sigma * point.p)
+    inner = per_row(point.p * q + (q - labels.centre) ** 2 / (2 * sigma))
+    total = weighted(inner, problem.columns.weight).sum()
+    return 0.5 * float(np.vdot(xi, xi)) + float(np.vdot(problem.target, xi)) - float(total)

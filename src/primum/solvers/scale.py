@@ -27,13 +27,16 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.labellings import (
+    Columns,
     FormedColumns,
     HyperplaneLabels,
     LabelProblem,
     StreamedColumns,
     Sweep,
+    without_mean,
 )
-from primum.solvers.copies import find_copies, merged, sample_columns
+from primum.solvers.copies import find_copies, merged, sample_problem
+from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
 from primum.solvers.newton import (
     AIM,
     GROWTH,
@@ -41,7 +44,6 @@ from primum.solvers.newton import (
     Stage,
     follow_path,
     solve_newton,
-    solve_positive,
 )
 from primum.solvers.solution import Solution
 
@@ -79,16 +81,19 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     columns = problem.columns
     if not isinstance(columns, StreamedColumns):
         return solve_newton(problem, tol, max_iter)
-    sample = sample_columns(columns)
-    if (copies := find_copies(columns, sample)) is not None:
+    sample = sample_problem(problem, columns)
+    assert isinstance(sample.columns, FormedColumns)
+    if (copies := find_copies(problem, columns, sample.columns)) is not None:
         few, labels_of_all = copies
         solution = solve_newton(replace(problem, columns=few), tol, max_iter)
         return replace(solution, labels=labels_of_all(solution.labels))
-    # A row with many copies may stay undecided; it counts as one row.
-    start = _sample_stage(replace(problem, columns=merged(sample)), tol, max_iter)
+    if problem.labels.uniform:
+        # A row with many copies may stay undecided; it counts as one row.
+        sample = replace(sample, columns=merged(sample.columns))
+    start = _sample_stage(sample, tol, max_iter)
     best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
     if best.gap > problem.gap_within(tol) and best.lost:
-        start = replace(_uncommitted(problem, columns, sample), iterations=iterations)
+        start = replace(_uncommitted(problem, columns, sample.columns), iterations=iterations)
         best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
     missed = best.gap > problem.gap_within(tol) and iterations < max_iter
     if missed and columns.design.rows.in_memory:
@@ -115,7 +120,7 @@ def _follow_all_rows(
     best = _Best(np.inf, xi)
     before: tuple[float, Floats] | None = None
     for _ in range(STAGES):
-        arrived, sweep, steps = _minimise_psi(columns, problem.target, sigma, xi, goal)
+        arrived, sweep, steps = _minimise_psi(problem, columns, sigma, xi, goal)
         iterations += steps
         if before is None and steps == STEPS_PER_SIGMA:
             return _Best(np.inf, xi, lost=True), iterations
@@ -148,7 +153,8 @@ def _continued(
 def _sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to continue with all rows."""
     r, n = sample.columns.shape
-    few, before, stalled = max(UNDECIDED * n, UNDECIDED_PER_COLUMN * r), n, 0
+    per_contrast = UNDECIDED_PER_COLUMN * r * n_contrasts(sample.labels)
+    few, before, stalled = max(UNDECIDED * n, per_contrast), n, 0
     for stage in follow_path(sample, tol, max_iter):
         # If their number stops decreasing, the supervised solution is feasible for the sample. It
         # need not be for all rows, and a point far along the path is then a bad start.
@@ -163,43 +169,48 @@ def _sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
     return replace(stage, xi=0.0 * stage.xi) if stage.undecided > 0.5 * n else stage
 
 
-def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: FormedColumns) -> Stage:
-    """Return the start of the path of all rows, with all labels near 1/2.
+def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Columns) -> Stage:
+    """Return the start of the path of all rows, with all labels near their centres.
 
     For rows that a sample does not represent well: if it contains no row with a rare feature, a
     point far along its path is of no use.
     """
-    half = HyperplaneLabels(np.zeros(columns.B.shape[1]), 1.0)
-    xi = columns.accumulate(half) - problem.target
-    size_of_p = float(np.sqrt(np.mean((xi @ sample.matrix) ** 2)))
+    centres = HyperplaneLabels(problem.labels, np.zeros_like(columns.B.T @ problem.target), 1.0)
+    xi = problem.residual(centres)
+    size_of_p = float(np.sqrt(np.mean(sample.project(xi) ** 2)))
     start = Answer(np.zeros(0), np.inf, final=False)
     return Stage(1.0 / max(size_of_p, 1e-300), xi, columns.shape[1], start, 0)
 
 
 def _minimise_psi(
-    columns: StreamedColumns, t: Floats, sigma: float, xi: Floats, goal: float
+    problem: LabelProblem, columns: StreamedColumns, sigma: float, xi: Floats, goal: float
 ) -> tuple[Floats, Sweep, int]:
     """Return (dual point, its sweep, steps) near the minimum of psi over all rows."""
-    here = columns.sweep(xi, sigma)
+    labels, t = problem.labels, problem.target
+    here = _centred(columns.sweep(labels, xi, sigma))
     for step in range(STEPS_PER_SIGMA):
         g = xi + t - here.Mq
         gap = _primal(here, t) - _dual(here, xi, t)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
-        if gap <= goal or 0.5 * float(g @ g) <= 1e-2 * gap:
+        if gap <= goal or 0.5 * float(np.vdot(g, g)) <= 1e-2 * gap:
             return xi, here, step
-        H = sigma * here.gram
-        H.flat[:: len(H) + 1] += 1.0
-        direction = solve_positive(H, -g)
+        grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
+        direction = unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g)))
         mostly_inside = here.inside > 0.5 * columns.shape[1]
-        there = columns.sweep(xi + direction, sigma, mostly_inside)
-        slope = float(g @ direction)
+        there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
+        slope = float(np.vdot(g, direction))
         if _psi(there, xi + direction, t) > _psi(here, xi, t) + 1e-4 * slope:
-            length = _step_length(columns, t, sigma, xi, direction, slope)
+            length = _step_length(problem, columns, sigma, xi, direction, slope)
             direction = length * direction
-            there = columns.sweep(xi + direction, sigma, mostly_inside)
+            there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
         xi, here = xi + direction, there
     return xi, here, STEPS_PER_SIGMA
+
+
+def _centred(sweep: Sweep) -> Sweep:
+    """Return a sweep with M Q of several classes without its mean over them."""
+    return sweep if sweep.Mq.ndim == 1 else replace(sweep, Mq=without_mean(sweep.Mq))
 
 
 def _primal(sweep: Sweep, t: Floats) -> float:
@@ -207,20 +218,26 @@ def _primal(sweep: Sweep, t: Floats) -> float:
 
 
 def _dual(sweep: Sweep, xi: Floats, t: Floats) -> float:
-    return -0.5 * float(xi @ xi) - float(t @ xi) - sweep.hinge
+    return -0.5 * float(np.vdot(xi, xi)) - float(np.vdot(t, xi)) + sweep.support
 
 
 def _psi(sweep: Sweep, xi: Floats, t: Floats) -> float:
-    return 0.5 * float(xi @ xi) + float(t @ xi) - sweep.inner
+    return 0.5 * float(np.vdot(xi, xi)) + float(np.vdot(t, xi)) - sweep.inner
 
 
 def _step_length(
-    columns: StreamedColumns, t: Floats, sigma: float, xi: Floats, direction: Floats, slope: float
+    problem: LabelProblem,
+    columns: StreamedColumns,
+    sigma: float,
+    xi: Floats,
+    direction: Floats,
+    slope: float,
 ) -> float:
     """Return the step at which psi stops decreasing along the direction, in one pass."""
     steps = np.concatenate([LINE_SEARCH, [0.0]])
-    level = float((xi + t) @ direction) + steps * float(direction @ direction)
-    derivative = level - columns.slopes(xi, direction, sigma, steps)
+    level = float(np.vdot(xi + problem.target, direction))
+    derivative = level + steps * float(np.vdot(direction, direction))
+    derivative -= columns.slopes(problem.labels, xi, direction, sigma, steps)
     derivative[-1] = slope
     falling = int(np.argmax(derivative < 0))  # the longest step at which psi still decreases
     if falling == 0:
@@ -234,7 +251,7 @@ def _on_path(
     problem: LabelProblem, columns: StreamedColumns, sweep: Sweep, xi: Floats, sigma: float
 ) -> _Best:
     gap = _primal(sweep, problem.target) - _dual(sweep, xi, problem.target)
-    return _Best(gap, xi, HyperplaneLabels(xi @ columns.B, sigma))
+    return _Best(gap, xi, HyperplaneLabels(problem.labels, columns.B.T @ xi, sigma))
 
 
 def _in_band(
@@ -247,18 +264,25 @@ def _in_band(
     tol: float,
 ) -> Iterator[_Best]:
     """Solve for the rows close to the hyperplane with all others fixed, and compute the gap."""
-    t, (r, n) = problem.target, columns.shape
+    t, labels, (r, n) = problem.target, problem.labels, columns.shape
     share = max(int(LARGEST_BAND * n), FEW_ROWS)
-    limit = min(share, max(BAND_NUMBERS // r, BAND_PER_COLUMN * r))
+    limit = min(share, max(BAND_NUMBERS // r, BAND_PER_COLUMN * r * n_contrasts(labels)))
     if band * sweep.inside > limit:
         return
-    gathered = columns.band(xi, 0.5 * band / sigma, limit)
+    gathered = columns.band(labels, xi, sigma / band, limit)
     close = gathered.stacked()
     if close is None:
         return
     positions, inner_columns = close
-    inner = replace(problem, columns=inner_columns, target=t - gathered.fixed_sum)
+    inner = replace(
+        problem,
+        columns=inner_columns,
+        target=t - gathered.fixed_sum,
+        labels=labels.take(positions),
+    )
     values = solve_newton(inner, tol, 1000).labels
-    reached = inner_columns.accumulate(values) - inner.target
-    gap = float(reached @ reached) + float(t @ reached) + columns.hinge(reached)
-    yield _Best(gap, reached, HyperplaneLabels(xi @ columns.B, np.inf, positions, values))
+    reached = inner.residual(values)
+    squares = float(np.vdot(reached, reached)) + float(np.vdot(t, reached))
+    gap = squares - columns.support(labels, reached)
+    V = columns.B.T @ xi
+    yield _Best(gap, reached, HyperplaneLabels(labels, V, np.inf, positions, values))

@@ -3,8 +3,8 @@
 One file per set; ``base.py`` says what a set has to answer.
 """
 
-from primum.labellings.sets.base import Face, LabelSet
+from primum.labellings.sets.base import Face, LabelSet, faces_of, groups
 from primum.labellings.sets.interval import Interval
 from primum.labellings.sets.simplex import Simplex
 
-__all__ = ["Face", "Interval", "LabelSet", "Simplex"]
+__all__ = ["Face", "Interval", "LabelSet", "Simplex", "faces_of", "groups"]

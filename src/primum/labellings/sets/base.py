@@ -23,8 +23,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from primum._sklearn import get_namespace
 from primum._typing import Floats, Index, Mask
 from primum.equations import View
+from primum.rows import to_numpy
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,8 @@ class LabelSet(Protocol):
         """Return a label of each row that attains the support."""
         ...
 
-    def close(self, p: Any, width: float) -> Any:
-        """Return the rows for which another label costs at most width more than the best one.
-
-        For labels that are one number this is the slope: ``|p| <= width``.
-        """
+    def undecided(self, p: Any, sigma: float) -> Any:
+        """Return the rows that ``project(centre - sigma p)`` does not decide, or only just."""
         ...
 
     def open(self, q: Any) -> Any:
@@ -101,8 +100,12 @@ class LabelSet(Protocol):
         """Return the faces, those of some rows widened by the best label for p."""
         ...
 
-    def doubtful(self, q: Floats, p: Floats, rounding: float) -> Mask:
-        """Return the rows that could leave their face at no cost."""
+    def tied(self, p: Floats, rounding: Any) -> Mask:
+        """Return the entries of every label that can move at no cost, up to rounding."""
+        ...
+
+    def narrowed(self, index: Index, face: Mask) -> "LabelSet":
+        """Return the label sets of the rows at some positions, restricted to the given faces."""
         ...
 
     def face_centres(self, face: Mask) -> Floats:
@@ -122,6 +125,11 @@ class LabelSet(Protocol):
         """The key of a row all of whose labels are still possible; -1 if rows differ."""
         ...
 
+    @property
+    def uniform(self) -> bool:
+        """Whether all rows have the same set."""
+        ...
+
     def at(self, view: View) -> "LabelSet":
         """Return the label sets of a block of rows, on its device."""
         ...
@@ -131,10 +139,28 @@ class LabelSet(Protocol):
         ...
 
 
-def faces(labels: LabelSet, keys: Any, xp: Any = np) -> list[tuple[int, Any]]:
-    """Return (key, rows) for every key but 0."""
-    found = []
-    for key in np.asarray(np.unique(np.asarray(keys)) if xp is np else xp.unique_values(keys)):
-        if key:
-            found.append((int(key), xp.nonzero(keys == key)[0]))
-    return found
+def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
+    """Return the rows whose labels can still move, grouped by direction."""
+    if labels.contrasts is None:
+        rows = np.flatnonzero(face)
+        return [Face(rows, labels.directions(1))] if len(rows) else []
+    keys = labels.keys(face)
+    return [Face(rows, labels.directions(key)) for key, rows in groups(keys) if key]
+
+
+def groups(keys: Any) -> list[tuple[int, Any]]:
+    """Return (key, indices of the rows that have it) for every key."""
+    if not isinstance(keys, np.ndarray):
+        xp, _ = get_namespace(keys)
+        values = np.unique(to_numpy(xp.unique_values(keys)))
+        return [(int(key), xp.nonzero(keys == xp.asarray(key))[0]) for key in values.tolist()]
+    if keys.dtype == bool:
+        return [(0, np.flatnonzero(~keys)), (1, np.flatnonzero(keys))]
+    order = np.argsort(keys, kind="stable")
+    values, starts = np.unique(keys[order], return_index=True)
+    return list(zip(values.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def array_library(values: Any) -> Any:
+    """Return the array library of values."""
+    return np if isinstance(values, np.ndarray) else get_namespace(values)[0]

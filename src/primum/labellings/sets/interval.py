@@ -6,15 +6,16 @@ Two classes are [0, 1]; "at least 70 % positive" is [0.7, 1]; a target that is k
 3 and 5 is [3, 5].
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from primum._sklearn import get_namespace
 from primum._typing import Floats, Index, Mask
 from primum.equations import View
+from primum.labellings.sets.base import array_library
 from primum.labellings.sets.per_row import PerRow
 
 ONE_DIRECTION = np.ones((1, 1))
@@ -38,7 +39,7 @@ class Interval:
     contrasts: None = None
 
     @classmethod
-    def of_rows(cls, bounds: Floats, later: tuple[float, float] = (0.0, 1.0)) -> "Interval":
+    def of_rows(cls, bounds: Floats, later: Sequence[float] = (0.0, 1.0)) -> "Interval":
         """Return intervals from an array (n, 2) of the first rows' bounds, and those of others."""
         return cls(bounds[:, 0], bounds[:, 1], PerRow(bounds, np.array(later)))
 
@@ -57,22 +58,21 @@ class Interval:
     def project(self, v: Any) -> Any:  # noqa: D102
         if isinstance(v, np.ndarray):  # np.clip, without its overhead for short arrays
             return np.minimum(np.maximum(v, self.low), self.high)
-        return get_namespace(v)[0].clip(v, self.low, self.high)
+        return array_library(v).clip(v, self.low, self.high)
 
     def support(self, p: Any) -> Any:  # noqa: D102
         return p * self.best(p)
 
     def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
-        xp, _ = get_namespace(p)
+        xp = array_library(p)
         return xp.maximum(p * (q - self.low), p * (q - self.high))
 
     def best(self, p: Any) -> Any:  # noqa: D102
-        xp, _ = get_namespace(p)
+        xp = array_library(p)
         return self.low + (self.high - self.low) * xp.astype(p < 0, xp.float64)
 
-    def close(self, p: Any, width: float) -> Any:  # noqa: D102
-        xp, _ = get_namespace(p)
-        return xp.abs(p) * (self.high - self.low) <= width
+    def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
+        return sigma * abs(p) <= 0.5 * (self.high - self.low)
 
     def open(self, q: Any) -> Any:  # noqa: D102
         return (q > self.low) & (q < self.high)
@@ -80,8 +80,11 @@ class Interval:
     def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:  # noqa: D102
         return face | rows
 
-    def doubtful(self, q: Floats, p: Floats, rounding: float) -> Mask:  # noqa: D102
-        return np.asarray((np.abs(p) <= rounding) & ~self.open(q))
+    def tied(self, p: Floats, rounding: Any) -> Mask:  # noqa: D102
+        return np.asarray(np.abs(p) <= rounding)
+
+    def narrowed(self, index: Index, face: Mask) -> "Interval":  # noqa: D102
+        return self.take(index)
 
     def face_centres(self, face: Mask) -> Floats:  # noqa: D102
         return self.centres(len(face))
@@ -96,6 +99,10 @@ class Interval:
     def key_of_all(self) -> int:  # noqa: D102
         return 1
 
+    @property
+    def uniform(self) -> bool:  # noqa: D102
+        return self.bounds is None
+
     def at(self, view: View) -> "Interval":  # noqa: D102
         if self.bounds is None:
             return self
@@ -105,4 +112,4 @@ class Interval:
     def take(self, index: Index) -> "Interval":  # noqa: D102
         if self.bounds is None:
             return self
-        return Interval.of_rows(self.bounds.take(index))
+        return Interval.of_rows(self.bounds.take(index), self.bounds.later.tolist())

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import helmert
 
-from primum._sklearn import get_namespace
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.equations import View
+from primum.labellings.sets.base import array_library
 from primum.labellings.sets.per_row import PerRow
 
 # Up to this many classes, entries are sorted by comparing whole columns, which is faster than
@@ -72,7 +72,7 @@ class Simplex:
     def centre(self) -> Any:  # noqa: D102
         if self.possible is None:
             return 1.0 / self.n_classes
-        xp, _ = get_namespace(self.possible)
+        xp = array_library(self.possible)
         can = xp.astype(self.possible, xp.float64)
         return can / xp.sum(can, axis=1, keepdims=True)
 
@@ -82,33 +82,33 @@ class Simplex:
         return np.full((n_rows, self.n_classes), 1.0 / self.n_classes)
 
     def project(self, v: Any) -> Any:  # noqa: D102
-        xp, _ = get_namespace(v)
+        xp = array_library(v)
         columns = v.T if xp is not np else np.ascontiguousarray(v.T)
         if self.possible is not None:
             columns = xp.where(self.possible.T, columns, -IMPOSSIBLE)
         return xp.maximum(columns - _threshold(columns, xp), xp.zeros_like(columns)).T
 
     def support(self, p: Any) -> Any:  # noqa: D102
-        xp, _ = get_namespace(p)
+        xp = array_library(p)
         return xp.min(self._costs(p, xp), axis=1)
 
     def _costs(self, p: Any, xp: Any) -> Any:
         return p if self.possible is None else xp.where(self.possible, p, IMPOSSIBLE)
 
     def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
-        xp, _ = get_namespace(p)
+        xp = array_library(p)
         return xp.sum((p - self.support(p)[:, None]) * q, axis=1)
 
     def best(self, p: Any) -> Any:  # noqa: D102
-        xp, _ = get_namespace(p)
+        xp = array_library(p)
         first = xp.argmin(self._costs(p, xp), axis=1)
         classes = xp.arange(self.n_classes, device=getattr(p, "device", None))
         return xp.astype(first[:, None] == classes[None, :], xp.float64)
 
-    def close(self, p: Any, width: float) -> Any:  # noqa: D102
-        xp, _ = get_namespace(p)
+    def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
+        xp = array_library(p)
         costs = self._costs(p, xp)
-        near = costs <= xp.min(costs, axis=1, keepdims=True) + width
+        near = sigma * (costs - xp.min(costs, axis=1, keepdims=True)) <= 1.0
         return xp.sum(xp.astype(near, xp.int64), axis=1) > 1
 
     def open(self, q: Any) -> Any:  # noqa: D102
@@ -117,15 +117,18 @@ class Simplex:
     def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:  # noqa: D102
         return face | (rows[:, None] & (self.best(p) > 0))
 
-    def doubtful(self, q: Floats, p: Floats, rounding: float) -> Mask:  # noqa: D102
-        as_good = self._costs(p, np) <= self.support(p)[:, None] + rounding
-        return np.asarray((as_good & ~self.open(q)).any(axis=1))
+    def tied(self, p: Floats, rounding: Any) -> Mask:  # noqa: D102
+        limit = self.support(p) + rounding
+        return np.asarray(self._costs(p, np) <= limit[:, None])
+
+    def narrowed(self, index: Index, face: Mask) -> "Simplex":  # noqa: D102
+        return Simplex.of_rows(face)
 
     def face_centres(self, face: Mask) -> Floats:  # noqa: D102
         return np.asarray(face / face.sum(axis=1, keepdims=True))
 
     def keys(self, face: Any) -> Any:  # noqa: D102
-        xp, _ = get_namespace(face)
+        xp = array_library(face)
         bits = xp.asarray(1 << np.arange(self.n_classes), device=getattr(face, "device", None))
         keys = xp.sum(xp.astype(face, xp.int64) * bits[None, :], axis=1)
         alone = (keys & (keys - 1)) == 0
@@ -137,6 +140,10 @@ class Simplex:
     @property
     def key_of_all(self) -> int:  # noqa: D102
         return (1 << self.n_classes) - 1 if self.masks is None else -1
+
+    @property
+    def uniform(self) -> bool:  # noqa: D102
+        return self.masks is None
 
     def at(self, view: View) -> "Simplex":  # noqa: D102
         if self.masks is None:
