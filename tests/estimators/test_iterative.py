@@ -79,8 +79,10 @@ def test_self_learning_with_three_classes():
     y = np.where(X[:, 1] > 0.5, 2, y)
     clf = SelfLearningClassifier(GaussianNB()).fit(X, y, X_unlabeled=X_u)
     assert clf.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="Only binary classification is supported"):
-        SelfLearningClassifier().fit(X, y)
+    clf = SelfLearningClassifier().fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_array_equal(clf.transduction_, np.r_[y, clf.predict(X_u)])
+    refit = LeastSquaresClassifier().fit(np.vstack([X, X_u]), clf.transduction_)
+    np.testing.assert_allclose(clf.estimator_.coef_, refit.coef_, atol=1e-10)
 
 
 def test_stopping_short_is_said():

@@ -36,7 +36,7 @@ from primum.estimators._data import (
     read_weight,
 )
 from primum.estimators._fitting import fitting
-from primum.estimators._labels import KnownLabels, read_labels
+from primum.estimators._labels import KnownLabels, read_labels, targets_of
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.unlabeled_rows import given_rows
@@ -263,7 +263,7 @@ def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
     """
     if _refits_cheaply(base):
         refit = base._refitter(X.astype(np.float64, copy=False), weight)
-        return lambda classes, codes: refit(classes, codes.astype(np.float64))
+        return lambda classes, codes: refit(classes, targets_of(codes, len(classes)))
     extra = {} if weight is None else {"sample_weight": weight}
     return lambda classes, codes: clone(base).fit(X, classes[codes], **extra)
 

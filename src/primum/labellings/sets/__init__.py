@@ -5,6 +5,6 @@ One file per set; ``base.py`` says what a set has to answer.
 
 from primum.labellings.sets.base import Face, LabelSet
 from primum.labellings.sets.interval import Interval
-from primum.labellings.sets.simplex import Simplex
+from primum.labellings.sets.simplex import Simplex, nearest_shares
 
-__all__ = ["Face", "Interval", "LabelSet", "Simplex"]
+__all__ = ["Face", "Interval", "LabelSet", "Simplex", "nearest_shares"]
