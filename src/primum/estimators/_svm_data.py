@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -81,16 +81,10 @@ class MachineData:
 
 
 def read_machine_data(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    X_unlabeled: Any = None,
-    sample_weight: Any = None,
-    *,
-    fit_intercept: bool,
-    only_labeled: bool = False,
+    estimator: "LinearMachine", X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
 ) -> MachineData:
     """Validate the arguments of ``fit`` and split the rows."""
+    only_labeled = not estimator._uses_unlabeled
     check_parameters(estimator)
     with locating_bad_values(X, "X"):
         X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
@@ -113,7 +107,7 @@ def read_machine_data(
     absent = labels.unlabeled[~heavy[labels.unlabeled]]
     return MachineData(
         classes=labels.classes,
-        X=with_constant([X if everything else X[index], more], fit_intercept),
+        X=with_constant([X if everything else X[index], more], estimator.fit_intercept),
         y=2.0 * labels.binary[known] - 1.0,
         weight=np.concatenate([weight[index], np.ones(more.shape[0])]),
         codes=codes,
@@ -152,6 +146,41 @@ class LinearMachine(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseE
     coef_: Floats
     intercept_: Floats
     fit_intercept: bool
+    warm_start: bool = False
+    _uses_unlabeled: ClassVar[bool]
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fit to the labelled rows and, unless the SVM is supervised, to the unlabelled ones.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
+            the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows, each of weight 1. A pipeline transforms them only if its
+            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
+            L2SVMClassifier validates and ignores them, and also accepts a path or a Dask
+            collection.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the mean or the sum of losses. Class fractions count rows.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with fitting(self, warm_start=self.warm_start):
+            data = read_machine_data(self, X, y, X_unlabeled, sample_weight)
+            with one_blas_thread():
+                self._fit_data(data)
+        return self
+
+    @abstractmethod
+    def _fit_data(self, data: MachineData) -> Any:
+        """Fit to validated data."""
 
     def _remember(self, classes: AnyArray, w: Floats) -> Self:
         self.classes_ = classes
@@ -174,38 +203,9 @@ class TransductiveMachine(LinearMachine):
     """A linear SVM that also learns from unlabelled rows."""
 
     transduction_: AnyArray
+    _uses_unlabeled: ClassVar[bool] = True
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, each of weight 1. A pipeline transforms them only if its
-            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X in its mean loss. Class fractions count rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        with fitting(self):
-            data = read_machine_data(
-                self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
-            )
-            with one_blas_thread():
-                labels = self._fit_data(data)
-            intercept = float(self.intercept_[0])
-            self.transduction_ = data.transduction(labels, self.coef_[0], intercept)
-        return self
-
-    @abstractmethod
-    def _fit_data(self, data: MachineData) -> Floats:
-        """Fit to validated data; return the labels of the unlabelled rows."""
+    def _remember_labels(self, data: MachineData, w: Floats, labels: Floats) -> None:
+        """Store an SVM and the labels -1 and 1 of the unlabelled rows."""
+        self._remember(data.classes, w)
+        self.transduction_ = data.transduction(labels, self.coef_[0], float(self.intercept_[0]))

@@ -20,13 +20,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from primum._sklearn import Interval, StrOptions
-from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.estimators._fitting import fitting
 from primum.estimators._svm_data import (
     LinearMachine,
     MachineData,
-    read_machine_data,
     ridge_of,
     with_constant,
 )
@@ -94,6 +91,7 @@ class L2SVMClassifier(LinearMachine):
     array([0, 1])
     """
 
+    _uses_unlabeled: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "costs": [StrOptions({"mean", "sum"})],
@@ -122,40 +120,6 @@ class L2SVMClassifier(LinearMachine):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
-
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to the labelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
-                collection, default=None
-            Further unlabelled rows, which are validated and ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X; an integer weight counts a row that many times.
-
-        Returns
-        -------
-        L2SVMClassifier
-            The fitted estimator.
-        """
-        with fitting(self, warm_start=self.warm_start):
-            data = read_machine_data(
-                self,
-                X,
-                y,
-                X_unlabeled,
-                sample_weight,
-                fit_intercept=self.fit_intercept,
-                only_labeled=True,
-            )
-            with one_blas_thread():
-                return self._fit_data(data)
 
     def _fit_data(self, data: MachineData) -> Self:
         """Fit to the labelled rows of validated data."""

@@ -142,7 +142,7 @@ class S4VMClassifier(TransductiveMachine):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit_data(self, data: MachineData) -> Floats:
+    def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
         supervised = np.where(search.outputs >= 0, 1.0, -1.0)
         labels = supervised
@@ -156,8 +156,7 @@ class S4VMClassifier(TransductiveMachine):
         search.warn_if_unfinished(type(self).__name__)
         self.solver_ = search.system.name
         self.n_iter_ = max(1, len(search.history))
-        self._remember(data.classes, search.machine.w)
-        return labels
+        self._remember_labels(data, search.machine.w, labels)
 
     def _separators(self, search: Search) -> Floats:
         """Return the labels of several different local minima, the best of each kind."""
