@@ -1,4 +1,4 @@
-"""Problems for tests: rows of two overlapping classes, spoilt in named ways."""
+"""Problems for tests: rows of two or more overlapping classes, spoilt in named ways."""
 
 import numpy as np
 
@@ -11,6 +11,16 @@ def two_classes(n_labeled, n_unlabeled, d, *, seed=0, separation=1.0):
     y[:2] = [0, 1]
     X = rng.normal(size=(n, d))
     X[:, 0] += separation * y
+    return X[:n_labeled], y[:n_labeled], X[n_labeled:], y[n_labeled:]
+
+
+def several_classes(n_labeled, n_unlabeled, d, n_classes, *, seed=0, separation=2.0):
+    """Return the same for Gaussian classes around random means; each has a labelled row."""
+    rng = np.random.default_rng(seed)
+    n = n_labeled + n_unlabeled
+    y = rng.integers(0, n_classes, n)
+    y[:n_classes] = np.arange(n_classes)
+    X = rng.normal(size=(n, d)) + separation * rng.normal(size=(n_classes, d))[y]
     return X[:n_labeled], y[:n_labeled], X[n_labeled:], y[n_labeled:]
 
 

@@ -77,6 +77,18 @@ def test_core_imports_nothing_optional():
             assert top in allowed | known | sys.stdlib_module_names, f"{path} imports {name}"
 
 
+def loaded_by(statement):
+    """Modules of other libraries that a fresh interpreter loads."""
+    code = f"import sys; {statement}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    own = {"primum", *sys.stdlib_module_names}
+    return {name for name in done.stdout.split() if name.split(".")[0] not in own}
+
+
+def test_importing_the_package_loads_no_more_than_importing_linear_models():
+    assert loaded_by("import primum") - loaded_by("import sklearn.linear_model") == set()
+
+
 def test_one_file_knows_dask():
     knowing = {
         path.relative_to(PACKAGE).as_posix()

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import sklearn
 
+from generate import several_classes
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
@@ -87,6 +88,26 @@ def test_the_same_answer_in_the_same_library(clf, asarray):
         assert fitted.certificate_.converged
         soft = to_numpy(fitted.soft_labels_)
         np.testing.assert_allclose(soft, expected.soft_labels_, atol=1e-8)
+
+
+SEVERAL = [clf for clf in FAMILY if sklearn.utils.get_tags(clf).classifier_tags.multi_class]
+
+
+@pytest.mark.parametrize("clf", SEVERAL, ids=str)
+def test_several_classes_have_the_same_answer_in_the_same_library(clf, asarray):
+    X, y, X_u, _ = several_classes(30, 600, 5, 4)
+    weight = np.linspace(1.0, 2.0, 30)
+    expected = sklearn.clone(clf).fit(X, y, X_unlabeled=X_u, sample_weight=weight)
+    with sklearn.config_context(array_api_dispatch=True):
+        fitted = sklearn.clone(clf).fit(asarray(X), asarray(y), asarray(X_u), sample_weight=weight)
+        for method in ("predict", "predict_proba", "decision_function"):
+            found, values = getattr(fitted, method)(asarray(X_u)), getattr(expected, method)(X_u)
+            assert type(found) is type(asarray(X))
+            np.testing.assert_allclose(to_numpy(found), values, atol=1e-7)
+    np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-7)
+    if hasattr(expected, "soft_labels_"):
+        soft = to_numpy(fitted.soft_labels_)
+        np.testing.assert_allclose(soft, expected.soft_labels_, atol=1e-7)
 
 
 @pytest.mark.usefixtures("columns")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.utils import get_tags
 
 from primum import (
     EMLeastSquaresClassifier,
@@ -43,13 +44,9 @@ LABELS = {
         [1, 1, 1, -1, -1, -1],
         "There is only one class among the 3 labelled rows, 1 (-1 in a y of integers means",
     ),
-    "three classes": (
-        ["a", "b", "c", "a", None, None],
-        "found 3 classes in y, 'a', 'b', 'c'; keep two of them",
-    ),
     "minus one as float": (
-        [0.0, 1.0, -1.0, 0.0, np.nan, np.nan],
-        "(in a y of floats an unknown label is NaN, and -1.0 is a class)",
+        [0.0, 1.0, -1.0, 0.0, -1.0, -1.0],
+        "in a y of floats an unknown label is NaN, and -1.0 is a class",
     ),
     "minus one as string": (
         ["a", "b", "-1", "a", "b", "-1"],
@@ -81,6 +78,26 @@ LABELS = {
 @pytest.mark.parametrize("case", LABELS)
 def test_labels(kind, case):
     y, sentence = LABELS[case]
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        kind().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (["a", "b", "c", "a", None, None], "found 3 classes in y, 'a', 'b', 'c'; keep two of them"),
+        (
+            [0.0, 1.0, -1.0, 0.0, np.nan, np.nan],
+            "(in a y of floats an unknown label is NaN, and -1.0 is a class)",
+        ),
+    ],
+    ids=["names", "minus one beside NaN"],
+)
+def test_three_classes(kind, y, sentence):
+    if get_tags(kind()).classifier_tags.multi_class:
+        assert len(kind().fit(X, y).classes_) == 3
+        return
     with pytest.raises(ValueError, match=re.escape(sentence)):
         kind().fit(X, y)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -13,7 +14,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from generate import two_classes
-from primum import EMLeastSquaresClassifier, LeastSquaresClassifier, SelfLearningClassifier
+from primum import (
+    EMLeastSquaresClassifier,
+    L2SVMClassifier,
+    LeastSquaresClassifier,
+    SelfLearningClassifier,
+)
+from primum.estimators.twice_constant import TwiceConstantSelfLearning
 
 
 def test_self_learning_ends_where_its_labels_confirm_themselves():
@@ -33,6 +40,19 @@ def test_self_learning_is_hard_em():
     em = EMLeastSquaresClassifier("hard").fit(X, y, X_unlabeled=X_u)
     np.testing.assert_allclose(self_learning.estimator_.coef_, em.coef_, atol=1e-10)
     np.testing.assert_array_equal(self_learning.transduction_[12:], em.soft_labels_)
+
+
+def test_the_first_svm_of_the_published_self_learning_sees_the_constant_twice():
+    X, y, X_u, _ = two_classes(12, 100, 3)
+    svm = L2SVMClassifier(costs="sum", penalize_intercept=True)
+    clf = TwiceConstantSelfLearning(svm).fit(X, y, X_unlabeled=X_u)
+    first = clone(svm).fit(np.column_stack([X, np.ones(12)]), y)
+    expected = first.decision_function(np.column_stack([X_u, np.ones(100)]))
+    np.testing.assert_allclose(clf.supervised_.decision_function(X_u), expected, atol=1e-12)
+    refit = clone(svm).fit(np.vstack([X, X_u]), clf.transduction_)
+    np.testing.assert_allclose(clf.estimator_.coef_, refit.coef_, atol=1e-7)
+    np.testing.assert_allclose(clf.estimator_.intercept_, refit.intercept_, atol=1e-7)
+    np.testing.assert_array_equal(clf.transduction_, np.r_[y, clf.predict(X_u)])
 
 
 def test_self_learning_around_any_classifier():
@@ -79,8 +99,10 @@ def test_self_learning_with_three_classes():
     y = np.where(X[:, 1] > 0.5, 2, y)
     clf = SelfLearningClassifier(GaussianNB()).fit(X, y, X_unlabeled=X_u)
     assert clf.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="Only binary classification is supported"):
-        SelfLearningClassifier().fit(X, y)
+    clf = SelfLearningClassifier().fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_array_equal(clf.transduction_, np.r_[y, clf.predict(X_u)])
+    refit = LeastSquaresClassifier().fit(np.vstack([X, X_u]), clf.transduction_)
+    np.testing.assert_allclose(clf.estimator_.coef_, refit.coef_, atol=1e-10)
 
 
 def test_stopping_short_is_said():

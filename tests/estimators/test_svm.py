@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from generate import two_classes
+from generate import several_classes, two_classes
 from primum import L2SVMClassifier, SelfLearningClassifier
 from primum.machines.svm import Costs, machine_at, minimise
 from primum.machines.systems import Conjugate, Dual, Primal
@@ -146,6 +147,86 @@ def test_self_learning_around_the_machine_refits_from_scratch_or_not():
     X, y, X_u, _ = two_classes(20, 150, 4)
     svm = L2SVMClassifier(**PAPER)
     clf = SelfLearningClassifier(svm).fit(X, y, X_unlabeled=X_u)
+    assert clf.termination_condition_ == "no_change"
+    again = L2SVMClassifier(**PAPER).fit(np.vstack([X, X_u]), clf.transduction_)
+    np.testing.assert_allclose(clf.estimator_.coef_, again.coef_, atol=1e-8)
+    np.testing.assert_array_equal(clf.transduction_, np.r_[y, clf.predict(X_u)])
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(30, 80), (200, 5)])
+def test_several_classes_are_those_of_linear_svc(n, d, fit_intercept):
+    X, y, X_new, _ = several_classes(n, 50, d, 4)
+    theirs = LinearSVC(C=0.5, tol=1e-10, max_iter=1_000_000, fit_intercept=fit_intercept)
+    ours = L2SVMClassifier(fit_intercept=fit_intercept, **PAPER).fit(X, y)
+    theirs.fit(X, y)
+    assert ours.coef_.shape == (4, d)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_ + np.zeros(4), atol=1e-6)
+    np.testing.assert_array_equal(ours.predict(X_new), theirs.predict(X_new))
+
+
+@given(
+    n=st.integers(5, 40),
+    d=st.integers(1, 20),
+    K=st.integers(3, 5),
+    alpha=st.sampled_from([1e-3, 1e-1, 10.0]),
+    seed=st.integers(0, 2**16),
+)
+def test_several_classes_are_one_machine_each_against_the_rest(n, d, K, alpha, seed):
+    X, y, X_new, _ = several_classes(n, 20, d, K, seed=seed)
+    clf = L2SVMClassifier(alpha).fit(X, y)
+    each = [L2SVMClassifier(alpha).fit(X, y == k) for k in range(K)]
+    expected = np.column_stack([one.decision_function(X_new) for one in each])
+    np.testing.assert_allclose(clf.decision_function(X_new), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(clf.predict(X_new), clf.decision_function(X_new).argmax(axis=1))
+    assert clf.objective_ == pytest.approx(sum(one.objective_ for one in each), rel=1e-8)
+
+
+def test_several_classes_by_names_and_weights_in_sparse_rows():
+    X, y, X_new, _ = several_classes(60, 50, 5, 3)
+    names, weight = np.array(["blue", "green", "red"]), np.random.default_rng(0).uniform(1, 2, 60)
+    expected = OneVsRestClassifier(L2SVMClassifier(0.1)).fit(np.repeat(X, 2, axis=0), y.repeat(2))
+    labels = [*names[y], *[None] * 50]
+    rows = sparse.csr_array(np.vstack([X, X_new]))
+    clf = L2SVMClassifier(0.1, tol=1e-14).fit(rows, labels, sample_weight=np.full(110, 2.0))
+    np.testing.assert_allclose(
+        clf.decision_function(X_new), expected.decision_function(X_new), atol=1e-6
+    )
+    np.testing.assert_array_equal(clf.predict(X_new), names[expected.predict(X_new)])
+    clf.fit(X, y, sample_weight=weight)
+    second = L2SVMClassifier(0.1).fit(X, y == 1, sample_weight=weight)
+    np.testing.assert_allclose(clf.coef_[1], second.coef_[0], atol=1e-8)
+
+
+def test_warm_start_of_several_classes():
+    X, y, *_ = several_classes(300, 0, 10, 4)
+    clf = L2SVMClassifier(1e-3, warm_start=True).fit(X, y)
+    cold, coef = clf.n_iter_, clf.coef_
+    assert clf.fit(X, y).n_iter_ == 1 < cold
+    np.testing.assert_allclose(clf.coef_, coef, atol=1e-10)
+    assert clf.fit(X, y > 1).coef_.shape == (1, 10)
+    assert clf.fit(X, y).coef_.shape == (4, 10)
+
+
+def test_equal_decisions_go_to_the_first_class():
+    X = np.array([[0.0], [0.0], [0.0], [1.0]])
+    clf = L2SVMClassifier().fit(X, [0, 1, 2, 2])
+    clf.coef_, clf.intercept_ = np.zeros((3, 1)), np.array([-1.0, 0.5, 0.5])
+    assert clf.predict(X).tolist() == [1, 1, 1, 1]
+
+
+def test_stopping_short_is_said_once_for_several_classes():
+    X, y, *_ = several_classes(300, 0, 10, 4)
+    with pytest.warns(ConvergenceWarning, match="stopped after max_iter=1 Newton") as said:
+        L2SVMClassifier(1e-6, max_iter=1).fit(X, y)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+
+
+def test_self_learning_around_the_machine_with_several_classes():
+    X, y, X_u, _ = several_classes(20, 150, 4, 3)
+    clf = SelfLearningClassifier(L2SVMClassifier(**PAPER)).fit(X, y, X_unlabeled=X_u)
     assert clf.termination_condition_ == "no_change"
     again = L2SVMClassifier(**PAPER).fit(np.vstack([X, X_u]), clf.transduction_)
     np.testing.assert_allclose(clf.estimator_.coef_, again.coef_, atol=1e-8)

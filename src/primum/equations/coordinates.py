@@ -103,12 +103,12 @@ class Coordinates:
         """Return rows as design rows, with this centre."""
         return Design(rows, self.frame)
 
-    def decode(self, gamma: Floats) -> tuple[Floats, float]:
+    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:
         """Return (coefficients, intercept) for uncentred features."""
         if not self.fit_intercept:
-            return self.basis @ gamma, 0.0
+            return self.basis @ gamma, no_intercept(gamma)
         coef = self.basis @ gamma[1:]
-        return coef, float(gamma[0] * self.weight**-0.5 - self.center @ coef)
+        return coef, gamma[0] * self.weight**-0.5 - self.center @ coef
 
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
         return self.full_basis.T @ sums
@@ -131,13 +131,18 @@ class Coordinates:
         step = _solve_semidefinite(H, right)
         return step, right - H @ step
 
-    def encode(self, coef: Floats, intercept: float) -> Floats:
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
         """Return the gamma of given coefficients: the inverse of decode."""
         gamma = self.inverse @ coef
         if not self.fit_intercept:
             return gamma
         level = (intercept + self.center @ coef) * self.weight**0.5
-        return np.concatenate([[level], gamma])
+        return np.concatenate([np.asarray(level)[None], gamma])
+
+
+def no_intercept(gamma: Floats) -> Floats | float:
+    """Return 0 for one column of gamma, and as many zeros as there are columns for several."""
+    return 0.0 if gamma.ndim == 1 else np.zeros(gamma.shape[1])
 
 
 def _solve_semidefinite(H: Floats, right: Floats) -> Floats:

@@ -51,11 +51,14 @@ class Frame:
         view.X, view.center = block.X - view.like(self.center), None
         return view
 
-    def coefficients(self, coef: Floats, intercept: float) -> Floats:
-        """Return the coefficients for design rows that give the scores ``X coef + intercept``."""
+    def coefficients(self, coef: Floats, intercept: Floats | float) -> Floats:
+        """Return the coefficients for design rows that give the scores ``X coef + intercept``.
+
+        Both may have several columns, one per class.
+        """
         if not self.fit_intercept:
             return coef
-        return np.concatenate([[intercept + self.center @ coef], coef])
+        return np.concatenate([np.asarray(intercept + self.center @ coef)[None], coef])
 
     def expand(self, X: Floats) -> Floats:
         """Return ``[1, X - center]`` for rows X."""
@@ -136,7 +139,7 @@ RowValues = Callable[[View], Any]
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Labels, or any numbers, stored explicitly: one per row."""
+    """Labels, or any numbers, stored explicitly: one, or one per class, for every row."""
 
     q: Floats
 
@@ -170,15 +173,18 @@ class Design:
         return self.rows.fill(lambda block: to_numpy(frame.view(block).dot(V)))
 
     def weighted_sum(self, q: Floats | RowValues) -> Floats:
-        """Return the sum of the design rows, each times its weight and its label."""
-        if self.n_rows == 0:
-            return np.zeros(self.n_columns)
+        """Return the sum of the design rows, each times its weight and its label.
+
+        With several labels per row, one per class, there are as many sums, as columns.
+        """
         labels, frame = GivenLabels(q) if isinstance(q, np.ndarray) else q, self.frame
 
         def block_sum(block: Block) -> Floats:
             view = frame.view(block)
             return view.sum(labels(view))
 
+        if self.n_rows == 0:
+            return block_sum(Block(0, np.zeros((0, len(frame.center)))))
         return self.rows.map_reduce(block_sum, add)
 
     def gram(self, V: Floats, chosen: Floats) -> Floats:

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
-from primum.equations.coordinates import rounding_of
+from primum.equations.coordinates import no_intercept, rounding_of
 from primum.equations.design import Design, Frame
 from primum.equations.moments import gather_columns
 from primum.rows import Block, Rows
@@ -151,19 +151,20 @@ class IterativeEquations:
         return gamma
 
     def length(self, gamma: Floats) -> float:  # noqa: D102
-        return float(gamma @ self._apply_design(gamma[:, None])[:, 0]) ** 0.5
+        V = gamma.reshape(len(gamma), -1)
+        return float(np.vdot(V, self._apply_design(V))) ** 0.5
 
     def _apply_design(self, V: Floats) -> Floats:
         """Return ``A V``, including the row and column of the intercept."""
         first = int(self.fit_intercept)
         return np.concatenate([self.weight * V[:first], self.apply(V[first:])])
 
-    def decode(self, gamma: Floats) -> tuple[Floats, float]:  # noqa: D102
+    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:  # noqa: D102
         if not self.fit_intercept:
-            return gamma.copy(), 0.0
-        return gamma[1:].copy(), float(gamma[0] - self.center @ gamma[1:])
+            return gamma.copy(), no_intercept(gamma)
+        return gamma[1:].copy(), gamma[0] - self.center @ gamma[1:]
 
-    def encode(self, coef: Floats, intercept: float) -> Floats:  # noqa: D102
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:  # noqa: D102
         return self.frame.coefficients(coef, intercept)
 
 

@@ -27,7 +27,9 @@ FACTORISE_ROWS_UP_TO = 2**25
 class NormalEquations(Protocol):
     """The interface of the normal equations.
 
-    A fit is represented by its coordinates gamma, whose meaning depends on the implementation.
+    A fit is represented by its coordinates gamma, whose meaning depends on the implementation. The
+    fits of several classes are the columns of gamma (r, K), of their sums (m, K) and of their
+    coefficients (d, K), and the entries of their intercept (K,).
     """
 
     @property
@@ -65,10 +67,7 @@ class NormalEquations(Protocol):
         ...
 
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
-        """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start.
-
-        Several columns of sums give as many columns of gamma.
-        """
+        """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start."""
         ...
 
     def solve_part(
@@ -98,16 +97,19 @@ class NormalEquations(Protocol):
         """Return the coefficients for design rows."""
         ...
 
-    def decode(self, gamma: Floats) -> tuple[Floats, float]:
+    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:
         """Return (coefficients, intercept) for uncentred features."""
         ...
 
-    def encode(self, coef: Floats, intercept: float) -> Floats:
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
         """Return the gamma of given coefficients: the inverse of decode."""
         ...
 
     def length(self, gamma: Floats) -> float:
-        """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge."""
+        """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge.
+
+        For several columns of gamma, the root of the sum of all of them.
+        """
         ...
 
 

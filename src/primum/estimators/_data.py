@@ -40,6 +40,7 @@ LEAST_WEIGHT = 1e-150
 class TrainingData:
     """Labelled and unlabelled rows; rows of weight zero are left out.
 
+    Labels, known or not, are one number per row for two classes, and one per class for K > 2.
     There are ``n_unlabeled`` unlabelled rows in the user's order, first those of X, then the
     ``n_more`` of X_unlabeled; ``present`` indexes those of X that have weight (None: all).
     ``home`` is the array library and device of the rows if they are not NumPy arrays.
@@ -54,10 +55,10 @@ class TrainingData:
     home: "ArrayBackend | None" = None
 
     def for_all_rows(self, q: Floats) -> Floats:
-        """Return q for all unlabelled rows, with 1/2 for those of weight zero."""
+        """Return q for all unlabelled rows; those of weight zero could be of any class: 1/K."""
         if self.present is None:
             return q
-        labels = np.full(self.n_unlabeled, 0.5)
+        labels = np.full((self.n_unlabeled, *q.shape[1:]), 1.0 / len(self.classes))
         labels[self.n_unlabeled - self.n_more :] = to_numpy(q)[len(self.present) :]
         labels[self.present] = to_numpy(q)[: len(self.present)]
         return labels
@@ -70,14 +71,18 @@ def read_training_data(
     X_unlabeled: Any = None,
     sample_weight: Any = None,
 ) -> TrainingData:
-    """Validate the arguments of ``fit`` and split the rows."""
+    """Validate the arguments of ``fit`` and split the rows.
+
+    More than two classes raise an error, unless the estimator has set ``_several_classes``.
+    """
     check_parameters(estimator)
     home = backend_of(X)
     with locating_bad_values(X, "X"):
         X = validate_data(
             estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
         )
-    labels = read_labels(on_this_machine(y), X.shape[0])
+    several = getattr(estimator, "_several_classes", False)
+    labels = read_labels(on_this_machine(y), X.shape[0], multi_class=several)
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     check_every_class_has_weight(labels, weight)
@@ -88,7 +93,7 @@ def read_training_data(
         classes=labels.classes,
         labeled=LabeledRows(
             ArrayRows(X).take(known).X,
-            labels.binary[_with_weight(labels.labeled, weight)],
+            labels.targets[_with_weight(labels.labeled, weight)],
             None if weight is None else weight[known],
         ),
         unlabeled=chain([ArrayRows(X, unknown, None if weight is None else weight[unknown]), more]),

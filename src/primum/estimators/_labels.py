@@ -30,6 +30,20 @@ class KnownLabels:
         """The labels as numbers 0.0 and 1.0."""
         return self.codes.astype(np.float64)
 
+    @property
+    def targets(self) -> Floats:
+        """The labels as least squares fits them, see ``targets_of``."""
+        return targets_of(self.codes, len(self.classes))
+
+
+def targets_of(codes: Index, n_classes: int) -> Floats:
+    """Return class indices as 0.0 and 1.0 for two classes, and as one-hot rows for more."""
+    if n_classes <= 2:
+        return codes.astype(np.float64)
+    one_hot = np.zeros((len(codes), n_classes))
+    one_hot[np.arange(len(codes)), codes] = 1.0
+    return one_hot
+
 
 def read_labels(
     y: Any, n_rows: int, *, multi_class: bool = False, one_class: bool = False
@@ -55,6 +69,8 @@ def read_labels(
         _refuse_one_class(classes, len(labeled), len(unlabeled))
     if len(classes) > 2 and not multi_class:
         _refuse_many_classes(classes, len(unlabeled))
+    if len(classes) > 2 and len(unlabeled) == 0 and not one_class:
+        _refuse_minus_one_as_float(classes)
     return KnownLabels(classes, labeled, unlabeled, codes)
 
 
@@ -91,6 +107,16 @@ def _refuse_many_classes(classes: AnyArray, n_unlabeled: int) -> None:
         "keep two of them or merge them into two, and mark unknown labels as -1 (integers) or "
         f"None.{'' if n_unlabeled else _recoding_remark(classes)}"
     )
+
+
+def _refuse_minus_one_as_float(classes: AnyArray) -> None:
+    """Raise an error if -1.0 is one of several classes, and nothing marks unknown labels."""
+    if classes.dtype.kind == "f" and -1.0 in classes:
+        raise ValueError(
+            f"y has {len(classes)} classes, {_some(classes)}: in a y of floats an unknown label is "
+            "NaN, and -1.0 is a class. Mark unknown labels with NaN, or, if -1.0 is a class, "
+            "convert y to strings."
+        )
 
 
 def _recoding_remark(classes: AnyArray) -> str:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -22,6 +22,7 @@ from primum.estimators._data import (
 )
 from primum.estimators._fitting import fitting
 from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin, predicted_classes
+from primum.labellings.sets import nearest_shares
 from primum.rows import (
     ArrayRows,
     Block,
@@ -41,13 +42,20 @@ N_JOBS = [
 
 
 class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseEstimator):
-    """Predictions from a score fitted by least squares to labels 0 and 1.
+    """Predictions from scores fitted by least squares to labels 0 and 1.
 
-    The second class is predicted where the score is at least 1/2. ``decision_function`` is the
-    score minus 1/2, and ``intercept_`` the score's intercept minus 1/2, so that as everywhere in
-    scikit-learn ``decision_function`` is ``X @ coef_.T + intercept_`` with its threshold at zero.
+    Two classes have one score. The second class is predicted where it is at least 1/2.
+    ``decision_function`` is the score minus 1/2, and ``intercept_`` the score's intercept minus
+    1/2, so that as everywhere in scikit-learn ``decision_function`` is ``X @ coef_.T + intercept_``
+    with its threshold at zero.
+
+    K > 2 classes have one score each, fitted to one-hot labels, and ``decision_function`` returns
+    the scores themselves. With an intercept they add up to 1. The class of the largest score is
+    predicted, and of several equal ones the first.
     """
 
+    # Whether the estimator can be fitted to more than two classes.
+    _several_classes: ClassVar[bool] = False
     n_jobs: int | None
     classes_: AnyArray
     coef_: Floats
@@ -95,19 +103,26 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
     def _fit_data(self, data: TrainingData) -> None:
         """Fit to validated data."""
 
-    def _remember(self, classes: AnyArray, coef: Floats, intercept: float) -> Self:
+    def _remember(self, classes: AnyArray, coef: Floats, intercept: Floats | float) -> Self:
+        """Keep the coefficients (d,) or (d, K) of the scores, and their intercept."""
         self.classes_ = classes
-        self.coef_ = coef[None, :]
-        self.intercept_ = np.array([intercept - 0.5])
+        several = coef.ndim == 2
+        self.coef_ = np.ascontiguousarray(coef.T) if several else coef[None, :]
+        self.intercept_ = np.asarray(intercept) if several else np.array([intercept - 0.5])
         return self
 
     @property
-    def _score_parameters(self) -> tuple[Floats, float]:
-        """Coefficients and intercept of the score."""
+    def _score_parameters(self) -> tuple[Floats, Any]:
+        """Coefficients (d,) and intercept of the score, or (d, K) and (K,) for K > 2 classes."""
+        if len(self.classes_) > 2:
+            return self.coef_.T, self.intercept_
         return self.coef_[0], float(self.intercept_[0] + 0.5)
 
     def decision_function(self, X: Any) -> Any:
-        """Return the score minus 1/2 of every row; at 0 or above, the second class is predicted.
+        """Return the decision values of every row.
+
+        For two classes this is the score minus 1/2: at 0 or above, the second class is predicted.
+        For more it is the score of every class: that of the largest is predicted.
 
         Parameters
         ----------
@@ -116,26 +131,31 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
 
         Returns
         -------
-        array of shape (n_samples,)
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
             A lazy Dask array if the rows are a Dask collection.
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
             home = backend_of(X)
             return super().decision_function(X) if home is None else self._scores_there(X, home)
-        return self._apply(rows, self._scorer(), np.float64)
+        n_classes = len(self.classes_)
+        n_values = n_classes if n_classes > 2 else None
+        return self._apply(rows, self._scorer(), np.float64, n_values)
 
     def _scores_there(self, X: Any, home: ArrayBackend) -> Any:
-        """Return the scores minus 1/2 of an array of another library, in double precision."""
+        """Return the decision values of an array of another library, in double precision."""
         check_namespace(self, X, "decision_function")
         rows = ArrayRows(validate_data(self, X, dtype=home.dtypes, reset=False))
-        xp, coef, intercept = home.xp, self.coef_[0, :], self.intercept_[0]
+        xp, (coef, intercept) = home.xp, self._decision_parameters(self.coef_, self.intercept_)
         # Single precision is converted block by block: a full copy might not fit on the device.
         blocks = rows.map(lambda block: xp.astype(block.X, xp.float64) @ coef + intercept)
         return xp.concat(list(blocks))
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
+
+        Of two classes it is the second where its score is at least 1/2; of several, the one with
+        the largest score, and the first of those with equal scores.
 
         Parameters
         ----------
@@ -159,10 +179,12 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
         return self._apply(rows, predict, classes.dtype)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the scores, clipped to [0, 1], as if they were class probabilities.
+        """Return the probabilities nearest to the scores, which are not calibrated.
 
-        They sum to 1 and agree with ``predict``, which assigns ties at 1/2 to the second class,
-        but they are not calibrated: least squares does not model probabilities.
+        For two classes they are the score clipped to [0, 1], and 1 minus it; for more, the point of
+        the probability simplex at the least Euclidean distance from the scores. They agree with
+        ``predict`` (of two classes, ties at 1/2 go to the second), but least squares does not model
+        probabilities.
 
         Parameters
         ----------
@@ -171,15 +193,15 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
 
         Returns
         -------
-        array of shape (n_samples, 2)
+        array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
             check_namespace(self, X, "predict_proba")
             return _probabilities(self.decision_function(X))
-        score = self._scorer()
-        return self._apply(rows, lambda block: _probabilities(score(block)), np.float64, n_values=2)
+        score, n_classes = self._scorer(), len(self.classes_)
+        return self._apply(rows, lambda block: _probabilities(score(block)), np.float64, n_classes)
 
     def _apply(
         self, rows: Rows, kernel: Callable[[Block], Any], dtype: Any, n_values: int | None = None
@@ -192,7 +214,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
 
     def _scorer(self) -> Callable[[Block], Floats]:
         """Return a function that scores blocks of rows outside memory."""
-        coef, intercept = to_numpy(self.coef_)[0], to_numpy(self.intercept_)[0]
+        coef, intercept = self._decision_parameters(to_numpy(self.coef_), to_numpy(self.intercept_))
 
         def score(block: Block) -> Floats:
             scores = np.asarray(block.X @ coef + intercept)
@@ -202,15 +224,22 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
 
         return score
 
+    def _decision_parameters(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
+        """Return (coefficients, intercept) by which rows are multiplied, given the fitted ones."""
+        return (coef.T, intercept) if len(self.classes_) > 2 else (coef[0, :], intercept[0])
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._several_classes
         tags.input_tags.sparse = True
         tags.array_api_support = ARRAY_API
         return tags
 
 
-def _probabilities(scores: Any) -> Any:
-    xp, _ = get_namespace(scores)
-    second = xp.clip(scores + 0.5, 0.0, 1.0)
+def _probabilities(decisions: Any) -> Any:
+    """Return the probabilities nearest to the scores that decision values stand for."""
+    if decisions.ndim == 2:
+        return nearest_shares(decisions)
+    xp, _ = get_namespace(decisions)
+    second = xp.clip(decisions + 0.5, 0.0, 1.0)
     return xp.stack([1.0 - second, second], axis=1)

@@ -1,4 +1,4 @@
-"""Prediction of two classes, and accuracy over the rows whose label is known."""
+"""Prediction of classes, and accuracy over the rows whose label is known."""
 
 from typing import Any
 
@@ -17,11 +17,15 @@ from primum.rows import to_numpy
 
 
 def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
-    """Return the class of every decision value: the second class at 0 and above.
+    """Return the class of every row.
 
-    The classes are on the device of the decision values, unless they are not numbers.
+    Of two classes, with one decision value per row, it is the second at 0 and above; of several, it
+    is the first one of the largest value. The classes are on the device of the decision values,
+    unless they are not numbers.
     """
-    predicted = classes[(to_numpy(decisions) >= 0).astype(np.intp)]
+    values = to_numpy(decisions)
+    codes = (values >= 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+    predicted = classes[codes]
     if isinstance(decisions, np.ndarray) or classes.dtype.kind not in "biuf":
         return predicted
     xp, _, device = get_namespace_and_device(decisions)
@@ -29,7 +33,7 @@ def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
 
 
 class TwoClassMixin(LinearClassifierMixin):
-    """A linear classifier that predicts the second class where the decision function is 0.
+    """A linear classifier that predicts the second of two classes where its decisions are 0.
 
     scikit-learn assigns such ties to the first class; in the paper a score of 1/2 is class 1.
     """
@@ -47,7 +51,8 @@ class TwoClassMixin(LinearClassifierMixin):
         Returns
         -------
         array of shape (n_samples,)
-            The second class where the decision function is at least 0, the first one elsewhere.
+            Of two classes, the second where the decision function is at least 0; of several, the
+            first one of the largest decision value.
         """
         return predicted_classes(self.decision_function(X), self.classes_)
 

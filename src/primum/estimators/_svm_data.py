@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -34,8 +34,8 @@ class MachineData:
     ----------
     X : array or CSR matrix of shape (n_labeled + n_unlabeled, n_columns)
         In double precision, with a final column of ones if there is an intercept.
-    y : array of shape (n_labeled,)
-        Labels -1 and 1.
+    y : array of shape (n_labeled,), or (n_labeled, n_classes) for more than two classes
+        Labels -1 and 1: of the second of two classes, or of every class against the rest.
     weight : array of shape (n_labeled + n_unlabeled,)
         Weight of each row.
     codes : array of shape (n_samples + n_more,)
@@ -81,21 +81,15 @@ class MachineData:
 
 
 def read_machine_data(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    X_unlabeled: Any = None,
-    sample_weight: Any = None,
-    *,
-    fit_intercept: bool,
-    only_labeled: bool = False,
+    estimator: "LinearMachine", X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
 ) -> MachineData:
     """Validate the arguments of ``fit`` and split the rows."""
+    only_labeled = not estimator._uses_unlabeled
     check_parameters(estimator)
     with locating_bad_values(X, "X"):
         X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
     n = X.shape[0]
-    labels = read_labels(y, n)
+    labels = read_labels(y, n, multi_class=estimator._several_classes)
     weight = read_weight(sample_weight, X)
     if only_labeled:  # unlabelled rows are validated, wherever they are stored, and ignored
         read_unlabeled_rows(estimator, X_unlabeled, X)
@@ -113,8 +107,8 @@ def read_machine_data(
     absent = labels.unlabeled[~heavy[labels.unlabeled]]
     return MachineData(
         classes=labels.classes,
-        X=with_constant([X if everything else X[index], more], fit_intercept),
-        y=2.0 * labels.binary[known] - 1.0,
+        X=with_constant([X if everything else X[index], more], estimator.fit_intercept),
+        y=2.0 * labels.targets[known] - 1.0,
         weight=np.concatenate([weight[index], np.ones(more.shape[0])]),
         codes=codes,
         present=np.concatenate([own, np.arange(n, len(codes))]),
@@ -152,20 +146,60 @@ class LinearMachine(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseE
     coef_: Floats
     intercept_: Floats
     fit_intercept: bool
+    warm_start: bool = False
+    _several_classes: ClassVar[bool]
+    _uses_unlabeled: ClassVar[bool]
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fit to the labelled rows and, unless the SVM is supervised, to the unlabelled ones.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels, of two classes unless the SVM is supervised; -1 (integers) or None, NaN, pd.NA
+            (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows, each of weight 1. A pipeline transforms them only if its
+            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
+            L2SVMClassifier validates and ignores them, and also accepts a path or a Dask
+            collection.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the mean or the sum of losses. Class fractions count rows.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with fitting(self, warm_start=self.warm_start):
+            data = read_machine_data(self, X, y, X_unlabeled, sample_weight)
+            with one_blas_thread():
+                self._fit_data(data)
+        return self
+
+    @abstractmethod
+    def _fit_data(self, data: MachineData) -> Any:
+        """Fit to validated data."""
 
     def _remember(self, classes: AnyArray, w: Floats) -> Self:
+        """Keep the SVM w, or one in each row: coefficients, then the intercept if there is one."""
+        rows = np.atleast_2d(w)
         self.classes_ = classes
-        self.coef_ = (w[:-1] if self.fit_intercept else w)[None, :].copy()
-        self.intercept_ = w[-1:].copy() if self.fit_intercept else np.zeros(1)
+        self.coef_ = (rows[:, :-1] if self.fit_intercept else rows).copy()
+        self.intercept_ = rows[:, -1].copy() if self.fit_intercept else np.zeros(len(rows))
         return self
 
     def _weights(self) -> Floats:
-        """Coefficients followed by the intercept, if there is one."""
-        return np.append(self.coef_[0], self.intercept_ if self.fit_intercept else [])
+        """Coefficients followed by the intercept, if there is one: a row for every SVM."""
+        if not self.fit_intercept:
+            return self.coef_
+        return np.column_stack([self.coef_, self.intercept_])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._several_classes
         tags.input_tags.sparse = True
         return tags
 
@@ -174,38 +208,10 @@ class TransductiveMachine(LinearMachine):
     """A linear SVM that also learns from unlabelled rows."""
 
     transduction_: AnyArray
+    _several_classes: ClassVar[bool] = False
+    _uses_unlabeled: ClassVar[bool] = True
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, each of weight 1. A pipeline transforms them only if its
-            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X in its mean loss. Class fractions count rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        with fitting(self):
-            data = read_machine_data(
-                self, X, y, X_unlabeled, sample_weight, fit_intercept=self.fit_intercept
-            )
-            with one_blas_thread():
-                labels = self._fit_data(data)
-            intercept = float(self.intercept_[0])
-            self.transduction_ = data.transduction(labels, self.coef_[0], intercept)
-        return self
-
-    @abstractmethod
-    def _fit_data(self, data: MachineData) -> Floats:
-        """Fit to validated data; return the labels of the unlabelled rows."""
+    def _remember_labels(self, data: MachineData, w: Floats, labels: Floats) -> None:
+        """Store an SVM and the labels -1 and 1 of the unlabelled rows."""
+        self._remember(data.classes, w)
+        self.transduction_ = data.transduction(labels, self.coef_[0], float(self.intercept_[0]))

@@ -32,5 +32,5 @@ def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
         check_share(share, data.n_unlabeled)
     ridge = ridge_of(clf.alpha, data.X.shape[1], clf.fit_intercept, clf.penalize_intercept)
     system = newton_system(data.X, ridge, data.groups())
-    start = replace(machine_at(system, twin._weights()), objective=twin.objective_)
+    start = replace(machine_at(system, twin._weights()[0]), objective=twin.objective_)
     return Search(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin

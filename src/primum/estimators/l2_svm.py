@@ -10,7 +10,7 @@ sample_weight_i, so that alpha = 1 is
 
 and alpha = 1 / (2 C) is scikit-learn's LinearSVC. The intercept is unpenalised, or it is the
 coefficient of a constant feature and penalised like any other (``penalize_intercept``, as in
-LinearSVC).
+LinearSVC). K > 2 classes have K such SVMs, each for one class (y = 1) against the rest (y = -1).
 """
 
 from collections.abc import Callable
@@ -20,13 +20,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from primum._sklearn import Interval, StrOptions
-from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.estimators._fitting import fitting
 from primum.estimators._svm_data import (
     LinearMachine,
     MachineData,
-    read_machine_data,
     ridge_of,
     with_constant,
 )
@@ -36,6 +33,9 @@ from primum.machines.systems import NewtonSystem, newton_system
 
 class L2SVMClassifier(LinearMachine):
     """Linear support vector machine with squared hinge loss; unlabelled rows are ignored.
+
+    More than two classes are separated one against the rest. The class of the largest decision
+    value is predicted, and of several equal ones the first.
 
     Parameters
     ----------
@@ -54,20 +54,21 @@ class L2SVMClassifier(LinearMachine):
     max_iter : int, default=1000
         Maximum number of Newton steps; a handful is typical.
     warm_start : bool, default=False
-        Whether a further call of ``fit`` starts from the last solution.
+        Whether a further call of ``fit`` starts from the last solution, if it has as many features
+        and classes.
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The two classes; the second is encoded as 1.
-    coef_ : array of shape (1, n_features)
-        Coefficients.
-    intercept_ : array of shape (1,)
-        Intercept.
+    classes_ : array of shape (n_classes,)
+        The classes. Of two, the second is encoded as 1.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the SVM of the second of two classes, or of every class against the rest.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercepts.
     objective_ : float
-        Value of the objective above.
+        Value of the objective above, summed over the SVMs.
     n_iter_ : int
-        Number of Newton steps.
+        Number of Newton steps; the largest of all SVMs.
     solver_ : {"primal", "dual", "conjugate_gradients"}
         How the linear systems were solved: by a Cholesky factorisation over the columns or, if
         there are fewer rows, over the rows inside the margin, or iteratively (many sparse rows).
@@ -94,6 +95,8 @@ class L2SVMClassifier(LinearMachine):
     array([0, 1])
     """
 
+    _several_classes: ClassVar[bool] = True
+    _uses_unlabeled: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "costs": [StrOptions({"mean", "sum"})],
@@ -123,85 +126,75 @@ class L2SVMClassifier(LinearMachine):
         self.max_iter = max_iter
         self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to the labelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
-                collection, default=None
-            Further unlabelled rows, which are validated and ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X; an integer weight counts a row that many times.
-
-        Returns
-        -------
-        L2SVMClassifier
-            The fitted estimator.
-        """
-        with fitting(self, warm_start=self.warm_start):
-            data = read_machine_data(
-                self,
-                X,
-                y,
-                X_unlabeled,
-                sample_weight,
-                fit_intercept=self.fit_intercept,
-                only_labeled=True,
-            )
-            with one_blas_thread():
-                return self._fit_data(data)
-
     def _fit_data(self, data: MachineData) -> Self:
         """Fit to the labelled rows of validated data."""
         L = data.n_labeled
         X = data.X if data.n_unlabeled == 0 else data.X[:L]
-        system = self._system(X)
-        machine = self._minimise(system, data.y, data.weight[:L], self._start(X.shape[1]))
+        signs = one_against_rest(data.y)
+        start = self._start(len(signs), X.shape[1])
+        machines = self._minimise(self._system(X), signs, data.weight[:L], start)
         self.n_features_in_ = X.shape[1] - int(self.fit_intercept)
-        return self._keep(data.classes, machine)
+        return self._keep(data.classes, machines)
 
-    def _start(self, n_columns: int) -> Floats:
+    def _start(self, n_svms: int, n_columns: int) -> Floats:
         if self.warm_start and hasattr(self, "coef_"):
             w = self._weights()
-            if len(w) == n_columns:
+            if w.shape == (n_svms, n_columns):
                 return w
-        return np.zeros(n_columns)
+        return np.zeros((n_svms, n_columns))
 
     def _system(self, X: Any) -> NewtonSystem:
         ridge = ridge_of(self.alpha, X.shape[1], self.fit_intercept, self.penalize_intercept)
         return newton_system(X, ridge)
 
-    def _minimise(self, system: NewtonSystem, y: Floats, weight: Floats, w: Floats) -> Machine:
-        costs = Costs(y, weight / weight.sum() if self.costs == "mean" else weight)
-        start = machine_at(system, w)
+    def _minimise(
+        self, system: NewtonSystem, signs: Floats, weight: Floats, start: Floats
+    ) -> list[Machine]:
+        """Return the SVM for each row of signs, the labels -1 and 1, from that row of start."""
+        cost = weight / weight.sum() if self.costs == "mean" else weight
         self.solver_ = system.name
-        return minimise(system, costs, start, tol=self.tol, max_iter=self.max_iter)
+        return [
+            minimise(
+                system,
+                Costs(sign, cost),
+                machine_at(system, w),
+                tol=self.tol,
+                max_iter=self.max_iter,
+            )
+            for sign, w in zip(signs, start, strict=True)
+        ]
 
-    def _keep(self, classes: AnyArray, machine: Machine) -> Self:
-        warn_if_short(machine, type(self).__name__, self.max_iter, stacklevel=5)
-        self.objective_, self.n_iter_ = machine.objective, machine.n_iter
-        return self._remember(classes, machine.w)
+    def _keep(self, classes: AnyArray, machines: list[Machine]) -> Self:
+        slowest = max(machines, key=lambda machine: (not machine.converged, machine.n_iter))
+        warn_if_short(slowest, type(self).__name__, self.max_iter, stacklevel=5)
+        self.objective_ = sum(machine.objective for machine in machines)
+        self.n_iter_ = slowest.n_iter
+        return self._remember(classes, np.stack([machine.w for machine in machines]))
 
     def _refitter(
         self, X: Any, weight: Floats | None = None
     ) -> "Callable[[AnyArray, Floats], L2SVMClassifier]":
-        """Return a function that refits to other labels of the same rows, with a warm start."""
+        """Return a function that refits to other labels of the same rows, with a warm start.
+
+        Labels are numbers 0 and 1 for two classes, and one-hot rows for more.
+        """
         rows = with_constant([X], self.fit_intercept)
         system = self._system(rows)
         heavy = np.ones(rows.shape[0]) if weight is None else weight
-        w = np.zeros(rows.shape[1])
+        last: Floats | None = None
 
         def refit(classes: AnyArray, y: Floats) -> L2SVMClassifier:
-            nonlocal w
-            machine = self._minimise(system, 2.0 * y - 1.0, heavy, w)
-            w = machine.w
-            return self._keep(classes, machine)
+            nonlocal last
+            signs = one_against_rest(2.0 * y - 1.0)
+            start = np.zeros((len(signs), rows.shape[1])) if last is None else last
+            machines = self._minimise(system, signs, heavy, start)
+            last = np.stack([machine.w for machine in machines])
+            return self._keep(classes, machines)
 
         self.n_features_in_ = X.shape[1]
         return refit
+
+
+def one_against_rest(y: Floats) -> Floats:
+    """Return the labels -1 and 1 for each SVM: one row for two classes, one per class for more."""
+    return np.ascontiguousarray(np.atleast_2d(y.T))

@@ -2,22 +2,23 @@
 
     minimise over w, b    (1/n) sum_i (w'x_i + b - y_i)^2 + alpha ||w||^2,      y in {0, 1}
 
-If the optimum is not unique, the w of minimum norm is taken (with the features centred).
+K > 2 classes have one w and b each, fitted to the K columns of one-hot labels. If the optimum is
+not unique, the w of minimum norm is taken (with the features centred).
 """
 
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from primum._sklearn import Interval
 from primum._threads import using_threads
 from primum._typing import AnyArray, Floats
+from primum.equations import equations_of
 from primum.estimators._data import TrainingData
 from primum.estimators._linear import N_JOBS, LeastSquaresBase
-from primum.labellings import LabeledRows, least_squares_family
+from primum.labellings import LabeledRows
 from primum.rows import ArrayRows
 
 
@@ -44,12 +45,13 @@ class LeastSquaresClassifier(LeastSquaresBase):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The two classes; the second is encoded as 1.
-    coef_ : array of shape (1, n_features)
-        Coefficients of the score.
-    intercept_ : array of shape (1,)
-        Intercept of the decision function: the intercept of the score minus 1/2.
+    classes_ : array of shape (n_classes,)
+        The classes. Of two, the second is encoded as 1; more are encoded one-hot.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the score of the second of two classes, or of every class.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
         How the least-squares problem was solved: by factorising the normal matrix, by factorising
         the rows (if there are fewer rows than columns) or iteratively (if there are many of both).
@@ -71,6 +73,7 @@ class LeastSquaresClassifier(LeastSquaresBase):
     array([0, 1])
     """
 
+    _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -106,24 +109,23 @@ class LeastSquaresClassifier(LeastSquaresBase):
     def _refitter(
         self, X: Any, weight: Floats | None = None
     ) -> "Callable[[AnyArray, Floats], LeastSquaresClassifier]":
-        """Return a function that cheaply refits to other labels of the same rows."""
-        nobody = LabeledRows(X[:0], np.zeros(0))
-        with using_threads(self.n_jobs):
-            family = least_squares_family(
-                nobody,
-                ArrayRows(X, weight=weight),
-                alpha=self.alpha,
-                fit_intercept=self.fit_intercept,
-                rcond=self.rcond,
-            )
+        """Return a function that cheaply refits to other labels of the same rows.
 
+        Labels are numbers 0 and 1 for two classes, and one-hot rows for more.
+        """
+        rows = ArrayRows(X, weight=weight)
+        with using_threads(self.n_jobs):
+            equations = equations_of(
+                [rows], alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
+            )
+        design = equations.design(rows)
         last: list[Floats | None] = [None]  # warm start: other labels give a similar fit
 
         def refit(classes: AnyArray, y: Floats) -> LeastSquaresClassifier:
             with using_threads(self.n_jobs):
-                last[0] = gamma = family.gamma(y, last[0])
-            return self._remember(classes, *family.equations.decode(gamma))
+                last[0] = gamma = equations.solve(design.weighted_sum(y), last[0])
+            return self._remember(classes, *equations.decode(gamma))
 
-        self.solver_ = family.equations.solver
+        self.solver_ = equations.solver
         self.n_features_in_ = X.shape[1]
         return refit

@@ -22,7 +22,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -143,7 +142,7 @@ class S4VMClassifier(TransductiveMachine):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit_data(self, data: MachineData) -> Floats:
+    def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
         supervised = np.where(search.outputs >= 0, 1.0, -1.0)
         labels = supervised
@@ -157,8 +156,7 @@ class S4VMClassifier(TransductiveMachine):
         search.warn_if_unfinished(type(self).__name__)
         self.solver_ = search.system.name
         self.n_iter_ = max(1, len(search.history))
-        self._remember(data.classes, search.machine.w)
-        return labels
+        self._remember_labels(data, search.machine.w, labels)
 
     def _separators(self, search: Search) -> Floats:
         """Return the labels of several different local minima, the best of each kind."""
@@ -185,6 +183,9 @@ def best_of_clusters(values: Floats, candidates: Floats, most: int) -> Floats:
     """Return the candidate with the lowest value in each of at most ``most`` clusters."""
     if len(candidates) <= most:
         return candidates
+    # Loading it takes half as long as loading all of this package, and no other method needs it.
+    from scipy.cluster.hierarchy import fcluster, linkage
+
     cluster = fcluster(linkage(candidates, "average", metric="hamming"), most, "maxclust")
     order = np.argsort(values, kind="stable")
     _, first = np.unique(cluster[order], return_index=True)

@@ -36,7 +36,7 @@ from primum.estimators._data import (
     read_weight,
 )
 from primum.estimators._fitting import fitting
-from primum.estimators._labels import KnownLabels, read_labels
+from primum.estimators._labels import KnownLabels, read_labels, targets_of
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.unlabeled_rows import given_rows
@@ -137,9 +137,10 @@ class SelfLearningClassifier(
     def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
         self.classes_ = labels.classes
         known, unknown = labels.labeled, labels.unlabeled
-        X_known = take_rows(X, known)
-        refit = _refitter(self._base(), X_known, None if weight is None else weight[known])
-        self.supervised_ = self.estimator_ = refit(labels.classes, labels.codes)
+        known_weight = None if weight is None else weight[known]
+        self.supervised_ = self.estimator_ = self._fit_supervised(
+            take_rows(X, known), known_weight, labels.classes, labels.codes
+        )
         codes = np.empty(len(known) + len(unknown), dtype=np.intp)
         codes[known] = labels.codes
         self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
@@ -150,6 +151,12 @@ class SelfLearningClassifier(
                 self.supervised_.feature_names_in_ = self.feature_names_in_
         self.transduction_ = labels.classes[codes]
         return self
+
+    def _fit_supervised(
+        self, X: Any, weight: Floats | None, classes: AnyArray, codes: Index
+    ) -> Any:
+        """Return the classifier fitted to the labelled rows, which gives the first labels."""
+        return _refitter(self._base(), X, weight)(classes, codes)
 
     def _repeat(self, X_u: Any, codes: Index, unknown: Index, refit: "_Refit") -> None:
         """Label and refit until no label changes; ``codes`` ends as the labels of the last fit."""
@@ -164,7 +171,7 @@ class SelfLearningClassifier(
         self.termination_condition_ = "max_iter" if changes else "no_change"
         if changes:
             warnings.warn(
-                f"SelfLearningClassifier stopped after max_iter={self.max_iter} rounds with "
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds with "
                 f"{changes} labels still changing; raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=5,
@@ -183,7 +190,7 @@ class SelfLearningClassifier(
                 return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
         if not is_classifier(self._base()):
             raise ValueError(
-                f"The estimator of SelfLearningClassifier must be a classifier, got "
+                f"The estimator of {type(self).__name__} must be a classifier, got "
                 f"{type(self._base()).__name__}: pass a scikit-learn classifier."
             )
         if hasattr(X, "iloc"):
@@ -263,7 +270,7 @@ def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
     """
     if _refits_cheaply(base):
         refit = base._refitter(X.astype(np.float64, copy=False), weight)
-        return lambda classes, codes: refit(classes, codes.astype(np.float64))
+        return lambda classes, codes: refit(classes, targets_of(codes, len(classes)))
     extra = {} if weight is None else {"sample_weight": weight}
     return lambda classes, codes: clone(base).fit(X, classes[codes], **extra)
 

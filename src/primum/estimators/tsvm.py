@@ -141,7 +141,7 @@ class TSVMClassifier(TransductiveMachine):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit_data(self, data: MachineData) -> Floats:
+    def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
         labels = self._labels(search) if data.n_unlabeled else np.zeros(0)
         search.warn_if_unfinished(type(self).__name__)
@@ -151,8 +151,7 @@ class TSVMClassifier(TransductiveMachine):
         self.n_iter_ = max(1, len(search.history))
         self.n_switches_ = sum(step.n_switches for step in search.history)
         self.n_positive_ = int(np.count_nonzero(labels > 0))
-        self._remember(data.classes, search.machine.w)
-        return labels
+        self._remember_labels(data, search.machine.w, labels)
 
     def _labels(self, search: Search) -> Floats:
         """Move to a minimum and return the labels -1 and 1 there."""

@@ -7,17 +7,17 @@ its intercept was penalised half as much, while the refits saw it once. This is 
 the values; it is not stated in the paper.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 
-from primum._typing import AnyArray, Floats
-from primum.estimators._labels import read_labels
+from primum._typing import AnyArray, Floats, Index
 from primum.estimators.l2_svm import L2SVMClassifier
+from primum.estimators.self_learning import SelfLearningClassifier
 
 
-class TwiceConstantSelfLearning(ClassifierMixin, BaseEstimator):
+class TwiceConstantSelfLearning(SelfLearningClassifier):
     """Self-learning whose first SVM sees the constant feature twice.
 
     Parameters
@@ -32,29 +32,16 @@ class TwiceConstantSelfLearning(ClassifierMixin, BaseEstimator):
         self.svm = svm
         self.max_iter = max_iter
 
-    def fit(self, X: Floats, y: AnyArray) -> Self:
-        """Fit to labelled rows and unlabelled ones (label -1)."""
-        labels = read_labels(y, len(X))
+    def _base(self) -> L2SVMClassifier:
+        return clone(self.svm)
+
+    def _fit_supervised(
+        self, X: Any, weight: Floats | None, classes: AnyArray, codes: Index
+    ) -> L2SVMClassifier:
+        """Fit with a further constant feature, and add its coefficient to the intercept."""
         twice = np.column_stack([X, np.ones(len(X))])
-        first = clone(self.svm).fit(twice[labels.labeled], labels.codes)
-        codes = np.empty(len(X))
-        codes[labels.labeled] = labels.codes
-        guess = first.predict(twice[labels.unlabeled])
-        self.estimator_ = clone(self.svm)
-        refit = self.estimator_._refitter(X)
-        for _ in range(self.max_iter):
-            codes[labels.unlabeled] = guess
-            refit(np.array([0, 1]), codes)
-            before, guess = guess, self.estimator_.predict(X[labels.unlabeled])
-            if np.array_equal(before, guess):
-                break
-        self.classes_ = labels.classes
-        return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the decision values of the fitted SVM."""
-        return np.asarray(self.estimator_.decision_function(X))
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the predicted classes."""
-        return self.classes_[(self.decision_function(X) >= 0).astype(np.intp)]
+        svm: L2SVMClassifier = super()._fit_supervised(twice, weight, classes, codes)
+        svm.intercept_ = svm.intercept_ + svm.coef_[:, -1]
+        svm.coef_ = svm.coef_[:, :-1].copy()
+        svm.n_features_in_ -= 1
+        return svm

@@ -121,7 +121,7 @@ class WellSVMClassifier(TransductiveMachine):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit_data(self, data: MachineData) -> Floats:
+    def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
         cost = search.cost.copy()
         cost[data.n_labeled :] *= self.lambda_u
@@ -137,8 +137,8 @@ class WellSVMClassifier(TransductiveMachine):
         self.labelings_ = np.array(mixture.labels)[:, data.n_labeled :]
         self.mixture_ = mixture.shares
         w = mixture.parts().sum(axis=0)
-        self._remember(data.classes, w)
-        return np.where(data.X[data.n_labeled :] @ w >= 0, 1.0, -1.0)
+        labels = np.where(data.X[data.n_labeled :] @ w >= 0, 1.0, -1.0)
+        self._remember_labels(data, w, labels)
 
     def _generate(self, mixture: "_Mixture", n_labeled: int, share: float) -> None:
         """Add labellings until one of them hardly lowers the objective."""

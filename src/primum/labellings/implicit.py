@@ -38,7 +38,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats
-from primum.equations import Design, RowValues
+from primum.equations import Design, RowValues, View
 from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
 from primum.labellings.columns import Columns, columns_of
@@ -68,7 +68,10 @@ def share_of_all(metric: str | float) -> float:
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows, dense or CSR, with a known label in {0, 1} and a weight (None: 1)."""
+    """Rows, dense or CSR, with a known label and a weight (None: 1).
+
+    The labels y are numbers in {0, 1} for two classes, and one-hot rows (L, K) for K > 2.
+    """
 
     X: Any
     y: Floats
@@ -119,23 +122,28 @@ class LeastSquaresFamily:
         return self.unlabeled.dot(self.equations.expand(gamma))
 
     def compare_scores(
-        self, one: tuple[Floats, float], other: tuple[Floats, float], rounding: float
+        self,
+        one: tuple[Floats, Floats | float],
+        other: tuple[Floats, Floats | float],
+        rounding: float,
     ) -> tuple[float, int]:
         """Compare two (coefficients, intercept): one pass.
 
-        Returns the mean squared difference of their scores over all rows, and the number of
-        unlabelled rows whose scores are on different sides of 1/2, by more than rounding.
+        Returns the mean squared difference of their scores over all rows, summed over the classes
+        if there are several, and the number of unlabelled rows with different predicted classes.
+        Differences between scores up to their rounding do not count.
         """
         frame = self.equations.frame
-        V = np.stack([frame.coefficients(*one), frame.coefficients(*other)], axis=1)
+        V = np.column_stack([frame.coefficients(*one), frame.coefficients(*other)])
+        half = V.shape[1] // 2
+        apart = _on_different_sides if half == 1 else _of_different_classes
 
         def block_sums(block: Block) -> Floats:
             view = frame.view(block)
-            scores = view.dot(V)
-            squares = view.total((scores[:, 0] - scores[:, 1]) ** 2)
-            low, high = view.xp.min(scores, axis=1) - 0.5, view.xp.max(scores, axis=1) - 0.5
-            apart = view.xp.astype((low < -rounding) & (high > rounding), view.xp.float64)
-            return np.array([squares, float(view.xp.sum(apart))])
+            xp, scores = view.xp, view.dot(V)
+            squares = view.total(xp.sum((scores[:, :half] - scores[:, half:]) ** 2, axis=1))
+            changed = xp.astype(apart(view, scores, rounding), xp.float64)
+            return np.array([squares, float(xp.sum(changed))])
 
         total = self.labeled.rows.map_reduce(block_sums, np.add)[0]
         changed = 0
@@ -143,6 +151,26 @@ class LeastSquaresFamily:
             squares, changed = self.unlabeled.rows.map_reduce(block_sums, np.add)
             total += squares
         return float(total) / self.equations.weight, int(changed)
+
+
+def _on_different_sides(view: View, scores: Any, rounding: float) -> Any:
+    """Return where the two columns of scores are on different sides of 1/2."""
+    low, high = view.xp.min(scores, axis=1) - 0.5, view.xp.max(scores, axis=1) - 0.5
+    return (low < -rounding) & (high > rounding)
+
+
+def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
+    """Return where the largest of the first K scores and of the last K are of different classes.
+
+    Both models must prefer their own class to the other's by more than the rounding of two scores.
+    """
+    xp, K = view.xp, scores.shape[1] // 2
+    one, other, classes = scores[:, :K], scores[:, K:], view.like(np.arange(K))
+    chosen, by_other = (
+        xp.astype(xp.argmax(some, axis=1)[:, None] == classes, xp.float64) for some in (one, other)
+    )
+    own = xp.sum((chosen - by_other) * one, axis=1) > 2 * rounding
+    return own & (xp.sum((by_other - chosen) * other, axis=1) > 2 * rounding)
 
 
 def least_squares_family(

@@ -82,11 +82,7 @@ class Simplex:
         return np.full((n_rows, self.n_classes), 1.0 / self.n_classes)
 
     def project(self, v: Any) -> Any:  # noqa: D102
-        xp = array_library(v)
-        columns = v.T if xp is not np else np.ascontiguousarray(v.T)
-        if self.possible is not None:
-            columns = xp.where(self.possible.T, columns, -IMPOSSIBLE)
-        return xp.maximum(columns - _threshold(columns, xp), xp.zeros_like(columns)).T
+        return nearest_shares(v, self.possible)
 
     def support(self, p: Any) -> Any:  # noqa: D102
         xp = array_library(p)
@@ -154,15 +150,26 @@ class Simplex:
         return self if self.masks is None else Simplex.of_rows(self.masks.take(index))
 
 
+def nearest_shares(v: Any, possible: Any = None) -> Any:
+    """Return the point of the simplex nearest to each row of v, for any number of classes."""
+    xp = array_library(v)
+    columns = v.T if xp is not np else np.ascontiguousarray(v.T)
+    if possible is not None:
+        columns = xp.where(possible.T, columns, -IMPOSSIBLE)
+    return xp.maximum(columns - _threshold(columns, xp), xp.zeros_like(columns)).T
+
+
 def _threshold(columns: Any, xp: Any) -> Any:
     """Return tau of every label, from the entries of each class in turn."""
-    if len(columns) > NETWORK_UP_TO:
-        ordered: Any = xp.flip(xp.sort(columns, axis=0), axis=0)
-    else:
-        ordered = _sorted(list(columns), xp)
+    n_classes = columns.shape[0]
+    if n_classes > NETWORK_UP_TO:
+        columns = xp.flip(xp.sort(columns, axis=0), axis=0)
+    ordered = [columns[k, :] for k in range(n_classes)]
+    if n_classes <= NETWORK_UP_TO:
+        ordered = _sorted(ordered, xp)
     total = ordered[0] - 1.0
     tau = total
-    for k in range(1, len(columns)):
+    for k in range(1, n_classes):
         total = total + ordered[k]
         tau = xp.maximum(tau, total / (k + 1))
     return tau
