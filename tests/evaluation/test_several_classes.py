@@ -8,18 +8,22 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
+from primum import LeastSquaresClassifier
 from primum.evaluation import (
     CrossValidation,
     Experiment,
     LearningCurve,
     Method,
+    SemiSupervisedSplit,
     harm,
     rng_for,
     run_experiment,
+    score_minus_half,
     score_probability,
     score_signed,
     summarise,
@@ -71,6 +75,31 @@ def test_one_against_the_rest(tmp_path):
         scores = (clf.decision_function(X[split.test]) + 1) / 2
         assert row["loss_test"] == pytest.approx(sum_of_squares(scores, Y[split.test]))
         assert row["error"] == pytest.approx(1 - clf.score(X[split.test], Y[split.test]))
+
+
+@pytest.mark.parametrize("declared", [None, score_minus_half])
+def test_least_squares(tmp_path, declared):
+    """The loss on the labelled rows is what the fit minimises."""
+    method = Method("LS", LeastSquaresClassifier(), sees="labeled", score=declared)
+    results = run(tmp_path, method)
+    assert set(results["score"]) == {"score_minus_half"}
+    rows = np.column_stack([np.ones(len(X)), X])
+    for split, (_, row) in zip(splits(), results.iterrows(), strict=True):
+        one_hot = np.eye(3)[Y[split.labeled]]
+        theta, residuals, *_ = np.linalg.lstsq(rows[split.labeled], one_hot, rcond=None)
+        assert row["loss_labeled"] == pytest.approx(residuals.sum() / len(split.labeled))
+        scores = rows[split.test] @ theta
+        assert row["loss_test"] == pytest.approx(sum_of_squares(scores, Y[split.test]))
+        assert row["error"] == pytest.approx(np.mean(scores.argmax(axis=1) != Y[split.test]))
+
+
+def test_a_grid_search_on_partly_labelled_data():
+    hidden = np.where(np.arange(150) % 4 == 0, Y, -1)
+    search = GridSearchCV(
+        LeastSquaresClassifier(), {"alpha": [0.0, 1e-3]}, cv=SemiSupervisedSplit(5)
+    )
+    assert search.fit(X, hidden).best_score_ > 0.7
+    assert search.score(X, Y) > 0.7
 
 
 def test_names_of_classes_change_nothing(tmp_path):
