@@ -1,7 +1,7 @@
 """The classifiers of the experiments, each listed once.
 
-A method is an estimator, the labels it sees, and how its scores are read. To add one to
-an experiment, list it.
+A method is an estimator, the labels it sees, and how its scores are read. To add one to an
+experiment, list it.
 """
 
 from collections.abc import Callable

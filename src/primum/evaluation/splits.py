@@ -64,11 +64,11 @@ class CrossValidation(SplitDesign):
         return "cross-validation"
 
     def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
-        n_labeled = self.labeled_count(d)
+        n_labeled, n_classes = self.labeled_count(d), len(np.unique(y))
         folds = deal_folds(y, self.n_folds, rng)
         for fold, test in enumerate(folds):
             train = np.concatenate([rows for k, rows in enumerate(folds) if k != fold])
-            _check_enough(n_labeled, len(train), len(np.unique(y)))
+            _check_enough(n_labeled, len(train), n_classes)
             order = labeled_first(y, train, rng)
             yield Split(fold, order[:n_labeled], order[n_labeled:], test)
 
@@ -97,11 +97,12 @@ def deal_folds(y: AnyArray, n_folds: int, rng: np.random.Generator) -> list[Inde
     """Return folds of ``len(y) // n_folds`` rows with every class; the last also has the rest."""
     shuffled = rng.permutation(len(y))
     anchors: list[Index] = []
-    for label in np.unique(y).tolist():
+    classes = np.unique(y)
+    for label, name in zip(classes, classes.tolist(), strict=True):
         members = shuffled[y[shuffled] == label]
         if len(members) < n_folds:
             raise ValueError(
-                f"{n_folds} folds need at least {n_folds} rows of each class, but class {label!r} "
+                f"{n_folds} folds need at least {n_folds} rows of each class, but class {name!r} "
                 f"has {len(members)}: use fewer folds."
             )
         anchors.append(members[:n_folds])
