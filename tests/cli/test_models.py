@@ -4,6 +4,7 @@ import io
 import os
 import pickle
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,26 @@ def test_what_is_stored_is_read(tmp_path, fitted, id_column):
     stored = load_model(tmp_path / "m.skops")
     assert stored.id_column == id_column
     np.testing.assert_array_equal(stored.estimator.coef_, fitted.coef_)
+
+
+@pytest.mark.parametrize(
+    ("name", "coef", "intercept"),
+    [
+        ("icls", [0.17314165877591053, 0.17520913158712678], -0.14343398371979543),
+        ("icls-parquet", [0.18366774794996635, 0.1904492830806423], -0.145685159985668),
+        ("usm", [0.200734087635315, 0.1613088410318232], -0.19725478861275147),
+    ],
+)
+def test_models_of_format_1_remain_readable(call, name, coef, intercept):
+    folder = Path(__file__).parents[1] / "data" / "format-1"
+    predict = ("predict", folder / f"{name}.skops", folder / "rows.csv", "--score", "raw")
+    answer = call(*predict, "--out", "p.csv")
+    assert answer.exit_code == 0, answer.output
+    found, rows = pd.read_csv("p.csv"), pd.read_csv(folder / "rows.csv")
+    scores = rows[["width", "height"]] @ coef + intercept + 0.5
+    np.testing.assert_allclose(found["score"], scores, atol=1e-12)
+    assert found["prediction"].tolist() == np.where(scores >= 0.5, "yes", "no").tolist()
+    assert found["name"].tolist() == rows["name"].tolist()
 
 
 def test_pickle(files, predict_refused, fitted):
@@ -134,6 +155,9 @@ def test_an_array_whose_header_promises_more_memory_than_there_is(files, predict
         ("intercept_", 0.5),
         ("classes_", np.array(["no", "yes", "maybe"])),
         ("classes_", np.array(["no", "no"])),
+        ("classes_", np.array(["no"])),
+        ("classes_", np.array([["no", "yes"]])),
+        ("classes_", ["no", "yes"]),
         ("classes_", np.array([1j, 2j])),
         ("n_features_in_", 4),
         ("n_features_in_", "3"),

@@ -72,7 +72,8 @@ def test_numpy_numbers_are_stored(tmp_path):
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        ((np.zeros((5, 2)), np.zeros(5)), "one label per row and two classes, got 5 rows"),
+        ((np.zeros((5, 2)), np.zeros(5)), "one label per row and at least two classes, got 5 row"),
+        ((np.zeros((4, 2)), [0.5, 1.0, 1.5, 2.0]), "classes as labels, got 4 different numbers"),
         ((np.zeros((5, 2)), np.arange(4) % 2), r"got 5 rows, labels of shape \(4,\)"),
         ((np.zeros((4, 2)), [0, 1, None, 1]), "fully labelled, but 1 labels are missing"),
         ((np.zeros((4, 2)), [0, 1, np.nan, 1]), "fully labelled, but 1 labels are missing"),

@@ -9,6 +9,7 @@ from primum.evaluation import (
     error,
     harm,
     rng_for,
+    squared_hinge,
     squared_loss,
 )
 
@@ -17,6 +18,39 @@ def test_error_and_loss():
     scores, y = np.array([0.2, 0.7, 0.5, 2.0]), np.array([0, 0, 1, 1])
     assert error(scores, y) == 0.25  # a score of 1/2 is class 1
     assert squared_loss(scores, y) == pytest.approx((0.04 + 0.49 + 0.25 + 1.0) / 4)
+
+
+SCORES_OF_THREE = np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2], [-0.5, 0.0, 1.5], [0.1, 0.7, 0.2]])
+LABELS_OF_THREE = np.array([0, 1, 2, 2])
+
+
+def test_error_of_three_classes():
+    """The second row is a tie, which goes to the first of its two classes; the last is wrong."""
+    assert error(SCORES_OF_THREE, LABELS_OF_THREE) == 0.5
+    assert error(SCORES_OF_THREE, np.array([0, 0, 2, 1])) == 0.0
+
+
+def test_losses_of_three_classes_are_sums_over_the_classes():
+    squares = [0.25 + 0.09 + 0.04, 0.16 + 0.36 + 0.04, 0.25 + 0.0 + 0.25, 0.01 + 0.49 + 0.64]
+    assert squared_loss(SCORES_OF_THREE, LABELS_OF_THREE) == pytest.approx(sum(squares) / 4)
+    # Twice the score of another class, and twice what is missing to 1 for the class itself; beyond
+    # the margin, as for the scores -0.5, 0 and 1.5 of the third row, there is no loss.
+    hinges = [1.0 + 0.36 + 0.16, 0.64 + 1.44 + 0.16, 0.0, 0.04 + 1.96 + 2.56]
+    assert squared_hinge(SCORES_OF_THREE, LABELS_OF_THREE) == pytest.approx(sum(hinges) / 4)
+
+
+@pytest.mark.parametrize("loss", [squared_loss, squared_hinge])
+def test_two_columns_give_twice_the_loss_of_one(rng, loss):
+    scores, y = rng.normal(0.5, 1.0, 50), rng.integers(0, 2, 50)
+    columns = np.column_stack([1.0 - scores, scores])
+    assert loss(columns, y) == pytest.approx(2 * loss(scores, y))
+    assert error(columns, y) == error(scores, y)
+
+
+def test_squared_loss_of_classes_that_are_certain(rng):
+    y = rng.integers(0, 4, 60)
+    assert squared_loss(np.eye(4)[y], y) == 0.0
+    assert squared_loss(np.eye(4)[(y + 1) % 4], y) == 2.0
 
 
 def test_harm_counts_and_tests(rng):

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -82,6 +83,32 @@ class TestSemiSupervisedSplit:
         with pytest.raises(ValueError, match=message):
             list(SemiSupervisedSplit(5).split(np.zeros((len(y), 1)), y))
 
+    def test_three_classes_are_stratified(self):
+        y = np.r_[np.repeat(["a", "b", "c"], [12, 8, 4]), np.full(30, None)]
+        y = y[np.random.default_rng(0).permutation(len(y))]
+        for train, test in SemiSupervisedSplit(4, shuffle=True, random_state=0).split(y, y):
+            assert [np.sum(y[test] == name) for name in "abc"] == [3, 2, 1]
+            assert [np.sum(y[train] == name) for name in "abc"] == [9, 6, 3]
+            assert np.sum(y[train] == None) == 30  # noqa: E711
+
+    def test_a_class_that_no_training_set_can_do_without(self):
+        y = np.array(["a"] * 6 + ["b"] * 6 + ["rare", None, None])
+        said = (
+            "The training set of split 0 has no labelled row of class 'rare', which has 1 labelled "
+            "row in all: label more rows of it, leave the class out, or split"
+        )
+        with (
+            pytest.warns(UserWarning, match="least populated class"),
+            pytest.raises(ValueError, match=said),
+        ):
+            list(SemiSupervisedSplit(3).split(y, y))
+        y = np.array([0, 1, 2, 2] * 3)
+        groups = np.array([0, 0, 1, 1] * 3)
+        with pytest.raises(
+            ValueError, match=r"split 0 has no .* class 2, which has 6 labelled rows"
+        ):
+            list(SemiSupervisedSplit(GroupKFold(2)).split(y, y, groups))
+
     def test_grid_search_with_none_labels(self):
         X, y = partly_labelled()
         labels = np.where(y < 0, None, np.array(["a", "b"])[y])
@@ -103,13 +130,13 @@ class TestSemiSupervisedSplit:
             cross_val_predict(ICLSClassifier(), X, y, cv=SemiSupervisedSplit(3))
 
 
-@given(st.integers(20, 200), st.integers(2, 10), st.integers(0, 1000))
-def test_folds_partition_the_rows_and_hold_every_class(n, n_folds, seed):
+@given(st.integers(20, 200), st.integers(2, 10), st.integers(2, 6), st.integers(0, 1000))
+def test_folds_partition_the_rows_and_hold_every_class(n, n_folds, n_classes, seed):
     rng = np.random.default_rng(seed)
-    y = np.r_[np.zeros(n_folds, int), np.ones(n_folds, int), rng.integers(0, 2, n)]
+    y = np.r_[np.repeat(np.arange(n_classes), n_folds), rng.integers(0, n_classes, n)]
     folds = deal_folds(y, n_folds, rng)
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(len(y)))
-    assert all(set(y[fold]) == {0, 1} for fold in folds)
+    assert all(set(y[fold]) == set(range(n_classes)) for fold in folds)
     sizes = [len(fold) for fold in folds]
     assert set(sizes[:-1]) == {len(y) // n_folds}
     assert sizes[-1] == len(y) - (n_folds - 1) * (len(y) // n_folds)
@@ -124,6 +151,17 @@ def test_cross_validation_follows_the_paper(rng):
         assert set(y[split.labeled[:2]]) == {0, 1}
         rows = np.concatenate([split.labeled, split.unlabeled, split.test])
         np.testing.assert_array_equal(np.sort(rows), np.arange(306))
+
+
+@pytest.mark.parametrize(
+    "design", [CrossValidation(n_labeled=4, n_folds=3), LearningCurve(4, sizes=(1, 8))]
+)
+def test_every_class_is_labelled(rng, design):
+    y = np.array(["a", "b", "c", "d"])[np.r_[np.arange(60) % 3, [3, 3, 3]]]
+    for split in design.splits(y, 2, rng):
+        assert sorted(y[split.labeled]) == ["a", "b", "c", "d"]
+    with pytest.raises(ValueError, match=r"3 labelled .* at least 4 are needed, one of each class"):
+        list(replace(design, n_labeled=3).splits(y, 2, rng))
 
 
 def test_learning_curve_is_nested(rng):
@@ -168,6 +206,8 @@ def test_bad_designs(rng):
         list(CrossValidation(n_labeled=30).splits(y, 3, rng))
     with pytest.raises(ValueError, match="10 folds need at least 10 rows of each class, but class"):
         deal_folds(np.r_[np.zeros(50, int), np.ones(3, int)], 10, rng)
+    with pytest.raises(ValueError, match="of each class, but class 'rare' has 3: use fewer folds"):
+        deal_folds(np.repeat(["a", "b", "rare"], [50, 50, 3]), 10, rng)
 
 
 def test_one_row_of_each_class_comes_on_top_of_a_random_draw():

@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
 from generate import two_classes
@@ -26,6 +29,7 @@ from primum.evaluation import (
     summarise,
 )
 from primum.report import results_table, write_report
+from primum.report.figures import curves_figure
 
 
 class Broken(ClassifierMixin, BaseEstimator):
@@ -198,6 +202,42 @@ def test_a_folder_without_results(tmp_path):
     with pytest.raises(ResultsError, match=r"There are no results in .*other: it has no config"):
         write_report(experiment(), results, tmp_path / "other")
     assert list((tmp_path / "other").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "design",
+    [CrossValidation(n_folds=3, n_labeled=12), LearningCurve(n_labeled=12, sizes=(4, 32))],
+)
+def test_several_classes(tmp_path, design):
+    data = {"iris": load_iris(return_X_y=True), "two": two_classes(90, 0, 3)[:2]}
+    methods = (
+        Method("Bayes", GaussianNB(), sees="labeled"),
+        Method("Self-training", SelfTrainingClassifier(GaussianNB())),
+    )
+    mine = Experiment("Flowers", data, design, methods, repeats=3)
+    results = run_experiment(mine, tmp_path, progress=False)
+    page = write_report(mine, results, tmp_path).read_text(encoding="utf-8")
+    curve = isinstance(design, LearningCurve)
+    assert page.count("<figure>") == (3 if curve else 0)
+    for words in (
+        "Data sets of more than two classes: iris (3). They have one score per class",
+        "the sum over both classes would be twice the number shown",
+        "150 x 4, 3 classes",
+        "<td>90 x 3</td>",
+    ):
+        assert words in page, words
+    summary = summarise(results, curve=curve)
+    cells = summary[(summary["dataset"] == "iris") & (summary["classifier"] == "Bayes")]
+    last = cells[cells["measure"] == "loss_test"].iloc[-1]
+    assert f"{last['mean']:.3f} ± {last['se']:.3f}" in page
+    if curve:
+        figure = curves_figure(summary, "error", "loss_test")
+        labels = [panel.get_ylabel() for panel in figure.axes]
+        assert labels == ["classification error", "squared loss on test rows"] * 2
+
+
+def test_two_classes_have_no_remark_on_several(tmp_path):
+    assert "more than two classes" not in report(tmp_path)[1]
 
 
 def test_the_documented_example(tmp_path, monkeypatch):

@@ -13,8 +13,9 @@ from primum.cli._output import replacing
 from primum.equations import Frame, GivenLabels
 from primum.labellings import HyperplaneLabels, LabelsByValue
 
-# Of model files; raised whenever what they contain changes.
-FORMAT = 1
+# Of model files; raised whenever what they contain changes. Format 1 has two classes only.
+FORMAT = 2
+READABLE = (1, 2)
 METHODS = {
     "icls": ICLSClassifier,
     "usm": USMClassifier,
@@ -47,7 +48,7 @@ def load_model(path: Path) -> StoredModel:
     Models stored from Python, with ``skops.io.dump``, can be read too.
     """
     content = _load(path)
-    if isinstance(content, dict) and content.get("format") != FORMAT:
+    if isinstance(content, dict) and content.get("format") not in READABLE:
         raise _other_version(path, f"format {content.get('format')!r}, not {FORMAT}")
     stored = (
         StoredModel(content["estimator"], content["id_column"])
@@ -114,13 +115,20 @@ def _fault(model: Any) -> str | None:
     n_features = getattr(model, "n_features_in_", None)
     if type(n_features) is not int or n_features < 1:
         return f"its n_features_in_ is {n_features!r}, not a number of features"
-    for name, shape in (("coef_", (1, n_features)), ("intercept_", (1,))):
+    classes: Any = getattr(model, "classes_", None)
+    n_classes = np.size(classes)
+    if not _is_array(classes, "biufU", (n_classes,)) or len(set(classes.tolist())) < n_classes:
+        return "its classes_ are not different labels"
+    if n_classes < 2:
+        return f"its classes_ are {n_classes}, not two or more"
+    n_scores = 1 if n_classes == 2 else n_classes
+    for name, shape in (("coef_", (n_scores, n_features)), ("intercept_", (n_scores,))):
         value: Any = getattr(model, name, None)
         if not (_is_array(value, "f", shape) and np.isfinite(value).all()):
-            return f"its {name} is not an array of finite real numbers of shape {shape}"
-    classes: Any = getattr(model, "classes_", None)
-    if not _is_array(classes, "biufU", (2,)) or classes[0] == classes[1]:
-        return "its classes_ are not two different labels"
+            return (
+                f"its {name} is not an array of finite real numbers of shape {shape}, as its "
+                f"{n_classes} classes_ and {n_features} features require"
+            )
     names = getattr(model, "feature_names_in_", None)
     if names is not None and not (_is_array(names, "OU", (n_features,)) and _all_differ(names)):
         return f"its feature_names_in_ are not {n_features} different names"

@@ -1,6 +1,7 @@
 """``primum fit``: fit a model to tables and store it in a file."""
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,6 @@ import click
 import numpy as np
 import pandas as pd
 
-from primum._typing import Floats
-from primum.cli._identifiers import looks_like_identifier
-from primum.cli._labels import REFUSED_AS_CLASS, doubtful_label, labels_of
 from primum.cli._models import METHODS, StoredModel, save_model
 from primum.cli._options import (
     Metric,
@@ -24,13 +22,14 @@ from primum.cli._options import (
 )
 from primum.cli._output import out_option, refuse_inputs
 from primum.cli._progress import progress
-from primum.estimators._labels import read_labels
 from primum.labellings import Certificate
 from primum.rows import ParquetRows
 from primum.tables.csv import CsvOptions
+from primum.tables.labels import doubtful_label
 from primum.tables.reading import Table, is_parquet, open_table
+from primum.tables.training import LabeledTable, read_features, read_labeled_table
 
-SHOWN = 12  # features
+SHOWN = 12  # features and classes
 FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
 
 
@@ -163,47 +162,39 @@ def _read(
     ``listed`` is whether the user listed the features; otherwise some columns may not be features.
     """
     with progress(f"reading {table.path.name}"):
-        parts = list(table.parts(names, [target]))
-    cells = [cell for part in parts for cell in part.as_written[target].to_pylist()]
-    if not cells:
-        raise ValueError(f"{table.path} has column names but no rows.")
-    labels = labels_of(table, target, cells, missing)
-    _mention_doubtful(table, target, labels)
-    blocks = [part.X for part in parts]
+        data = read_labeled_table(table, names, target, missing)
+    _mention_doubtful(table, target, data)
+    blocks = [data.X]
     for other in more:
         with progress(f"reading {other.path.name}"):
-            blocks += [part.X for part in other.parts(names)]
+            blocks.append(read_features(other, names))
     X = np.concatenate(blocks)
-    if not listed:
-        _mention_identifiers(table, names, X[: len(labels)])
-    y = pd.Series([*labels, *[None] * (len(X) - len(labels))], dtype=object)
+    for name in () if listed else data.identifiers(names):
+        _mention_identifier(table, name)
+    y = pd.Series([*data.labels, *[None] * (len(X) - len(data.labels))], dtype=object)
     return pd.DataFrame(X, columns=names), y
 
 
-def _mention_identifiers(table: Table, names: list[str], X: Floats) -> None:
-    """Warn of features that may identify the rows instead."""
-    for name, values in zip(names, X.T, strict=True):
-        if looks_like_identifier(name, values):
-            click.echo(
-                f"Warning: {name!r} of {table.path} is used as a feature but looks like an "
-                "identifier, because its values are distinct integers: if it identifies the rows, "
-                f"pass --id {name!r} or --drop {name!r}; if it is a feature, list it in --features "
-                "with the others.",
-                err=True,
-            )
+def _mention_identifier(table: Table, name: str) -> None:
+    """Warn of a feature that may identify the rows instead."""
+    click.echo(
+        f"Warning: {name!r} of {table.path} is used as a feature but looks like an "
+        "identifier, because its values are distinct integers: if it identifies the rows, "
+        f"pass --id {name!r} or --drop {name!r}; if it is a feature, list it in --features "
+        "with the others.",
+        err=True,
+    )
 
 
-def _mention_doubtful(table: Table, target: str, labels: Sequence[Any]) -> None:
-    """Warn that a text such as "NA" is a class; raise an error if that makes three classes."""
-    text = doubtful_label(labels)
-    if text is None:
-        return
-    classes = set(labels) - {None}
-    advice = f"pass --missing {text!r} if it marks unknown labels"
-    where = f"{text!r} in column {target!r} of {table.path}"
-    if len(classes) > 2 or text in REFUSED_AS_CLASS:
-        raise ValueError(f"{where} is one of {len(classes)} different labels: {advice}.")
-    click.echo(f"Warning: {where} is treated as a class: {advice}.", err=True)
+def _mention_doubtful(table: Table, target: str, data: LabeledTable) -> None:
+    """Warn that a text such as "NA" is a class."""
+    text = doubtful_label(data.labels)
+    if text is not None:
+        click.echo(
+            f"Warning: {text!r} in column {target!r} of {table.path} is treated as a class: pass "
+            f"--missing {text!r} if it marks unknown labels.",
+            err=True,
+        )
 
 
 def _fit(model: Any, X: pd.DataFrame, y: pd.Series, stored: Path | None) -> None:
@@ -216,15 +207,30 @@ def _fit(model: Any, X: pd.DataFrame, y: pd.Series, stored: Path | None) -> None
 
 def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
     """Describe what was fitted and what is proven about it."""
-    labels = read_labels(y, len(y))
-    first, second = model.classes_.tolist()
+    counts = Counter(y.dropna())
+    labeled = counts.total()
     return [
-        f"Fitted {type(model).__name__} to {len(labels.labeled)} labelled rows"
-        f"{_unlabeled_in_words(len(labels.unlabeled), stored)}.",
-        f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}. Its score is "
-        f"fitted to 0 for {first!r} and to 1 for {second!r}, with the threshold at 1/2.",
+        f"Fitted {type(model).__name__} to {labeled} labelled rows"
+        f"{_unlabeled_in_words(len(y) - labeled, stored)}.",
+        f"Its {len(counts)} classes, with their labelled rows, are "
+        f"{_listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
+        f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}. "
+        f"{_score_in_words(model.classes_.tolist())}",
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
+
+
+def _score_in_words(classes: list[Any]) -> str:
+    if len(classes) > 2:
+        return (
+            "It has one score per class, fitted to 1 in rows of that class and to 0 in the others; "
+            "the class with the largest score is predicted."
+        )
+    first, second = classes
+    return (
+        f"Its score is fitted to 0 for {first!r} and to 1 for {second!r}, with the threshold at "
+        "1/2."
+    )
 
 
 def _unlabeled_in_words(in_memory: int, stored: Path | None) -> str:

@@ -37,7 +37,9 @@ ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is P
     type=click.Choice(["clipped", "raw"]),
     help="Add the column score: the least-squares score, fitted to 0 for the first class and 1 "
     "for the second, in sorted order. Clipped to [0, 1] it is an uncalibrated estimate of the "
-    "probability of the second class; raw, it can lie outside [0, 1] and ranks all rows.",
+    "probability of the second class; raw, it can lie outside [0, 1] and ranks all rows. With "
+    "more than two classes, add one such column per class, named score_ and the class; clipped, "
+    "they are the nearest probabilities to the scores: not negative, with sum 1.",
 )
 @csv_options
 @out_option
@@ -51,7 +53,7 @@ def predict(
 ) -> None:
     """Predict the class of every row of DATA (CSV, or a Parquet file or folder).
 
-    Writes the column prediction and, on request, score, in the order of the rows, as CSV or
+    Writes the column prediction and, on request, scores, in the order of the rows, as CSV or
     Parquet. Both tables are processed out of core, so they can be of any size.
     """
     check_table_name(out)
@@ -60,6 +62,7 @@ def predict(
     with plain_errors(), one_blas_thread(), progress("predicting"):
         table = open_table(data, options)
         ids = _id_columns(table, id_column, stored)
+        _refuse_ids_as_scores(ids, stored.estimator, score)
         parts = _predictions(stored.estimator, table, ids, score)
         write_table(out, (dict(zip(p.column_names, p.columns, strict=True)) for p in parts))
     click.echo(f"Predictions: {out}")
@@ -79,6 +82,20 @@ def _id_columns(table: Table, asked: str | None, stored: StoredModel) -> list[st
         return []
     table.find([name])
     return [name]
+
+
+def _score_names(model: Any, score: str | None) -> list[str]:
+    """Return the names of the columns of scores: one, or one per class if there are several."""
+    if score is None:
+        return []
+    classes = model.classes_.tolist()
+    return [SCORE] if len(classes) == 2 else [f"{SCORE}_{name}" for name in classes]
+
+
+def _refuse_ids_as_scores(ids: list[str], model: Any, score: str | None) -> None:
+    for name in ids:
+        if name in _score_names(model, score):
+            raise ValueError(f"{name!r} is a column of the predictions: rename the id column.")
 
 
 def _predictions(model: Any, table: Table, ids: list[str], score: str | None) -> Iterator[Any]:
@@ -109,14 +126,24 @@ def _features(model: Any, table: Table, ids: list[str]) -> list[str]:
 def _predicted(model: Any, X: Floats, score: str | None) -> dict[str, AnyArray]:
     """Return the columns of the predictions of some rows."""
     if len(X) == 0:  # scikit-learn raises an error for an empty X
-        return {PREDICTION: model.classes_[:0], **({SCORE: np.empty(0)} if score else {})}
+        none = {name: np.empty(0) for name in _score_names(model, score)}
+        return {PREDICTION: model.classes_[:0], **none}
     named = hasattr(model, "feature_names_in_")
     rows: Any = pd.DataFrame(X, columns=model.feature_names_in_, copy=False) if named else X
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = model.decision_function(rows) + 0.5
-    if not np.isfinite(scores).all():
+        decisions = model.decision_function(rows)
+    if not np.isfinite(decisions).all():
         raise ValueError("Some rows have values so large that their scores overflow: rescale them.")
     columns = {PREDICTION: model.predict(rows)}
     if score is not None:
-        columns[SCORE] = np.clip(scores, 0.0, 1.0) if score == "clipped" else scores
+        scores = _scores(model, rows, decisions, clipped=score == "clipped")
+        columns |= dict(zip(_score_names(model, score), scores.T, strict=True))
     return columns
+
+
+def _scores(model: Any, rows: Any, decisions: Floats, *, clipped: bool) -> Floats:
+    """Return the columns of scores, from the decision values of the same rows."""
+    if decisions.ndim == 2:
+        return np.asarray(model.predict_proba(rows)) if clipped else decisions
+    scores = decisions[:, None] + 0.5
+    return np.clip(scores, 0.0, 1.0) if clipped else scores

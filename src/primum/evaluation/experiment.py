@@ -27,7 +27,8 @@ class Experiment:
     name : str
         Name in the configuration and the report.
     data : mapping of name to (X, y)
-        Fully labelled data of two classes: arrays, or a DataFrame and a Series, in the same order.
+        Fully labelled data of two or more classes: arrays, or a DataFrame and a Series, in the
+        same order.
     design : SplitDesign
         How rows are split.
     methods : sequence of Method
@@ -96,7 +97,7 @@ class Experiment:
 
 
 def codes_of(y: AnyArray) -> AnyArray:
-    """Return labels of two classes, encoded as 0 and 1."""
+    """Return the labels as numbers 0, 1, ..., in the sorted order of the classes."""
     return np.unique(y, return_inverse=True)[1]
 
 
@@ -132,9 +133,15 @@ def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
             rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)
     except (TypeError, ValueError) as problem:
         raise ValueError(f"Data set {name!r} must have numeric features: {problem}") from problem
-    if labels.ndim != 1 or len(np.unique(labels)) != 2 or len(rows) != len(labels):
+    n_classes = len(np.unique(labels))
+    if labels.ndim != 1 or n_classes < 2 or len(rows) != len(labels):
         raise ValueError(
-            f"Data set {name!r} must have one label per row and two classes, got {len(rows)} rows, "
-            f"labels of shape {labels.shape} and {len(np.unique(labels))} classes."
+            f"Data set {name!r} must have one label per row and at least two classes, got "
+            f"{len(rows)} rows, labels of shape {labels.shape} and {n_classes} classes."
+        )
+    if n_classes > 2 and labels.dtype.kind == "f" and (labels % 1).any():
+        raise ValueError(
+            f"Data set {name!r} must have classes as labels, got {n_classes} different numbers "
+            "that are not all integers: if they are classes, encode them as integers or text."
         )
     return rows, labels

@@ -35,11 +35,17 @@ ABSENT = _Absent()
 
 
 def describe_data(X: AnyArray, codes: Index) -> str:
-    """Return the shape and a checksum of the features and of the labels, encoded as 0 and 1."""
+    """Return the shape, the number of classes if there are more than two, and a checksum.
+
+    The checksum is that of the features and of the labels, encoded as 0, 1, ...
+    """
+    n_classes = int(codes.max()) + 1
     digest = hashlib.sha256(str((X.dtype.str, X.shape)).encode())
     digest.update(np.ascontiguousarray(X).data)
-    digest.update(np.ascontiguousarray(codes, dtype=np.uint8).data)
-    return f"{X.shape[0]} x {X.shape[1]}, sha256 {digest.hexdigest()}"
+    dtype = np.uint8 if n_classes <= 256 else np.uint32
+    digest.update(np.ascontiguousarray(codes, dtype=dtype).data)
+    classes = f", {n_classes} classes" if n_classes > 2 else ""
+    return f"{X.shape[0]} x {X.shape[1]}{classes}, sha256 {digest.hexdigest()}"
 
 
 def describe(value: Any, what: str) -> Any:

@@ -1,29 +1,91 @@
-"""Measures of a fit, and harm: how often and by how much it is worse than the supervised twin."""
+"""Measures of a fit, and harm: how often and by how much it is worse than the supervised twin.
+
+With two classes, scores are an array of shape (n,), the scores s of class 1 for labels y of 0 and
+1. With more, they have shape (n, K), for one-hot labels, and a loss is the sum of the same loss
+over the K classes: what the least-squares classifiers and the SVMs, one against the rest, minimise.
+For two classes, written as K = 2 columns 1 - s and s, that sum would be exactly twice the loss of
+s; it is not used, so that the numbers remain those of the paper.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import wilcoxon
 
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats, Index
 
 MEASURES = ("error", "loss_labeled", "loss_train", "loss_test", "seconds")
 SIGNIFICANCE = 0.01
 
 
 def error(scores: Floats, y: Index) -> float:
-    """Return the fraction of rows on the wrong side of 1/2; a score of 1/2 is class 1."""
-    return float(np.mean((scores >= 0.5) != (y == 1)))
+    """Return the fraction of misclassified rows.
+
+    Parameters
+    ----------
+    scores : array of shape (n,) or (n, K)
+        Scores of class 1: at 1/2 and above, class 1 is predicted. Or scores of K classes: the one
+        with the largest score is predicted, the first of them if there are several.
+    y : array of shape (n,)
+        Labels as 0 and 1, or as 0, 1, ..., K - 1.
+
+    Returns
+    -------
+    float
+        The fraction.
+    """
+    if np.ndim(scores) == 1:
+        return float(np.mean((scores >= 0.5) != (y == 1)))
+    return float(np.mean(np.argmax(scores, axis=1) != y))
 
 
 def squared_loss(scores: Floats, y: Index) -> float:
-    """Return the mean squared difference between scores and labels 0 and 1."""
-    return float(np.mean((scores - y) ** 2))
+    """Return the mean over rows of the squared difference between scores and labels.
+
+    Parameters
+    ----------
+    scores : array of shape (n,) or (n, K)
+        Scores of class 1, or of each of K classes.
+    y : array of shape (n,)
+        Labels as 0 and 1, or as 0, 1, ..., K - 1.
+
+    Returns
+    -------
+    float
+        The mean of (s - y)^2 or, for K classes, of the sum over the classes of (s_k - [y = k])^2:
+        the Brier score in its original form if the scores are probabilities. Two columns 1 - s and
+        s give twice the number of s alone.
+    """
+    return _mean_of_sums((scores - _targets(scores, y)) ** 2)
 
 
 def squared_hinge(scores: Floats, y: Index) -> float:
-    """Return the mean squared hinge loss, whose margin extends from score 0 to score 1."""
-    return float(np.mean(np.maximum(0.0, 2.0 * np.where(y == 1, 1.0 - scores, scores)) ** 2))
+    """Return the mean squared hinge loss, whose margin extends from score 0 to score 1.
+
+    Parameters
+    ----------
+    scores : array of shape (n,) or (n, K)
+        Scores of class 1, or of each of K classes.
+    y : array of shape (n,)
+        Labels as 0 and 1, or as 0, 1, ..., K - 1.
+
+    Returns
+    -------
+    float
+        The mean over rows; for K classes, of the sum over the classes, each against the rest.
+    """
+    wrong = np.where(_targets(scores, y) == 1, 1.0 - scores, scores)
+    return _mean_of_sums(np.maximum(0.0, 2.0 * wrong) ** 2)
+
+
+def _targets(scores: Floats, y: Index) -> AnyArray:
+    """Return the labels that the scores are compared with: 0 and 1, or one-hot."""
+    return y if np.ndim(scores) == 1 else np.eye(np.shape(scores)[1])[y]
+
+
+def _mean_of_sums(losses: Floats) -> float:
+    """Return the mean over rows of the sum over classes."""
+    return float(np.mean(losses if losses.ndim == 1 else losses.sum(axis=1)))
 
 
 @dataclass(frozen=True)

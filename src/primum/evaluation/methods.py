@@ -1,7 +1,7 @@
 """The classifiers of the experiments, each listed once.
 
-A method is an estimator, the labels it sees, and how its score for class 1 is read. To add one to
-an experiment, list it.
+A method is an estimator, the labels it sees, and how its scores are read. To add one to an
+experiment, list it.
 """
 
 from collections.abc import Callable
@@ -44,11 +44,12 @@ class Method:
         Which rows it is trained on: labelled rows only; all training rows, with the unlabelled
         ones marked -1; or all training rows with their true labels (an oracle).
     score : callable (fitted estimator, X) -> scores, or None
-        The score of class 1, on a scale on which the labels are 0 and 1: ``score_minus_half``,
-        ``score_signed``, ``score_probability`` or your own. None means the known scale of this
-        library's classes, otherwise ``predict_proba``; without that the method has an error, from
-        ``predict``, and no loss.
-    loss : callable (scores, labels 0 and 1) -> float
+        The scores, on a scale on which the labels are 0 and 1: ``score_minus_half``,
+        ``score_signed``, ``score_probability`` or your own. With two classes, an array of shape
+        (n_rows,) for class 1; with more, one of shape (n_rows, n_classes). None means the known
+        scale of this library's classes, otherwise ``predict_proba``; without that the method has
+        an error, from ``predict``, and no loss.
+    loss : callable (scores, labels 0, 1, ...) -> float
         The loss that is reported in addition to the error.
     every : int
         Run it only in every ``every``-th repeat, for slow baselines.

@@ -148,7 +148,7 @@ def run_unit(
     with threadpool_limits(1):
         rows = [
             row
-            for split in design.splits(codes, X.shape[1], rng)
+            for split in design.splits(y, X.shape[1], rng)  # the classes by name, for errors
             for row in _run_split(scale_features(X, split, design.scaling), codes, split, methods)
         ]
     return unit, [{"dataset": dataset, "repeat": repeat, **row} for row in rows]
@@ -210,7 +210,9 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
     refuse_marker_as_class(clf)
     parts = {"labeled": split.labeled, "train": train, "test": split.test}
     return {
-        **_error_and_losses(method, clf, {k: (X[i], y[i]) for k, i in parts.items()}),
+        **_error_and_losses(
+            method, clf, {k: (X[i], y[i]) for k, i in parts.items()}, int(y.max()) + 1
+        ),
         "seconds": seconds,
         # What the method minimised, if it is known: this distinguishes local optima.
         "objective": getattr(clf, "objective_", None),
@@ -218,11 +220,13 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
 
 
 def _error_and_losses(
-    method: Method, clf: Any, parts: dict[str, tuple[Floats, Index]]
+    method: Method, clf: Any, parts: dict[str, tuple[Floats, Index]], n_classes: int
 ) -> dict[str, Any]:
     """Return the error on test rows, the loss on each part, and the name of the score used."""
     read = default_score(clf) if method.score is None else method.score
     scores = {} if read is None else {part: read(clf, X) for part, (X, _) in parts.items()}
+    for part, found in scores.items():
+        _check_shape(found, len(parts[part][1]), n_classes)
     X_test, y_test = parts["test"]
     if method.score is None:
         wrong = float(np.mean(clf.predict(X_test) != y_test))
@@ -230,3 +234,13 @@ def _error_and_losses(
         wrong = error(scores["test"], y_test)
     losses = {f"loss_{part}": method.loss(s, parts[part][1]) for part, s in scores.items()}
     return {"error": wrong, **losses, "score": None if read is None else _name(read)}
+
+
+def _check_shape(scores: Any, n_rows: int, n_classes: int) -> None:
+    """Raise an error for scores that are not one per row, or per row and class."""
+    expected = (n_rows,) if n_classes == 2 else (n_rows, n_classes)
+    if np.shape(scores) != expected:
+        raise ValueError(
+            f"The scores of {n_rows} rows of {n_classes} classes must have shape {expected}, got "
+            f"{np.shape(scores)}: declare how they are read with Method(score=...)."
+        )

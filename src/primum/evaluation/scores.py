@@ -1,9 +1,13 @@
-"""The score for class 1 of a fitted classifier, on a scale on which the labels are 0 and 1.
+"""The scores of a fitted classifier, on a scale on which the labels are 0 and 1.
+
+With two classes there is one score per row, that of class 1. With more there is one per row and
+class, in the order of ``classes_``, and the labels are one-hot: 1 for the class of the row, 0 for
+the others.
 
 Decision values mean different things in different classifiers: scores fitted to 0 and 1 or to -1
 and 1, log-odds, votes. Read on the wrong scale they give meaningless losses. So the score is, in
 this order: what the method declares; for the classes of this library, their known scale; the
-probability of class 1. Decision values of unknown scale are not used: such a method has an error,
+predicted probability. Decision values of unknown scale are not used: such a method has an error,
 from its predictions, and no loss.
 """
 
@@ -22,18 +26,23 @@ Score = Callable[[Any, AnyArray], Floats]
 
 
 def score_minus_half(clf: Any, X: AnyArray) -> Floats:
-    """Return the score of one of this library's least-squares classifiers."""
-    return np.asarray(clf.decision_function(X) + 0.5)
+    """Return the scores of one of this library's least-squares classifiers.
+
+    With two classes, the decision values are the scores minus 1/2; with more, they are the scores.
+    """
+    decisions = np.asarray(clf.decision_function(X))
+    return decisions + 0.5 if decisions.ndim == 1 else decisions
 
 
 def score_signed(clf: Any, X: AnyArray) -> Floats:
-    """Return the score of a classifier fitted to labels -1 and 1."""
+    """Return the scores of a classifier fitted to labels -1 and 1, one against the rest."""
     return np.asarray((clf.decision_function(X) + 1.0) / 2.0)
 
 
 def score_probability(clf: Any, X: AnyArray) -> Floats:
-    """Return the probability of class 1."""
-    return np.asarray(clf.predict_proba(X)[:, 1])
+    """Return the probability of class 1, or of every class if there are more than two."""
+    probabilities = np.asarray(clf.predict_proba(X))
+    return probabilities[:, 1] if probabilities.shape[1] == 2 else probabilities
 
 
 def default_score(clf: Any) -> Score | None:

@@ -48,8 +48,8 @@ class SplitDesign:
         """Return the number of labelled rows for d features."""
         return max(d + 5, 20) if self.n_labeled is None else self.n_labeled
 
-    def splits(self, y: Index, d: int, rng: np.random.Generator) -> Iterator[Split]:
-        """Yield the splits of one repeat, for labels y encoded as 0 and 1."""
+    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
+        """Yield the splits of one repeat, for labels y and d features."""
         raise NotImplementedError
 
 
@@ -63,12 +63,12 @@ class CrossValidation(SplitDesign):
     def name(self) -> str:  # noqa: D102
         return "cross-validation"
 
-    def splits(self, y: Index, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
-        n_labeled = self.labeled_count(d)
+    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
+        n_labeled, n_classes = self.labeled_count(d), len(np.unique(y))
         folds = deal_folds(y, self.n_folds, rng)
         for fold, test in enumerate(folds):
             train = np.concatenate([rows for k, rows in enumerate(folds) if k != fold])
-            _check_enough(n_labeled, len(train))
+            _check_enough(n_labeled, len(train), n_classes)
             order = labeled_first(y, train, rng)
             yield Split(fold, order[:n_labeled], order[n_labeled:], test)
 
@@ -83,9 +83,9 @@ class LearningCurve(SplitDesign):
     def name(self) -> str:  # noqa: D102
         return "learning-curve"
 
-    def splits(self, y: Index, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
+    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
         n_labeled = self.labeled_count(d)
-        _check_enough(n_labeled, len(y) - 1)
+        _check_enough(n_labeled, len(y) - 1, len(np.unique(y)))
         order = labeled_first(y, np.arange(len(y)), rng)
         labeled, rest = order[:n_labeled], order[n_labeled:]
         for size in self.sizes:
@@ -93,15 +93,16 @@ class LearningCurve(SplitDesign):
                 yield Split(size, labeled, rest[:size], rest[size:])
 
 
-def deal_folds(y: Index, n_folds: int, rng: np.random.Generator) -> list[Index]:
+def deal_folds(y: AnyArray, n_folds: int, rng: np.random.Generator) -> list[Index]:
     """Return folds of ``len(y) // n_folds`` rows with every class; the last also has the rest."""
     shuffled = rng.permutation(len(y))
     anchors: list[Index] = []
-    for label in np.unique(y):
+    classes = np.unique(y)
+    for label, name in zip(classes, classes.tolist(), strict=True):
         members = shuffled[y[shuffled] == label]
         if len(members) < n_folds:
             raise ValueError(
-                f"{n_folds} folds need at least {n_folds} rows of each class, but class {label} "
+                f"{n_folds} folds need at least {n_folds} rows of each class, but class {name!r} "
                 f"has {len(members)}: use fewer folds."
             )
         anchors.append(members[:n_folds])
@@ -113,7 +114,7 @@ def deal_folds(y: Index, n_folds: int, rng: np.random.Generator) -> list[Index]:
     return [np.concatenate(pair) for pair in zip(first, np.split(rest, cuts), strict=True)]
 
 
-def labeled_first(y: Index, rows: Index, rng: np.random.Generator) -> Index:
+def labeled_first(y: AnyArray, rows: Index, rng: np.random.Generator) -> Index:
     """Return the rows shuffled, with one of each class first."""
     shuffled = rng.permutation(rows)
     front = [int(np.argmax(y[shuffled] == label)) for label in np.unique(y)]
@@ -122,11 +123,12 @@ def labeled_first(y: Index, rows: Index, rng: np.random.Generator) -> Index:
     return np.concatenate([shuffled[front], rest])
 
 
-def _check_enough(n_labeled: int, available: int) -> None:
-    if not 2 <= n_labeled < available:
+def _check_enough(n_labeled: int, available: int, n_classes: int) -> None:
+    if not n_classes <= n_labeled < available:
         raise ValueError(
             f"{n_labeled} labelled rows are requested, but there are {available} training rows "
-            "(and at least 2 are needed): set n_labeled to a number in between."
+            f"(and at least {n_classes} are needed, one of each class): set n_labeled to a number "
+            "in between."
         )
 
 

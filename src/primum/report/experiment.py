@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from primum.evaluation import (
     Experiment,
     LearningCurve,
@@ -17,7 +19,7 @@ from primum.evaluation import (
 from primum.report.figures import curve_caption, curves_figure
 from primum.report.page import html_page, paragraph, picture
 from primum.report.provenance import provenance
-from primum.report.tables import BOLD, Cell, Table, best_of, dataset_title, measured
+from primum.report.tables import BOLD, LOSSES, Cell, Table, best_of, dataset_title, measured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +57,7 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
     summary.to_csv(folder / "summary.csv", index=False)
     sections = [
         ("Summary", [paragraph(text) for text in _words(experiment, results)]),
-        *_measure_sections(summary, curve),
+        *_measure_sections(summary, curve, _of_several_classes(experiment)),
         *_note_sections(results),
         ("What was run", run),
     ]
@@ -80,14 +82,28 @@ def _words(experiment: Experiment, results: "pd.DataFrame") -> Iterator[str]:
         yield sentence
 
 
-def _measure_sections(summary: "pd.DataFrame", curve: bool) -> Iterator[Section]:
-    """Yield errors, losses (one section per loss, because their scales differ) and times."""
+def _of_several_classes(experiment: Experiment) -> dict[str, int]:
+    """Return the number of classes of the data sets that have more than two."""
+    counts = {name: len(np.unique(y)) for name, (_, y) in experiment.data.items()}
+    return {name: count for name, count in counts.items() if count > 2}
+
+
+def _measure_sections(
+    summary: "pd.DataFrame", curve: bool, several: dict[str, int]
+) -> Iterator[Section]:
+    """Yield errors, losses (one section per loss, because their scales differ) and times.
+
+    ``several`` has the number of classes of the data sets that have more than two.
+    """
     yield "Classification error", _parts(summary, "error", curve)
     for loss, cells in summary.groupby("loss", sort=False):
         with_loss = cells[cells["measure"] == "loss_test"].groupby("classifier")["mean"].count()
         have = cells[cells["classifier"].isin(with_loss.index[with_loss > 0])]
         if len(have):
-            yield f"Loss on test rows: {loss}", _parts(have, "loss_test", curve)
+            parts = _parts(have, "loss_test", curve)
+            if several and loss in LOSSES:
+                parts.append(paragraph(_sum_over_classes(several)))
+            yield f"Loss on test rows: {loss}", parts
     without = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)["mean"]
     unknown = [name for name, count in without.count().items() if count == 0]
     if unknown:
@@ -97,6 +113,16 @@ def _measure_sections(summary: "pd.DataFrame", curve: bool) -> Iterator[Section]
         )
         yield "Methods without a loss", [paragraph(text)]
     yield "Training time", _parts(summary, "seconds", curve)
+
+
+def _sum_over_classes(several: dict[str, int]) -> str:
+    listed = ", ".join(f"{dataset_title(name)} ({count})" for name, count in several.items())
+    return (
+        f"Data sets of more than two classes: {listed}. They have one score per class, whose label "
+        "is 1 in rows of that class and 0 in all others, and their loss is the sum over the "
+        "classes. It is not comparable with the loss of two classes, which have one score: for "
+        "them, the sum over both classes would be twice the number shown."
+    )
 
 
 def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:

@@ -67,8 +67,8 @@ def _methods_table(methods: Mapping[str, Any]) -> Table:
         for name, method in methods.items()
     ]
     return Table(
-        "Methods. Score: how the score for class 1 is read; by default, on the known scale of "
-        "primum's classes, otherwise as a probability.",
+        "Methods. Score: how the scores of the classes are read; by default, on the known scale of "
+        "primum's classes, otherwise as probabilities.",
         ("Method", "Trained on", "Score", "Loss", "Repeats", "Estimator"),
         tuple(rows),
     )

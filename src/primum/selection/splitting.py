@@ -9,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from primum._typing import Index
 from primum.estimators import read_labels
+from primum.estimators._labels import KnownLabels
 
 
 class SemiSupervisedSplit:
@@ -17,7 +18,10 @@ class SemiSupervisedSplit:
     Plain cross-validation puts unlabelled rows into the test folds and withholds them from
     training. There, scikit-learn's scorers take their marker for a class that is never predicted;
     the ``score`` of this library's classifiers ignores them. This splitter splits only the
-    labelled rows. Use it as ``cv=`` anywhere in scikit-learn.
+    labelled rows, of two or more classes. Use it as ``cv=`` anywhere in scikit-learn.
+
+    Every training set must have a labelled row of every class; an error names a class that has
+    none.
 
     Parameters
     ----------
@@ -54,7 +58,9 @@ class SemiSupervisedSplit:
         if isinstance(dealt, StratifiedKFold):
             _check_enough_for_folds(dealt.n_splits, labels.codes)
         known_groups = None if groups is None else np.asarray(groups)[known]
-        for train, test in dealt.split(np.zeros((len(known), 1)), labels.codes, known_groups):
+        parts = dealt.split(np.zeros((len(known), 1)), labels.codes, known_groups)
+        for number, (train, test) in enumerate(parts):
+            _check_every_class(number, labels, train)
             yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
@@ -86,4 +92,20 @@ def _check_enough_for_folds(n_folds: int, codes: Index) -> None:
             f"{n_folds} stratified folds need a class with at least {n_folds} labelled rows, but "
             f"of the {len(codes)} labelled rows at most {largest} are of one class: use fewer "
             "folds, or label more rows."
+        )
+
+
+def _check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
+    """Raise an error if a class has no labelled row in a training set.
+
+    A classifier fitted to it would never predict that class, and have one score too few.
+    """
+    counts = np.bincount(labels.codes, minlength=len(labels.classes))
+    missing = np.flatnonzero(np.bincount(labels.codes[train], minlength=len(labels.classes)) == 0)
+    if len(missing):
+        name, count = labels.classes.tolist()[missing[0]], counts[missing[0]]
+        raise ValueError(
+            f"The training set of split {number} has no labelled row of class {name!r}, which has "
+            f"{count} labelled row{'s' if count > 1 else ''} in all: label more rows of it, leave "
+            "the class out, or split so that every training set has a row of every class."
         )

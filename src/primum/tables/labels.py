@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from primum.tables.csv import NUMBER
 from primum.tables.reading import CsvTable, Table
 
 # Integers in canonical form; 007 is a name. pandas writes 7.0 if some are missing.
@@ -44,6 +45,35 @@ def labels_of(
     if convert is not None:
         labels = [None if label is None else convert(label) for label in labels]
     return _without_minus_one(labels)
+
+
+def check_classes(table: Table, target: str, labels: Sequence[Any]) -> None:
+    """Raise an error if a label more likely marks unknown ones, or if labels are measurements.
+
+    With two labels, one of them "NA", both may be classes: then no error is raised.
+    """
+    classes = set(labels) - {None}
+    where = f"column {target!r} of {table.path}"
+    text = doubtful_label(labels)
+    if text is not None and (len(classes) > 2 or text in REFUSED_AS_CLASS):
+        raise ValueError(
+            f"{text!r} in {where} is one of {len(classes)} different labels: pass --missing "
+            f"{text!r} if it marks unknown labels; rename it if it is a class."
+        )
+    if len(classes) > 2 and any(map(_is_fraction, classes)) and all(map(_is_number, classes)):
+        raise ValueError(
+            f"The labels in {where} are {len(classes)} different numbers that are not all "
+            "integers: they are no classes; if they are codes of classes, store them as integers "
+            "or text."
+        )
+
+
+def _is_number(label: Any) -> bool:
+    return not isinstance(label, str) or NUMBER.fullmatch(label) is not None
+
+
+def _is_fraction(label: Any) -> bool:
+    return _is_number(label) and not float(label).is_integer()
 
 
 def doubtful_label(labels: Sequence[Any]) -> str | None:

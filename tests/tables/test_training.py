@@ -1,0 +1,81 @@
+"""Reading labelled rows: features as numbers, labels as written."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from primum.tables.csv import CsvOptions
+from primum.tables.labels import check_classes
+from primum.tables.reading import open_table
+from primum.tables.training import read_features, read_labeled_table
+
+
+@pytest.fixture(name="table", params=["t.csv", "t.parquet"])
+def write_and_open(request, tmp_path):
+    def write(frame):
+        path = tmp_path / request.param
+        if request.param.endswith("csv"):
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path)
+        return open_table(path, CsvOptions())
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("labels", "missing", "expected"),
+    [
+        (["red", "blue", None, "green"], (), ["red", "blue", None, "green"]),
+        (["red", "?", "blue", "green"], ("?",), ["red", None, "blue", "green"]),
+        ([3, 1, 2, -1], (), [3, 1, 2, None]),
+        ([3.0, 1.0, 2.0, None], (), [3, 1, 2, None]),
+        ([3, 1, 2, 9], ("9",), [3, 1, 2, None]),
+    ],
+)
+def test_labels_of_three_classes(table, labels, missing, expected):
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "kind": labels})
+    found = read_labeled_table(table(frame), ["x"], "kind", missing)
+    assert found.labels == expected
+    assert [type(label) for label in found.labels] == [type(label) for label in expected]
+    np.testing.assert_array_equal(found.X, frame[["x"]])
+
+
+def test_features_alone(table):
+    frame = pd.DataFrame({"x": [1.0, 2.0], "kind": ["a", "b"], "y": [3.0, 4.0]})
+    np.testing.assert_array_equal(read_features(table(frame), ["y", "x"]), frame[["y", "x"]])
+
+
+def test_features_that_look_like_identifiers(table):
+    numbers = np.arange(30.0)
+    frame = pd.DataFrame({"x": np.sin(numbers), "row": numbers, "kind": list("abc") * 10})
+    found = read_labeled_table(table(frame), ["x", "row"], "kind", ())
+    assert found.identifiers(["x", "row"]) == ["row"]
+
+
+def test_no_rows(table):
+    frame = pd.DataFrame({"x": [1.0], "kind": ["a"]})[:0]
+    with pytest.raises(ValueError, match=r"t\.\w+ has column names but no rows"):
+        read_labeled_table(table(frame), ["x"], "kind", ())
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["a", "b", "NA"], "'NA' in column 'kind' of .* is one of 3 different labels: pass --miss"),
+        (["a", "None"], "'None' in column 'kind' of .* is one of 2 different labels"),
+        ([0.5, 1.0, 2.25], "column 'kind' of .* are 3 different numbers that are not all integers"),
+        (["0.5", "1", "2e-3"], "are 3 different numbers that are not all integers: they are no"),
+    ],
+)
+def test_labels_that_are_no_classes(table, labels, sentence):
+    opened = table(pd.DataFrame({"kind": ["a"]}))
+    with pytest.raises(ValueError, match=sentence):
+        check_classes(opened, "kind", [*labels, None])
+
+
+@pytest.mark.parametrize(
+    "labels", [["a", "b", "0.5"], [1, 2, 30], ["NA", "b"], [0.5, 1.5], ["1.0", "2", "3"]]
+)
+def test_labels_that_may_be_classes(table, labels):
+    check_classes(table(pd.DataFrame({"kind": ["a"]})), "kind", [*labels, None])
