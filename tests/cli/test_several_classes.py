@@ -78,6 +78,13 @@ def test_fit_says_the_classes_and_their_labelled_rows(fit, data, tmp_path):
     assert load_model(tmp_path / "m.skops").estimator.coef_.shape == (3, 3)
 
 
+def test_many_classes_are_not_all_listed(fit, trees):
+    trees.assign(kind=np.arange(240) % 15).to_csv("many.csv", index=False)
+    words = "Its 15 classes, with their labelled rows, are 0 (16), 1 (16), "
+    assert words in (said := fit("many.csv").stdout)
+    assert ", 11 (16) and 3 more.\n" in said
+
+
 def test_two_classes_and_their_labelled_rows(call, files):
     answer = call("fit", "data.csv", "--target", "label", "--out", "m.skops")
     assert "Its 2 classes, with their labelled rows, are 'no' (5), 'yes' (5).\n" in answer.stdout

@@ -242,7 +242,8 @@ def _unlabeled_in_words(in_memory: int, stored: Path | None) -> str:
 
 def _listed(names: Any) -> str:
     """Return the first names: this reveals a column that is not a feature, like a row number."""
-    return ", ".join(map(str, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
+    more = len(names) - SHOWN
+    return ", ".join(map(str, names[:SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
 def _proof_in_words(proof: Certificate) -> list[str]:
