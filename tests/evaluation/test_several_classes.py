@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
-from primum import LeastSquaresClassifier
+from primum import L2SVMClassifier, LeastSquaresClassifier
 from primum.evaluation import (
     CrossValidation,
     Experiment,
@@ -26,6 +26,7 @@ from primum.evaluation import (
     score_minus_half,
     score_probability,
     score_signed,
+    squared_hinge,
     summarise,
 )
 from primum.evaluation.identity import describe_data
@@ -91,6 +92,20 @@ def test_least_squares(tmp_path, declared):
         scores = rows[split.test] @ theta
         assert row["loss_test"] == pytest.approx(sum_of_squares(scores, Y[split.test]))
         assert row["error"] == pytest.approx(np.mean(scores.argmax(axis=1) != Y[split.test]))
+
+
+def test_support_vector_machines(tmp_path):
+    """The hinge losses are those of the three machines, one against the rest."""
+    method = Method("SVM", L2SVMClassifier(), sees="labeled", loss=squared_hinge)
+    results = run(tmp_path, method)
+    assert set(results["score"]) == {"score_signed"}
+    for split, (_, row) in zip(splits(), results.iterrows(), strict=True):
+        expected = 0.0
+        for k in range(3):
+            clf = L2SVMClassifier().fit(X[split.labeled], (Y[split.labeled] == k).astype(int))
+            margins = np.where(Y[split.test] == k, 1, -1) * clf.decision_function(X[split.test])
+            expected += np.mean(np.maximum(0.0, 1.0 - margins) ** 2)
+        assert row["loss_test"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_grid_search_on_partly_labelled_data():
