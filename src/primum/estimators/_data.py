@@ -105,8 +105,12 @@ def read_arguments(
         X = validate_data(
             estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
         )
-    several = getattr(estimator, "_several_classes", False)
-    labels = read_labels(on_this_machine(y), X.shape[0], multi_class=several)
+    labels = read_labels(
+        on_this_machine(y),
+        X.shape[0],
+        multi_class=getattr(estimator, "_several_classes", False),
+        method=type(estimator).__name__,
+    )
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     check_every_class_has_weight(labels, weight)

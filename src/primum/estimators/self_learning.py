@@ -124,7 +124,8 @@ class SelfLearningClassifier(
         check_parameters(self)
         X = self._read_rows(X, reset=True)
         n = count_rows(X)
-        labels = read_labels(y, n, multi_class=get_tags(self).classifier_tags.multi_class)
+        several = get_tags(self).classifier_tags.multi_class
+        labels = read_labels(y, n, multi_class=several, method=type(self._base()).__name__)
         weight = self._read_weight(sample_weight, X)
         check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
