@@ -19,7 +19,10 @@ from generate import several_classes
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    L2SVMClassifier,
     LeastSquaresClassifier,
+    SelfLearningClassifier,
+    TSVMClassifier,
     USMClassifier,
 )
 from primum._sklearn import ARRAY_API
@@ -222,6 +225,19 @@ def test_ties_are_broken_as_with_numpy(n_labeled, asarray):
     assert fitted.certificate_.tie_break == "twin"
     assert fitted.certificate_.converged
     np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "clf", [L2SVMClassifier(), TSVMClassifier(), SelfLearningClassifier()], ids=str
+)
+def test_estimators_that_need_numpy_say_so(asarray, clf):
+    X, y, _ = problem()
+    sentence = rf"{type(clf).__name__} computes with NumPy arrays only, but X is an array of .* on "
+    with (
+        sklearn.config_context(array_api_dispatch=True),
+        pytest.raises(ValueError, match=sentence + ".*: convert it, or use ICLSClassifier or"),
+    ):
+        clf.fit(asarray(X), y)
 
 
 def test_rows_in_two_libraries_are_refused(asarray):

@@ -102,6 +102,26 @@ def test_three_classes(kind, y, sentence):
         kind().fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("clf", "name"),
+    [
+        (TSVMClassifier("annealing"), "TSVMClassifier"),
+        (S4VMClassifier(), "S4VMClassifier"),
+        (WellSVMClassifier(), "WellSVMClassifier"),
+        (SelfLearningClassifier(TSVMClassifier()), "TSVMClassifier"),
+    ],
+    ids=str,
+)
+def test_methods_for_two_classes_name_those_for_several(clf, name):
+    sentence = (
+        f"{name} separates two classes but found 3 classes in y, 5, 6, 7; keep two of them or "
+        "merge them into two, or use ICLSClassifier, L2SVMClassifier or SelfLearningClassifier for "
+        "several, and mark unknown labels as -1 (integers) or None."
+    )
+    with pytest.raises(ValueError, match=re.escape(sentence) + "$"):
+        clf.fit(X, [5, 6, 7, 5, -1, -1])
+
+
 def with_value(value):
     bad = X.copy()
     bad[3, 1] = value

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -13,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from generate import two_classes
+from generate import several_classes, two_classes
 from primum import (
     EMLeastSquaresClassifier,
     L2SVMClassifier,
@@ -21,6 +23,24 @@ from primum import (
     SelfLearningClassifier,
 )
 from primum.estimators.twice_constant import TwiceConstantSelfLearning
+
+
+class FromScratch(ClassifierMixin, BaseEstimator):
+    """A classifier that hides that another one can be refitted cheaply."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def fit(self, X, y, sample_weight=None):
+        self.fitted_ = clone(self.base).fit(X, y, sample_weight=sample_weight)
+        self.classes_ = self.fitted_.classes_
+        return self
+
+    def predict(self, X):
+        return self.fitted_.predict(X)
+
+    def decision_function(self, X):
+        return self.fitted_.decision_function(X)
 
 
 def test_self_learning_ends_where_its_labels_confirm_themselves():
@@ -103,6 +123,29 @@ def test_self_learning_with_three_classes():
     np.testing.assert_array_equal(clf.transduction_, np.r_[y, clf.predict(X_u)])
     refit = LeastSquaresClassifier().fit(np.vstack([X, X_u]), clf.transduction_)
     np.testing.assert_allclose(clf.estimator_.coef_, refit.coef_, atol=1e-10)
+
+
+@given(
+    base=st.sampled_from([LeastSquaresClassifier(0.1), L2SVMClassifier(0.1, tol=1e-14)]),
+    K=st.integers(2, 5),
+    in_sparse=st.booleans(),
+    weighted=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_cheap_refits_give_what_refits_from_scratch_give(base, K, in_sparse, weighted, seed):
+    X, y, X_u, _ = several_classes(15, 60, 3, K, seed=seed)
+    rows, labels = np.vstack([X, X_u]), np.r_[y, np.full(60, -1)]
+    weight = np.random.default_rng(seed).uniform(0.5, 2.0, 75) if weighted else None
+    cheap = SelfLearningClassifier(base, max_iter=500)
+    cheap.fit(sparse.csr_array(rows) if in_sparse else rows, labels, sample_weight=weight)
+    scratch = SelfLearningClassifier(FromScratch(base), max_iter=500)
+    scratch.fit(rows, labels, sample_weight=weight)
+    assert cheap.classes_.tolist() == list(range(K))
+    np.testing.assert_array_equal(cheap.transduction_, scratch.transduction_)
+    assert cheap.n_iter_ == scratch.n_iter_
+    expected = scratch.decision_function(X_u)
+    assert expected.shape == ((60,) if K == 2 else (60, K))
+    np.testing.assert_allclose(cheap.decision_function(X_u), expected, atol=1e-6)
 
 
 def test_stopping_short_is_said():

@@ -64,14 +64,38 @@ class TrainingData:
         return labels
 
 
-def read_training_data(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    X_unlabeled: Any = None,
-    sample_weight: Any = None,
-) -> TrainingData:
-    """Validate the arguments of ``fit`` and split the rows.
+@dataclass(frozen=True)
+class FitArguments:
+    """The validated arguments of ``fit``: X, its labels and weights (None: 1), and further rows.
+
+    ``home`` is the array library and device of X if it is not a NumPy array.
+    """
+
+    X: AnyArray
+    labels: KnownLabels
+    weight: Floats | None
+    more: Rows
+    home: "ArrayBackend | None"
+
+    @property
+    def known(self) -> Index:
+        """Positions, among the labelled rows, of those that have weight."""
+        return _with_weight(self.labels.labeled, self.weight)
+
+    @property
+    def unknown(self) -> Index:
+        """Positions, among the unlabelled rows of X, of those that have weight."""
+        return _with_weight(self.labels.unlabeled, self.weight)
+
+    def weight_of(self, index: Index) -> Floats | None:
+        """Return the weights of rows of X; None: 1."""
+        return None if self.weight is None else self.weight[index]
+
+
+def read_arguments(
+    estimator: BaseEstimator, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
+) -> FitArguments:
+    """Validate the arguments of ``fit``.
 
     More than two classes raise an error, unless the estimator has set ``_several_classes``.
     """
@@ -81,26 +105,35 @@ def read_training_data(
         X = validate_data(
             estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
         )
-    several = getattr(estimator, "_several_classes", False)
-    labels = read_labels(on_this_machine(y), X.shape[0], multi_class=several)
+    labels = read_labels(
+        on_this_machine(y),
+        X.shape[0],
+        multi_class=getattr(estimator, "_several_classes", False),
+        method=type(estimator).__name__,
+    )
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     check_every_class_has_weight(labels, weight)
-    known = labels.labeled[_with_weight(labels.labeled, weight)]
-    with_weight = _with_weight(labels.unlabeled, weight)
-    unknown = labels.unlabeled[with_weight]
+    return FitArguments(X, labels, weight, more, home)
+
+
+def read_training_data(
+    estimator: BaseEstimator, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
+) -> TrainingData:
+    """Validate the arguments of ``fit`` and split the rows."""
+    given = read_arguments(estimator, X, y, X_unlabeled, sample_weight)
+    labels, more, present = given.labels, given.more, given.unknown
+    known, unknown = labels.labeled[given.known], labels.unlabeled[present]
     return TrainingData(
         classes=labels.classes,
         labeled=LabeledRows(
-            ArrayRows(X).take(known).X,
-            labels.targets[_with_weight(labels.labeled, weight)],
-            None if weight is None else weight[known],
+            ArrayRows(given.X).take(known).X, labels.targets[given.known], given.weight_of(known)
         ),
-        unlabeled=chain([ArrayRows(X, unknown, None if weight is None else weight[unknown]), more]),
-        present=with_weight if len(unknown) < len(labels.unlabeled) else None,
+        unlabeled=chain([ArrayRows(given.X, unknown, given.weight_of(unknown)), more]),
+        present=present if len(unknown) < len(labels.unlabeled) else None,
         n_unlabeled=len(labels.unlabeled) + more.n_rows,
         n_more=more.n_rows,
-        home=home,
+        home=given.home,
     )
 
 
@@ -129,8 +162,10 @@ class ArrayBackend:
 
 def backend_of(X: Any) -> ArrayBackend | None:
     """Return the library and device of X, or None for NumPy arrays and anything not an array."""
+    if isinstance(X, np.ndarray):
+        return None
     xp, dispatched, device = get_namespace_and_device(X)
-    if not dispatched or isinstance(X, np.ndarray):
+    if not dispatched:
         return None
     if not ARRAY_API:
         raise ValueError(
@@ -164,6 +199,15 @@ def not_in_memory(estimator: BaseEstimator) -> ValueError:
         f"{type(estimator).__name__} stores one label per row, but X_unlabeled is not in memory: "
         "load it, or use ICLSClassifier or USMClassifier."
     )
+
+
+def refuse_other_library(estimator: BaseEstimator, home: ArrayBackend | None) -> None:
+    """Raise the error of an estimator that computes with NumPy only, unless home is None."""
+    if home is not None:
+        raise ValueError(
+            f"{type(estimator).__name__} computes with NumPy arrays only, but X is an array of "
+            f"{home}: convert it, or use ICLSClassifier or LeastSquaresClassifier."
+        )
 
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
@@ -293,6 +337,8 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
 
 def check_every_class_has_weight(labels: KnownLabels, weight: Floats | None) -> None:
     """Raise an error if all labelled rows of a class have weight zero."""
+    if weight is None:
+        return
     present = labels.codes[_with_weight(labels.labeled, weight)]
     for code, name in enumerate(labels.classes.tolist()):
         if code not in present:

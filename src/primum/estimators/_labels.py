@@ -46,11 +46,17 @@ def targets_of(codes: Index, n_classes: int) -> Floats:
 
 
 def read_labels(
-    y: Any, n_rows: int, *, multi_class: bool = False, one_class: bool = False
+    y: Any,
+    n_rows: int,
+    *,
+    multi_class: bool = False,
+    one_class: bool = False,
+    method: str = "this method",
 ) -> KnownLabels:
     """Return the content of y for n_rows rows; raise an error if it cannot be learnt from.
 
-    More than two classes raise an error unless multi_class, a single one unless one_class.
+    More than two classes raise an error, which names the method, unless multi_class; a single one
+    does unless one_class.
     """
     values, unknown = _split_unknown(y)
     if len(values) != n_rows:
@@ -68,7 +74,7 @@ def read_labels(
     if len(classes) == 1 and not one_class:
         _refuse_one_class(classes, len(labeled), len(unlabeled))
     if len(classes) > 2 and not multi_class:
-        _refuse_many_classes(classes, len(unlabeled))
+        _refuse_many_classes(classes, len(unlabeled), method)
     if len(classes) > 2 and len(unlabeled) == 0 and not one_class:
         _refuse_minus_one_as_float(classes)
     return KnownLabels(classes, labeled, unlabeled, codes)
@@ -97,15 +103,16 @@ def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> No
     )
 
 
-def _refuse_many_classes(classes: AnyArray, n_unlabeled: int) -> None:
+def _refuse_many_classes(classes: AnyArray, n_unlabeled: int, method: str) -> None:
     hint = ""
     if classes.dtype.kind == "f" and -1.0 in classes:
         hint = " (in a y of floats an unknown label is NaN, and -1.0 is a class)"
     raise ValueError(
         "Only binary classification is supported. The type of the target is multiclass: "
-        f"found {len(classes)} classes in y, {_some(classes)}{hint}; "
-        "keep two of them or merge them into two, and mark unknown labels as -1 (integers) or "
-        f"None.{'' if n_unlabeled else _recoding_remark(classes)}"
+        f"{method} separates two classes but found {len(classes)} classes in y, "
+        f"{_some(classes)}{hint}; keep two of them or merge them into two, or use ICLSClassifier, "
+        "L2SVMClassifier or SelfLearningClassifier for several, and mark unknown labels as -1 "
+        f"(integers) or None.{'' if n_unlabeled else _recoding_remark(classes)}"
     )
 
 

@@ -8,22 +8,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
-from primum._sklearn import check_parameters
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats
 from primum.estimators._data import (
-    DTYPES,
-    check_every_class_has_weight,
-    locating_bad_values,
-    read_unlabeled,
-    read_unlabeled_rows,
-    read_weight,
+    FitArguments,
+    not_in_memory,
+    read_arguments,
+    refuse_other_library,
 )
 from primum.estimators._fitting import fitting
-from primum.estimators._labels import read_labels
 from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin
+from primum.rows import ArrayRows, Rows
 
 
 @dataclass(frozen=True)
@@ -38,25 +34,19 @@ class MachineData:
         Labels -1 and 1: of the second of two classes, or of every class against the rest.
     weight : array of shape (n_labeled + n_unlabeled,)
         Weight of each row.
-    codes : array of shape (n_samples + n_more,)
-        Class of every row passed by the user, as its index in ``classes``; -1 if it is unknown.
-        The rows of X come first, then those of X_unlabeled.
-    present : array of shape (n_unlabeled,)
-        Indices, among all rows passed, of the unlabelled rows in ``X``.
-    absent : array
-        Indices of the unlabelled rows of weight zero.
-    X_absent : array or CSR matrix
-        The features of the latter.
+    given : FitArguments
+        The arguments of ``fit``.
     """
 
-    classes: AnyArray
     X: Any
     y: Floats
     weight: Floats
-    codes: Index
-    present: Index
-    absent: Index
-    X_absent: Any
+    given: FitArguments
+
+    @property
+    def classes(self) -> AnyArray:
+        """The classes."""
+        return self.given.labels.classes
 
     @property
     def n_labeled(self) -> int:
@@ -73,48 +63,45 @@ class MachineData:
         return [slice(0, self.n_labeled), slice(self.n_labeled, len(self.weight))]
 
     def transduction(self, labels: Floats, coef: Floats, intercept: float) -> AnyArray:
-        """Return the class of every row: known, inferred, or predicted if its weight is zero."""
-        codes = self.codes.copy()
-        codes[self.present] = labels > 0
-        codes[self.absent] = self.X_absent @ coef + intercept >= 0
-        return self.classes[codes]
+        """Return the class of every row: known, inferred, or predicted if its weight is zero.
+
+        The rows of X come first, then those of X_unlabeled.
+        """
+        given, known = self.given, self.given.labels
+        present = given.unknown
+        codes = np.empty(given.X.shape[0], dtype=np.intp)
+        codes[known.labeled] = known.codes
+        codes[known.unlabeled[present]] = labels[: len(present)] > 0
+        absent = np.delete(known.unlabeled, present)
+        codes[absent] = given.X[absent] @ coef + intercept >= 0
+        return self.classes[np.append(codes, labels[len(present) :] > 0)]
 
 
 def read_machine_data(
     estimator: "LinearMachine", X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
 ) -> MachineData:
-    """Validate the arguments of ``fit`` and split the rows."""
-    only_labeled = not estimator._uses_unlabeled
-    check_parameters(estimator)
-    with locating_bad_values(X, "X"):
-        X = validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr")
-    n = X.shape[0]
-    labels = read_labels(y, n, multi_class=estimator._several_classes)
-    weight = read_weight(sample_weight, X)
-    if only_labeled:  # unlabelled rows are validated, wherever they are stored, and ignored
-        read_unlabeled_rows(estimator, X_unlabeled, X)
-    more = read_unlabeled(estimator, None if only_labeled else X_unlabeled, X)
-    if weight is None:
-        weight = np.ones(n)
-    else:
-        check_every_class_has_weight(labels, weight)
-    heavy = weight > 0
-    known, own = heavy[labels.labeled], labels.unlabeled[heavy[labels.unlabeled]]
-    index = np.concatenate([labels.labeled[known], own[:0] if only_labeled else own])
-    everything = len(labels.unlabeled) == 0 and len(index) == n
-    codes = np.full(n + more.shape[0], -1)
-    codes[labels.labeled] = labels.codes
-    absent = labels.unlabeled[~heavy[labels.unlabeled]]
+    """Validate the arguments of ``fit`` and stack the rows that the SVM uses."""
+    given = read_arguments(estimator, X, y, X_unlabeled, sample_weight)
+    refuse_other_library(estimator, given.home)
+    labels, index, more = given.labels, given.labels.labeled[given.known], given.X[:0]
+    if estimator._uses_unlabeled:
+        index = np.concatenate([index, labels.unlabeled[given.unknown]])
+        more = _in_memory(estimator, given.more)
+    ordered = len(labels.unlabeled) == 0 and len(index) == given.X.shape[0]
+    own = np.ones(len(index)) if given.weight is None else given.weight[index]
     return MachineData(
-        classes=labels.classes,
-        X=with_constant([X if everything else X[index], more], estimator.fit_intercept),
-        y=2.0 * labels.targets[known] - 1.0,
-        weight=np.concatenate([weight[index], np.ones(more.shape[0])]),
-        codes=codes,
-        present=np.concatenate([own, np.arange(n, len(codes))]),
-        absent=absent,
-        X_absent=X[absent],
+        X=with_constant([given.X if ordered else given.X[index], more], estimator.fit_intercept),
+        y=2.0 * labels.targets[given.known] - 1.0,
+        weight=np.append(own, np.ones(more.shape[0])),
+        given=given,
     )
+
+
+def _in_memory(estimator: BaseEstimator, rows: Rows) -> Any:
+    """Return all rows as one array, if that is what they are."""
+    if not isinstance(rows, ArrayRows):
+        raise not_in_memory(estimator)
+    return rows.array
 
 
 def with_constant(parts: list[Any], fit_intercept: bool) -> Any:

@@ -28,12 +28,14 @@ from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._data import (
     DTYPES,
+    backend_of,
     check_every_class_has_weight,
     check_same_columns,
     locating_bad_values,
     not_in_memory,
     read_unlabeled,
     read_weight,
+    refuse_other_library,
 )
 from primum.estimators._fitting import fitting
 from primum.estimators._labels import KnownLabels, read_labels, targets_of
@@ -122,7 +124,8 @@ class SelfLearningClassifier(
         check_parameters(self)
         X = self._read_rows(X, reset=True)
         n = count_rows(X)
-        labels = read_labels(y, n, multi_class=get_tags(self).classifier_tags.multi_class)
+        several = get_tags(self).classifier_tags.multi_class
+        labels = read_labels(y, n, multi_class=several, method=type(self._base()).__name__)
         weight = self._read_weight(sample_weight, X)
         check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
@@ -186,6 +189,7 @@ class SelfLearningClassifier(
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Validate X as far as the base estimator does not do so itself."""
         if _refits_cheaply(self._base()):
+            refuse_other_library(self, backend_of(X))
             with locating_bad_values(X, "X"):
                 return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
         if not is_classifier(self._base()):
