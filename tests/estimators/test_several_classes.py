@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import accuracy_score
 
 from generate import several_classes, two_classes
-from primum import ICLSClassifier, LeastSquaresClassifier
+from primum import LeastSquaresClassifier
 from primum.equations import normal
 from primum.labellings import LabeledRows, least_squares_family
 from primum.rows import ArrayRows
@@ -209,12 +209,6 @@ def test_a_change_within_rounding_is_none():
     one, other = (coef, np.array([1.0, 1.0 - 1e-9, 0.0])), (coef, np.array([1.0 - 1e-3, 1.0, 0.0]))
     assert family.compare_scores(one, other, 1e-12)[1] == len(X_u)
     assert family.compare_scores(one, other, 1e-9)[1] == 0
-
-
-def test_an_estimator_for_two_classes_says_so():
-    X, y, _ = partly_labelled()
-    with pytest.raises(ValueError, match=r"Only binary classification .* found 4 classes"):
-        ICLSClassifier().fit(X, y)
 
 
 def test_two_classes_keep_one_score():

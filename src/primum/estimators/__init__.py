@@ -1,8 +1,9 @@
 """scikit-learn classifiers, one method per file."""
 
+from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
-from primum.estimators.icls import ICLSClassifier, UndeterminedModelWarning
+from primum.estimators.icls import ICLSClassifier
 from primum.estimators.l2_svm import L2SVMClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.s4vm import S4VMClassifier

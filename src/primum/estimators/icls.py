@@ -9,42 +9,18 @@ unlabelled ones, take the one with the least loss on the labelled rows:
 The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
 """
 
-import warnings
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags
 
-from primum._sklearn import Interval, StrOptions
-from primum._typing import Floats
-from primum.equations import GivenLabels
-from primum.estimators._data import TrainingData, read_unlabeled_rows
-from primum.estimators._linear import N_JOBS, LeastSquaresBase
+from primum.estimators._data import TrainingData
+from primum.estimators._implicit import ImplicitlyConstrained
+from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
-from primum.labellings import (
-    METRICS,
-    TIE_BREAKS,
-    FitSummary,
-    LabeledRows,
-    LeastSquaresFamily,
-    Witness,
-    certify,
-    implicit_problem,
-    least_squares_family,
-    share_of_all,
-)
-from primum.rows import Block, to_numpy
-from primum.solvers import SOLVERS, chosen_solver, solve_implicit
+from primum.solvers import ONE_NUMBER
 
 
-class UndeterminedModelWarning(UserWarning):
-    """The labelled rows do not determine the model, and the unlabelled rows moved it."""
-
-
-class ICLSClassifier(LeastSquaresBase):
+class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
     """Implicitly constrained least squares: a semi-supervised linear classifier for two classes.
 
     Of all models that least squares gives for some labelling of the unlabelled rows, it is the one
@@ -143,20 +119,7 @@ class ICLSClassifier(LeastSquaresBase):
     True
     """
 
-    soft_labels_: Floats
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
-        "metric": [StrOptions(set(METRICS)), Interval(Real, 0, 1, closed="both")],
-        "tie_break": [StrOptions(set(TIE_BREAKS))],
-        "fit_intercept": ["boolean"],
-        "rcond": [Interval(Real, 0, 1, closed="left"), None],
-        "solver": [StrOptions({"auto", *SOLVERS})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": N_JOBS,
-    }
+    _several_classes: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -190,147 +153,11 @@ class ICLSClassifier(LeastSquaresBase):
             rcond=self.rcond,
             n_jobs=self.n_jobs,
         )._fit_labeled(data.classes, data.labeled, like=self)
-        family = least_squares_family(
-            data.labeled,
-            data.unlabeled,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-        )
-        problem = implicit_problem(
-            family,
-            metric=self.metric,
-            alpha_labeled=self._alpha_labeled,
-            supervised=self.supervised_._score_parameters,
-            tie_break=self.tie_break,
-        )
-        self.solver_ = chosen_solver(problem.problem, self.solver)
-        solution = solve_implicit(
-            problem, solver=self.solver_, tol=self.tol, max_iter=self.max_iter
-        )
-        moment = family.unlabeled.weighted_sum(solution.labels)
-        gamma = family.gamma_of(moment)
-        self._remember(data.classes, *family.equations.decode(gamma))
-        self._remember_labels(data, family, solution.labels)
-        self.n_iter_ = max(1, solution.iterations)
-        self.certificate_ = certify(
-            problem,
-            solution.labels,
-            self._summary(family, gamma),
-            metric=self.metric,
-            tol=self.tol,
-            iterations=solution.iterations,
-            witness=Witness(solution.dual, solution.pull, moment),
-        )
+        self._remember(data.classes, *self._fit_implicit(data))
         self._warn_if_short()
         self._warn_if_undetermined(data)
 
-    def _remember_labels(self, data: TrainingData, family: LeastSquaresFamily, q: Any) -> None:
-        """Keep the labelling, and its value for each row if the rows are in memory."""
-        written = isinstance(q, np.ndarray)
-        self._labels = GivenLabels(q) if written else q
-        self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
-        self._n_more = data.n_more
-        if data.unlabeled.in_memory:
-            labels = q if written else family.unlabeled.write_down(q)
-            self.soft_labels_ = data.for_all_rows(labels)
-
-    def soft_labels(self, X_unlabeled: Any) -> Any:
-        """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
-
-        For rows in files or on a cluster, whose soft labels are not stored in ``soft_labels_``.
-
-        Parameters
-        ----------
-        X_unlabeled : path or Dask collection
-            The same rows, in the same order.
-
-        Returns
-        -------
-        array of shape (n_more,)
-            A lazy Dask array if the rows are a Dask collection.
-        """
-        check_is_fitted(self)
-        rows = read_unlabeled_rows(self, X_unlabeled, self.coef_[:0, :])
-        before = self._n_labels - self._n_more  # the unlabelled rows of X come first
-        if rows.n_rows != self._n_more:
-            raise ValueError(
-                f"X_unlabeled has {rows.n_rows} rows, but fit was given {self._n_more}: pass the "
-                "same rows, in the same order."
-            )
-        labels, frame = self._labels, self._frame
-
-        def label(block: Block) -> Floats:
-            moved = replace(block, start=block.start + before)
-            return np.asarray(to_numpy(labels(frame.view(moved))))
-
-        return self._apply(rows, label, np.float64)
-
-    def _summary(self, family: LeastSquaresFamily, gamma: Floats) -> FitSummary:
-        coef, intercept = self.supervised_._score_parameters
-        equations = family.equations
-        summands = abs(intercept) + np.abs(equations.center) @ np.abs(coef)
-        rounding = float(8 * np.finfo(float).eps * summands)
-        squares, changed = family.compare_scores(
-            self._score_parameters, (coef, intercept), rounding
-        )
-        twin, fit = (
-            (_mean_loss(family.labeled, w, b), self._alpha_labeled * float(w @ w))
-            for w, b in ((coef, intercept), self._score_parameters)
-        )
-        of_labels = share_of_all(self.metric) == 0
-        step = self._score_parameters[0] - coef
-        return FitSummary(
-            labeled_loss=fit[0],
-            supervised_loss=twin[0],
-            supervised_objective=sum(twin) if of_labels else 0.0,
-            shift=squares**0.5,
-            changed=changed,
-            distance=squares + self.alpha * float(step @ step),
-            score_rounding=rounding,
-            objective=sum(fit) if of_labels else None,
-        )
-
-    @property
-    def _alpha_labeled(self) -> float:
-        return self.alpha if self.alpha_labeled is None else self.alpha_labeled
-
-    def _warn_if_undetermined(self, data: TrainingData) -> None:
-        proof = self.certificate_
-        if proof.tie_break != "twin" or not proof.moved:
-            return
-        warnings.warn(
-            f"The {len(data.labeled.y)} labelled rows do not determine a model of "
-            f"{self.n_features_in_} features, and the unlabelled rows moved the fit away from its "
-            f"supervised twin: {proof.changed} of {proof.n_unlabeled} predictions changed. With so "
-            "few labels and no ridge this can do harm: compare with supervised_, or pass "
-            "metric=0.2 or larger.",
-            UndeterminedModelWarning,
-            stacklevel=4,
-        )
-
-    def _warn_if_short(self) -> None:
-        proof = self.certificate_
-        if proof.converged:
-            return
-        if proof.iterations >= self.max_iter:
-            advice = f"raise max_iter (now {self.max_iter}), raise tol, or use solver='newton'"
-        elif not (hasattr(self, "soft_labels_") or isinstance(self._labels, GivenLabels)):
-            advice = (
-                "another solver could continue on rows in memory, so load them, raise tol, "
-                "standardise the features or raise alpha"
-            )
-        else:
-            advice = "rounding limits it, so raise tol, standardise the features or raise alpha"
-        warnings.warn(
-            f"ICLSClassifier stopped after {proof.iterations} iterations with "
-            f"{proof.shortfall}; {advice}.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-
-
-def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: float) -> float:
-    squares = (labeled.X @ coef + intercept - labeled.y) ** 2
-    weight = labeled.weight
-    return float(squares.mean() if weight is None else weight @ squares / weight.sum())
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.solver not in ONE_NUMBER
+        return tags

@@ -276,7 +276,7 @@ class StreamedColumns:
             return Sweep(
                 view.sum(q),
                 self._grams(view, keys, skipped),
-                int(view.xp.sum(view.xp.astype(keys != 0, view.xp.int64))),
+                int(view.xp.count_nonzero(keys)),
                 view.total(here.support(p)),
                 view.total(per_row(p * q + (q - here.centre) ** 2 / (2 * sigma))),
             )

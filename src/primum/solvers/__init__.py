@@ -1,5 +1,12 @@
-"""Solvers of the box problem; each is a function of the problem and a tolerance."""
+"""Solvers of label problems; each is a function of the problem and a tolerance."""
 
-from primum.solvers.base import SOLVERS, Solution, chosen_solver, solve, solve_implicit
+from primum.solvers.base import (
+    ONE_NUMBER,
+    SOLVERS,
+    Solution,
+    chosen_solver,
+    solve,
+    solve_implicit,
+)
 
-__all__ = ["SOLVERS", "Solution", "chosen_solver", "solve", "solve_implicit"]
+__all__ = ["ONE_NUMBER", "SOLVERS", "Solution", "chosen_solver", "solve", "solve_implicit"]

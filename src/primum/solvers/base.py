@@ -2,13 +2,11 @@
 
 A solver takes a ``LabelProblem``, a tolerance and a limit on its iterations, and returns a
 labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
-labelling closest to 1/2, up to rounding; those that find an arbitrary optimum are listed in
-``ANY_OPTIMUM``.
+labelling closest to the centres of the label sets, up to rounding; those that find an arbitrary
+optimum are listed in ``ANY_OPTIMUM``.
 """
 
 from collections.abc import Callable
-
-import numpy as np
 
 from primum.labellings import ImplicitProblem, LabelProblem, StreamedColumns
 from primum.solvers.lbfgsb import solve_lbfgsb
@@ -28,6 +26,8 @@ SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
 
 
 ANY_OPTIMUM = ("lbfgsb",)
+# Solvers of problems whose labels are one number.
+ONE_NUMBER = ("lbfgsb", "reference")
 
 
 def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
@@ -35,8 +35,13 @@ def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> S
 
     ``auto`` is ``newton`` if M is formed, because there are few rows, and ``scale`` otherwise.
     """
+    if solver in ONE_NUMBER and problem.labels.contrasts is not None:
+        raise ValueError(
+            f"Only binary classification is supported. solver={solver!r} knows two classes, but y "
+            f"has {problem.labels.shape[0]}: use solver='auto'."
+        )
     if problem.n_rows == 0:
-        return Solution(np.zeros(0), iterations=0)
+        return Solution(problem.labels.centres(0), iterations=0)
     columns = problem.columns
     solver = chosen_solver(problem, solver)
     if solver != "scale" and isinstance(columns, StreamedColumns):
@@ -52,12 +57,12 @@ def solve_implicit(
 ) -> Solution:
     """Minimise the objective and, if several models attain the minimum, break the tie."""
 
-    def solve_box(problem: LabelProblem, tol: float) -> Solution:
+    def solve_labels(problem: LabelProblem, tol: float) -> Solution:
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
 
     if implicit.tie is None or implicit.problem.n_rows == 0:
-        return solve_box(implicit.problem, tol)
-    return solve_nearest_twin(implicit.problem, implicit.tie, solve_box, tol)
+        return solve_labels(implicit.problem, tol)
+    return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol)
 
 
 def chosen_solver(problem: LabelProblem, solver: str) -> str:

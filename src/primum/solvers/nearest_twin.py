@@ -4,7 +4,7 @@
 1. Minimise the labelled loss.
 2. If it is not proven that no labelling attains the twin's loss, constrain ``M_1 q`` to that of the
    twin and minimise the distance to the twin over all rows. The constraint ``M_1 q = m`` is imposed
-   by the method of multipliers: each round is a box problem in which a deviation is penalised and
+   by the method of multipliers: each round is a label problem in which a deviation is penalised and
    the level is shifted by the previous deviation. A round usually divides the deviation by
    ``PENALTY**2``.
 3. Otherwise the least loss is attained on a face of the set of models: rows away from a hyperplane
@@ -56,11 +56,11 @@ FINER = 1e-3
 # Below this pivot the unlabelled rows do not span all directions: the twin may be unattainable.
 SMALL_PIVOT = 1e-6
 
-SolveBox = Callable[[LabelProblem, float], Solution]
+SolveLabels = Callable[[LabelProblem, float], Solution]
 
 
 def solve_nearest_twin(
-    problem: LabelProblem, tie: NearestTwin, solve_box: SolveBox, tol: float
+    problem: LabelProblem, tie: NearestTwin, solve_labels: SolveLabels, tol: float
 ) -> Solution:
     """Return the labelling of the nearest model; ``problem`` is that of the labelled loss."""
     if (labels := _labels_of_twin(tie, tol)) is not None:
@@ -73,26 +73,26 @@ def solve_nearest_twin(
         if copies is not None:
             few = replace(tie, columns=copies[0])
             loss = few.loss(problem.loss_unit, problem.loss_floor)
-            solution = solve_nearest_twin(loss, few, solve_box, tol)
+            solution = solve_nearest_twin(loss, few, solve_labels, tol)
             return replace(solution, labels=copies[1](solution.labels))
     if isinstance(problem.columns, StreamedColumns):
-        solution, proven = _solve_in_order(problem, tie, solve_box, tol, tol)
+        solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol)
         if proven:
             return solution
-    return _solve_in_order(problem, tie, solve_box, FINER * tol, tol)[0]
+    return _solve_in_order(problem, tie, solve_labels, FINER * tol, tol)[0]
 
 
 def _solve_in_order(
-    problem: LabelProblem, tie: NearestTwin, solve_box: SolveBox, loss_tol: float, tol: float
+    problem: LabelProblem, tie: NearestTwin, solve_labels: SolveLabels, loss_tol: float, tol: float
 ) -> tuple[Solution, bool]:
     """Minimise the loss and then the distance; return whether the distance is proven, too."""
-    first = solve_box(problem, loss_tol)
+    first = solve_labels(problem, loss_tol)
     Mq = tie.reached(first.labels)
     gap = problem.judge(first.labels, first.dual, tol).gap / problem.loss_unit
     if tie.excess(Mq) <= max(gap, problem.gap_within(ROUNDING)):
-        held = _hold(tie, tie.goal, solve_box, tol)
+        held = _hold(tie, tie.goal, solve_labels, tol)
     else:
-        held = _on_face(tie, _by_row(tie, first.labels), Mq, solve_box, tol)
+        held = _on_face(tie, _by_row(tie, first.labels), Mq, solve_labels, tol)
     assert held.pull is not None
     proven = tie.judge(held.labels, held.pull, gap).within(tol**0.5)
     iterations = first.iterations + held.iterations
@@ -133,12 +133,12 @@ def _centred(Mq: Floats) -> Floats:
     return Mq if Mq.ndim == 1 else without_mean(Mq)
 
 
-def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> Solution:
+def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
     shift, penalty, iterations = np.zeros_like(tie.goal), PENALTY, 0
     best, least_gap, least = Solution(None, 0), np.inf, np.inf
     for _ in range(ROUNDS):
-        solution = solve_box(tie.held(level + shift, penalty), tol)
+        solution = solve_labels(tie.held(level + shift, penalty), tol)
         Mq = tie.reached(solution.labels)
         off = Mq[: tie.rank] - level
         pull = penalty**2 * (off - shift)
@@ -159,7 +159,7 @@ def _hold(tie: NearestTwin, level: Floats, solve_box: SolveBox, tol: float) -> S
 
 
 def _on_face(
-    tie: NearestTwin, labels: Any, Mq: Floats, solve_box: SolveBox, tol: float
+    tie: NearestTwin, labels: Any, Mq: Floats, solve_labels: SolveLabels, tol: float
 ) -> Solution:
     """Return the nearest of the optimal labellings; only labels on the hyperplane are free."""
     if not (isinstance(labels, np.ndarray) or _has_band(labels)):
@@ -182,7 +182,7 @@ def _on_face(
     few = NearestTwin(
         part, np.ones(len(R)), level, goal, tie.total, tie.labels.narrowed(free, face)
     )
-    solution = _hold(few, level, solve_box, tol)
+    solution = _hold(few, level, solve_labels, tol)
     return replace(
         solution, labels=_with_values(labels, free, solution.labels), pull=R.T @ solution.pull
     )

@@ -150,12 +150,12 @@ def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
 
 def groups(keys: Any) -> list[tuple[int, Any]]:
     """Return (key, indices of the rows that have it) for every key."""
-    if not isinstance(keys, np.ndarray):
-        xp, _ = get_namespace(keys)
-        values = np.unique(to_numpy(xp.unique_values(keys)))
-        return [(int(key), xp.nonzero(keys == xp.asarray(key))[0]) for key in values.tolist()]
-    if keys.dtype == bool:
-        return [(0, np.flatnonzero(~keys)), (1, np.flatnonzero(keys))]
+    xp = array_library(keys)
+    if keys.dtype == xp.bool:
+        return [(0, xp.nonzero(~keys)[0]), (1, xp.nonzero(keys)[0])]
+    if xp is not np:
+        values = [int(key) for key in to_numpy(xp.unique_values(keys))]
+        return [(key, xp.nonzero(keys == key)[0]) for key in values]
     order = np.argsort(keys, kind="stable")
     values, starts = np.unique(keys[order], return_index=True)
     return list(zip(values.tolist(), np.split(order, starts[1:]), strict=True))
