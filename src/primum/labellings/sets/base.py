@@ -9,6 +9,7 @@ labellings, its solvers and its certificate need to know only this of it:
     slack(p, q)   p.q - support(p), without cancellation: the row's share of the duality gap
     best(p)       a label at which the minimum is attained
     open(q)       how the label q can still move: the face of S_i that it is inside of
+    along(f, v)   the part of v along the face f
 
 The derivative of ``project`` at v is the orthogonal projection on the directions of the face that
 ``project(v)`` is inside of. Rows with the same directions are treated together (``faces``).
@@ -94,6 +95,13 @@ class LabelSet(Protocol):
 
     def open(self, q: Any) -> Any:
         """Return the face of each label: True for every entry that can still move."""
+        ...
+
+    def along(self, face: Any, v: Any) -> Any:
+        """Return the part of v, one vector per row, that is along the directions of its face.
+
+        With the face that ``project`` leads to, this is the derivative of ``project`` times v.
+        """
         ...
 
     def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:
