@@ -1,21 +1,45 @@
 """More than two classes: one score per class, fitted to one-hot labels."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import accuracy_score
 
 from generate import several_classes, two_classes
-from primum import LeastSquaresClassifier
+from primum import (
+    EMLeastSquaresClassifier,
+    ICLSClassifier,
+    LeastSquaresClassifier,
+    USMClassifier,
+)
 from primum.equations import normal
 from primum.labellings import LabeledRows, least_squares_family
+from primum.labellings.sets import Simplex, nearest_shares
+from primum.machines.soft_labels import SoftLabelProblem
 from primum.rows import ArrayRows
 
-FAMILY = [LeastSquaresClassifier(), LeastSquaresClassifier(alpha=0.1)]
+FAMILY = [
+    LeastSquaresClassifier(),
+    LeastSquaresClassifier(alpha=0.1),
+    USMClassifier(),
+    USMClassifier(alpha=0.1, fit_intercept=False),
+    EMLeastSquaresClassifier(tol=1e-12),
+    EMLeastSquaresClassifier(alpha=0.1, fit_intercept=False, tol=1e-12),
+    EMLeastSquaresClassifier("hard"),
+    ICLSClassifier(),
+    ICLSClassifier(alpha=0.1, metric=0.3),
+    ICLSClassifier(metric="all", fit_intercept=False),
+    ICLSClassifier(metric="euclidean"),
+]
 each = pytest.mark.parametrize("clf", FAMILY, ids=str)
 
 
@@ -86,6 +110,21 @@ def test_permuting_the_classes_permutes_the_columns(clf):
 
 
 @each
+def test_weights_repeat_rows(clf):
+    X, y, X_u = partly_labelled()
+    rows, labels = np.vstack([X, X_u]), np.r_[y, np.full(len(X_u), -1)]
+    weight = np.random.default_rng(0).integers(0, 4, len(rows))
+    weight[: len(X)] += 1
+    heavy = clone(clf).fit(rows, labels, sample_weight=weight)
+    often = clone(clf).fit(np.repeat(rows, weight, axis=0), np.repeat(labels, weight))
+    np.testing.assert_allclose(heavy.coef_, often.coef_, atol=1e-7)
+    if hasattr(heavy, "soft_labels_"):
+        assert heavy.soft_labels_.shape == (len(X_u), 4)
+        np.testing.assert_array_equal(heavy.soft_labels_[weight[len(X) :] == 0], 0.25)
+        np.testing.assert_allclose(heavy.soft_labels_.sum(axis=1), 1.0, atol=1e-12)
+
+
+@each
 def test_names_of_classes_are_only_names(clf):
     X, y, X_u = partly_labelled()
     names = np.array(["blue", "green", "red", "white"])
@@ -132,12 +171,15 @@ def test_rows_of_any_kind_are_scored_alike(clf, tmp_path):
     expected = [getattr(dense, method)(X_u) for method in methods]
     path = tmp_path / "rows.parquet"
     pd.DataFrame(X_u, columns=list("abcd")).to_parquet(path)
+    of_em = isinstance(clf, EMLeastSquaresClassifier)
     for rows in sparse.csr_array(X_u), path, array.from_array(X_u, chunks=(30, 4)):
         for method, values in zip(methods, expected, strict=True):
             found = getattr(dense, method)(rows)
             assert found.shape == values.shape
             np.testing.assert_allclose(np.asarray(found), values, atol=1e-12)
-        scores = clf.fit(X, y, X_unlabeled=rows).decision_function(X_u)
+        if of_em and not sparse.issparse(rows):
+            continue  # it stores one label per row and class, in memory
+        scores = clone(clf).fit(X, y, X_unlabeled=rows).decision_function(X_u)
         np.testing.assert_allclose(scores, expected[2], atol=1e-7)
     on_sparse = clf.fit(sparse.csr_array(X), y).decision_function(X_u)
     supervised = clf.fit(X, y).decision_function(X_u)
@@ -217,3 +259,145 @@ def test_two_classes_keep_one_score():
     assert clf.coef_.shape == (1, 3)
     linear = LinearRegression().fit(X, np.eye(2)[y])
     np.testing.assert_allclose(clf.decision_function(X_u) + 0.5, linear.predict(X_u)[:, 1])
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_usm_from_its_definition(alpha, fit_intercept):
+    X, y, X_u = partly_labelled()
+    rows, Y = np.vstack([X, X_u]), np.eye(4)[y]
+    center, level = (rows.mean(axis=0), Y.mean(axis=0)) if fit_intercept else (0.0, 0.0)
+    moment = (rows - center).T @ (rows - center) / len(rows) + alpha * np.eye(4)
+    coef = np.linalg.solve(moment, (X - center).T @ (Y - level) / len(X))
+    clf = USMClassifier(alpha, fit_intercept=fit_intercept).fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_allclose(clf.coef_, coef.T, atol=1e-9)
+    np.testing.assert_allclose(clf.intercept_, level - center @ coef if fit_intercept else 0.0)
+
+
+def em_objective(X, y, X_u, alpha, coef, intercept, labels=None):
+    """Sum of squares over rows and classes with the best soft labels, per labelled row."""
+    Y, scores = np.eye(len(coef))[y], X_u @ coef.T + intercept
+    labels = nearest_shares(scores) if labels is None else labels
+    squares = np.sum((X @ coef.T + intercept - Y) ** 2) + np.sum((scores - labels) ** 2)
+    return (squares + alpha * (len(X) + len(X_u)) * np.sum(coef**2)) / len(X)
+
+
+em_problems = st.builds(
+    lambda L, U, d, K, seed: several_classes(max(L, K), U, d, K, seed=seed, separation=1.0)[:3],
+    L=st.integers(3, 20),
+    U=st.integers(0, 40),
+    d=st.integers(1, 12),
+    K=st.integers(3, 5),
+    seed=st.integers(0, 2**16),
+)
+alphas = st.sampled_from([0.0, 1e-6, 1e-2])
+
+
+@given(problem=em_problems, alpha=alphas, fit_intercept=st.booleans(), seed=st.integers(0, 99))
+def test_no_other_coefficients_have_a_lower_soft_objective(problem, alpha, fit_intercept, seed):
+    X, y, X_u = problem
+    clf = EMLeastSquaresClassifier(alpha=alpha, fit_intercept=fit_intercept, tol=1e-10)
+    clf.fit(X, y, X_unlabeled=X_u)
+    at = em_objective(X, y, X_u, alpha, clf.coef_, clf.intercept_)
+    rng = np.random.default_rng(seed)
+    for size in (1e-6, 1e-3, 1.0):
+        coef = clf.coef_ + size * rng.normal(size=clf.coef_.shape)
+        intercept = clf.intercept_ + fit_intercept * size * rng.normal(size=len(coef))
+        assert em_objective(X, y, X_u, alpha, coef, intercept) >= at - clf.gap_ - 1e-12
+    q = rng.dirichlet(np.ones(len(clf.classes_)), len(X_u))
+    rows, labels = np.vstack([X, X_u]), np.vstack([np.eye(len(clf.classes_))[y], q])
+    ridge = Ridge(alpha * len(rows), fit_intercept=fit_intercept, solver="svd").fit(rows, labels)
+    other = em_objective(X, y, X_u, alpha, ridge.coef_, ridge.intercept_, q)
+    assert other >= at - clf.gap_ - 1e-12
+
+
+@given(problem=em_problems, alpha=alphas, fit_intercept=st.booleans())
+def test_alternation_cannot_lower_the_soft_objective(problem, alpha, fit_intercept):
+    """The labels are the nearest shares to the scores, and a refit to them changes no score."""
+    X, y, X_u = problem
+    clf = EMLeastSquaresClassifier(alpha=alpha, fit_intercept=fit_intercept, tol=1e-12)
+    clf.fit(X, y, X_unlabeled=X_u)
+    rows = np.vstack([X, X_u])
+    scores = clf.decision_function(rows)
+    np.testing.assert_allclose(clf.soft_labels_, nearest_shares(scores[len(X) :]), atol=1e-9)
+    labels = np.vstack([np.eye(len(clf.classes_))[y], clf.soft_labels_])
+    refit = Ridge(alpha * len(rows), fit_intercept=fit_intercept, solver="svd").fit(rows, labels)
+    np.testing.assert_allclose(refit.predict(rows), scores, atol=1e-5)
+
+
+@given(problem=em_problems, alpha=alphas, max_iter=st.integers(1, 4))
+def test_the_soft_gap_is_a_bound_wherever_it_ends(problem, alpha, max_iter):
+    X, y, X_u = problem
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        early = EMLeastSquaresClassifier(alpha=alpha, max_iter=max_iter).fit(X, y, X_unlabeled=X_u)
+    best = EMLeastSquaresClassifier(alpha=alpha, tol=1e-11).fit(X, y, X_unlabeled=X_u)
+    early_at, best_at = (
+        em_objective(X, y, X_u, alpha, clf.coef_, clf.intercept_) for clf in (early, best)
+    )
+    assert -1e-10 <= early_at - best_at <= early.gap_ + 1e-12
+
+
+def test_the_soft_minimum_is_that_of_a_generic_solver():
+    X, y, X_u, _ = several_classes(12, 25, 3, 3, separation=0.5)
+    alpha = 0.01
+
+    def function(v):
+        return em_objective(X, y, X_u, alpha, v[:9].reshape(3, 3), v[9:])
+
+    expected = minimize(function, np.full(12, 0.1), tol=1e-12, options={"maxiter": 5000}).fun
+    clf = EMLeastSquaresClassifier(alpha=alpha, tol=1e-12).fit(X, y, X_unlabeled=X_u)
+    found = em_objective(X, y, X_u, alpha, clf.coef_, clf.intercept_)
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert found <= expected + 1e-12
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_two_classes_as_several_give_the_answer_of_two_classes(alpha):
+    """With an intercept the two scores add up to 1, and everything is counted twice."""
+    X, y, X_u, _ = two_classes(20, 80, 5)
+    clf = EMLeastSquaresClassifier(alpha=alpha, tol=1e-13).fit(X, y, X_unlabeled=X_u)
+    labeled = LabeledRows(X, np.eye(2)[y])
+    family = least_squares_family(labeled, ArrayRows(X_u), alpha=alpha, fit_intercept=True)
+    problem = SoftLabelProblem(family, Simplex(2))
+    point = problem.at(family.gamma(np.full((80, 2), 0.5)))
+    for _ in range(20):
+        point, gap = problem.newton(point)
+    coef, intercept = family.equations.decode(point.gamma)
+    np.testing.assert_allclose(coef[:, 1], clf.coef_[0], atol=1e-8)
+    np.testing.assert_allclose(coef[:, 0], -clf.coef_[0], atol=1e-8)
+    np.testing.assert_allclose(intercept - [0.5, 0.5], [-1, 1] * clf.intercept_, atol=1e-8)
+    np.testing.assert_allclose(problem.labels_of(point)[:, 1], clf.soft_labels_, atol=1e-8)
+    assert problem.per_labeled_row(gap) < 1e-12
+
+
+@pytest.mark.usefixtures("iterative")
+@pytest.mark.parametrize("labels", ["soft", "hard"])
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_em_by_conjugate_gradients(labels, alpha, monkeypatch):
+    X, y, X_u = partly_labelled()
+    iterative = EMLeastSquaresClassifier(labels, alpha=alpha)
+    iterative.fit(sparse.csr_array(X), y, X_unlabeled=sparse.csr_array(X_u))
+    assert iterative.solver_ == "conjugate_gradients"
+    dense = EMLeastSquaresClassifier(labels, alpha=alpha).fit(X, y, X_unlabeled=X_u)
+    assert dense.solver_ == "normal_equations"
+    np.testing.assert_allclose(iterative.coef_, dense.coef_, atol=1e-7)
+    monkeypatch.setattr("primum.equations.coordinates.FACTORISE_PART_UP_TO", 0)
+    unfactorised = EMLeastSquaresClassifier(labels, alpha=alpha).fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_allclose(unfactorised.coef_, dense.coef_, atol=1e-7)
+
+
+def test_hard_labels_end_where_none_of_them_changes():
+    X, y, X_u = partly_labelled()
+    clf = EMLeastSquaresClassifier("hard").fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_array_equal(clf.soft_labels_, np.eye(4)[clf.predict(X_u)])
+    labels = np.r_[y, clf.predict(X_u)]
+    refit = LeastSquaresClassifier().fit(np.vstack([X, X_u]), labels)
+    np.testing.assert_allclose(clf.coef_, refit.coef_, atol=1e-9)
+
+
+def test_few_newton_steps_suffice_for_several_classes_too():
+    X, y, X_u, _ = several_classes(60, 2_000, 20, 6)
+    clf = EMLeastSquaresClassifier().fit(X, y, X_unlabeled=X_u)
+    assert clf.n_iter_ < 30
+    assert clf.gap_ <= clf.tol * 2

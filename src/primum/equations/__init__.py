@@ -1,6 +1,7 @@
 """Least squares over all rows: its sums, its coordinates, and the ways to solve its equations."""
 
 from primum.equations.coordinates import Coordinates, coordinates_of
+from primum.equations.curvature import RowCurvature
 from primum.equations.design import Design, Frame, GivenLabels, RowValues, View
 from primum.equations.moments import (
     FAINT,
@@ -19,6 +20,7 @@ __all__ = [
     "GivenLabels",
     "Moments",
     "NormalEquations",
+    "RowCurvature",
     "RowValues",
     "View",
     "coordinates_of",

@@ -26,6 +26,8 @@ from scipy import sparse
 from scipy.linalg import lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
+from primum.equations.conjugate import conjugate_gradients
+from primum.equations.curvature import Part, curved_gram, curved_product
 from primum.equations.design import Design, Frame
 from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, to_numpy
@@ -40,6 +42,9 @@ SPECTRUM_ROUNDING = 1e-11
 # A part of A, in coordinates where A is the identity, is singular if a pivot of its Cholesky factor
 # is smaller than this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
 SMALL_PIVOT, TIKHONOV, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
+# The equations of a part of the rows are factorised up to this many unknowns (features times
+# classes); beyond that, conjugate gradients are faster. One column is always factorised, as A is.
+FACTORISE_PART_UP_TO = 2**11
 # A sparse block can have very many rows; their coordinates are dense, so process some at a time.
 GRAM_ROWS = 2**12
 EPS = float(np.finfo(float).eps)
@@ -120,16 +125,21 @@ class Coordinates:
         return float(np.linalg.norm(gamma))
 
     def solve_part(  # noqa: D102
-        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
+        self, sums: Floats, parts: Sequence[Part], size: float
     ) -> tuple[Floats, Floats]:
         T, first = self.full_basis, int(self.fit_intercept)
-        H = self.ridge * (T[first:].T @ T[first:])
-        for design, factor in parts:
-            if design.n_rows:
-                H += design.gram(T, factor)
-        right = T.T @ sums
-        step = _solve_semidefinite(H, right)
-        return step, right - H @ step
+        ridge, right = self.ridge * (T[first:].T @ T[first:]), T.T @ sums
+        if right.size <= max(len(right), FACTORISE_PART_UP_TO):
+            H = curved_gram(parts, T, ridge)
+            step = _solve_semidefinite(H, right.ravel())
+            return step.reshape(right.shape), right - (H @ step).reshape(right.shape)
+
+        def apply(V: Floats) -> Floats:
+            step = V.reshape(right.shape)
+            return (T.T @ curved_product(parts, T @ step) + ridge @ step).reshape(V.shape)
+
+        step = conjugate_gradients(apply, right.reshape(-1, 1)).X
+        return step.reshape(right.shape), right - apply(step).reshape(right.shape)
 
     def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
         """Return the gamma of given coefficients: the inverse of decode."""

@@ -13,7 +13,7 @@ themselves, for design rows.
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._typing import Floats
 from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
 from primum.equations.coordinates import no_intercept, rounding_of
+from primum.equations.curvature import Part, curved_product
 from primum.equations.design import Design, Frame
 from primum.equations.moments import gather_columns
 from primum.rows import Block, Rows
@@ -122,30 +123,29 @@ class IterativeEquations:
         )
 
     def solve_part(  # noqa: D102
-        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
+        self, sums: Floats, parts: Sequence[Part], size: float
     ) -> tuple[Floats, Floats]:
-        first = int(self.fit_intercept)
+        first, shape = int(self.fit_intercept), sums.shape
 
         def apply(V: Floats) -> Floats:
-            product = np.zeros_like(V)
-            for design, factor in parts:
-                product += _gram_times(design.rows, design.frame, V, factor)
-            product[first:] = self.varying * product[first:] + self.ridge * V[first:]
-            return product
+            coef = V.reshape(shape)
+            product = curved_product(parts, coef)
+            product[first:] = self.varying * product[first:] + self.ridge * coef[first:]
+            return product.reshape(V.shape)
 
         nothing = np.zeros_like(sums)
         sums = sums.copy()
-        sums[first:] *= self.varying[:, 0]
+        sums[first:] *= self.varying
         if np.linalg.norm(sums) <= RESIDUAL * size:  # the equations already hold up to rounding
             return nothing, nothing
         diagonal = None
         if self.ridge > 0:
-            diagonal = np.concatenate([[self.weight][:first], self.diagonal])
-        solved = conjugate_gradients(apply, sums[:, None], diagonal)
-        step = solved.X[:, 0]
+            diagonal = np.concatenate([[self.weight][:first], self.diagonal]).repeat(shape[1])
+        solved = conjugate_gradients(apply, sums.reshape(-1, 1), diagonal)
+        step = solved.X.reshape(shape)
         if solved.residual <= LARGE_RESIDUAL:
             return step, nothing
-        return step, self.solve(sums - apply(solved.X)[:, 0])
+        return step, self.solve(sums - apply(step))
 
     def expand(self, gamma: Floats) -> Floats:  # noqa: D102
         return gamma
@@ -182,12 +182,11 @@ def iterative_equations(
     return IterativeEquations(tuple(parts), weight, center, ridge, diagonal, fit_intercept, kept)
 
 
-def _gram_times(rows: Rows, frame: Frame, V: Floats, chosen: Floats | None = None) -> Floats:
-    """Return the sum of ``x x'V`` over design rows x, each times its weight, or entry of chosen."""
+def _gram_times(rows: Rows, frame: Frame, V: Floats) -> Floats:
+    """Return the sum of ``x x'V`` over design rows x, each times its weight."""
 
     def block_product(block: Block) -> Floats:
-        weight = block.weight if chosen is None else chosen[block.where]
-        view = frame.view(replace(block, weight=weight))
+        view = frame.view(block)
         return view.sum(view.dot(V))
 
     return rows.map_reduce(block_product, np.add) if rows.n_rows else np.zeros_like(V)

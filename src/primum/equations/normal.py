@@ -12,6 +12,7 @@ from typing import Protocol
 
 from primum._typing import Floats
 from primum.equations.coordinates import coordinates_of
+from primum.equations.curvature import Part
 from primum.equations.design import Design, Frame
 from primum.equations.iterative import iterative_equations
 from primum.equations.row_space import row_space_coordinates
@@ -70,17 +71,15 @@ class NormalEquations(Protocol):
         """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start."""
         ...
 
-    def solve_part(
-        self, sums: Floats, parts: Sequence[tuple[Design, Floats]], size: float
-    ) -> tuple[Floats, Floats]:
+    def solve_part(self, sums: Floats, parts: Sequence[Part], size: float) -> tuple[Floats, Floats]:
         """Solve the normal equations of some of the rows, as far as these determine a fit.
 
         Parameters
         ----------
-        sums : array (m,)
+        sums : array (m, c)
             The right-hand side.
-        parts : sequence of (Design, array)
-            Rows, and the weight of each of them; 0 excludes a row.
+        parts : sequence of (Design, RowCurvature)
+            Rows, and how much each of them counts, in which directions of the c columns.
         size : float
             Norm of the sums that have cancelled in the right-hand side. Anything below their
             rounding counts as zero.
@@ -88,8 +87,9 @@ class NormalEquations(Protocol):
         Returns
         -------
         step, rest : arrays
-            Two gammas with ``H step + A rest = sums``, where H is A for the given rows alone,
-            including the ridge. ``rest`` is practically zero unless H is nearly singular.
+            Two gammas (r, c) with ``H step + A rest = sums``, where H is A for the given rows and
+            directions alone, including the ridge. ``rest`` is practically zero unless H is nearly
+            singular.
         """
         ...
 

@@ -156,8 +156,8 @@ class ImplicitlyConstrained:
             moved = replace(block, start=block.start + before)
             return np.asarray(to_numpy(labels(frame.view(moved))))
 
-        several = len(self.coef_) if len(self.coef_) > 1 else None
-        return self._apply(rows, label, np.float64, several)
+        n_scores = self.coef_.shape[0]
+        return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
 
     def _summary(self, family: LeastSquaresFamily, fit: tuple[Floats, Any]) -> FitSummary:
         coef, intercept = self.supervised_._score_parameters

@@ -3,13 +3,16 @@
     minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
         || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge)
 
+With K > 2 classes, y, q and beta have one column per class, and the squares are summed over the
+classes; every row of q is a point of the simplex (soft) or one of its vertices (hard).
+
 Refitting to all rows with the current labels, and relabelling the unlabelled rows with the fitted
 scores, each lower this objective. For hard labels this alternation is self-learning, and it ends in
 a local minimum. All refits share one factorisation: only ``X_u'q`` changes.
 
 For soft labels the objective is convex, and its minimum over q is known, so it is minimised over
-beta directly, by Newton's method (``_soft_labels``). The alternation is a gradient method and would
-take thousands of rounds where Newton's method takes a dozen steps.
+beta directly, by Newton's method (``machines.soft_labels``). The alternation is a gradient method
+and would take thousands of rounds where Newton's method takes a dozen steps.
 """
 
 import warnings
@@ -22,9 +25,10 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.estimators._data import TrainingData, not_in_memory
+from primum.estimators._labels import targets_of
 from primum.estimators._linear import N_JOBS, LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
-from primum.labellings import LeastSquaresFamily, least_squares_family
+from primum.labellings import LeastSquaresFamily, least_squares_family, sets
 from primum.machines.soft_labels import SoftLabelProblem
 
 
@@ -34,11 +38,13 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     Parameters
     ----------
     labels : {"soft", "hard"}, default="soft"
-        Whether the label of an unlabelled row is its score clipped to [0, 1], or 0 or 1. With soft
-        labels the objective is convex and is minimised globally, up to ``tol``; with hard labels,
-        refitting and relabelling alternate, which ends in a local minimum. Without a ridge and
-        with fewer labelled rows than features, the soft minimum may not be unique, and the model
-        found depends on ``solver_``. Any alpha above 0 makes it unique.
+        Whether the label of an unlabelled row is its score clipped to [0, 1], or 0 or 1; for more
+        than two classes, the point of the simplex nearest to its scores, or the class of the
+        largest one. With soft labels the objective is convex and is minimised globally, up to
+        ``tol``; with hard labels, refitting and relabelling alternate, which ends in a local
+        minimum. Without a ridge and with fewer labelled rows than features, the soft minimum may
+        not be unique, and the model found depends on ``solver_``. Any alpha above 0 makes it
+        unique.
     alpha : float, default=0.0
         Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss of all rows.
     fit_intercept : bool, default=True
@@ -62,18 +68,21 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The two classes; the second is encoded as 1.
-    coef_ : array of shape (1, n_features)
-        Coefficients of the score.
-    intercept_ : array of shape (1,)
-        Intercept of the decision function: the intercept of the score minus 1/2.
-    soft_labels_ : array of shape (n_unlabeled,)
-        Label in [0, 1] of every unlabelled row: those of X, then those of X_unlabeled.
+    classes_ : array of shape (n_classes,)
+        The classes. Of two, the second is encoded as 1; more are encoded one-hot.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the score of the second of two classes, or of every class.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+        Label in [0, 1] of every unlabelled row, or its shares of the classes, which add up to 1:
+        the rows of X, then those of X_unlabeled.
     gap_ : float
         Only for soft labels: a proven bound on the difference between the objective and its
-        minimum. The objective is the sum of squares over all rows, plus the ridge penalty, divided
-        by the number of labelled rows (the sum of their weights).
+        minimum. The objective is the sum of squares over all rows (and classes, if there are more
+        than two), plus the ridge penalty, divided by the number of labelled rows (the sum of their
+        weights).
     n_iter_ : int
         Number of Newton steps or rounds.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
@@ -88,6 +97,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     array([1.])
     """
 
+    _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "labels": [StrOptions({"soft", "hard"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -140,7 +150,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     def _descend(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
         """Return (coordinates, labels) of the minimum for soft labels, starting from labels q."""
-        problem = SoftLabelProblem(family)
+        problem = SoftLabelProblem(family, _label_set(family.labeled.y))
         point, falls = problem.at(family.gamma(q)), True
         for n_iter in range(1, self.max_iter + 1):
             lower, gap = problem.newton(point)
@@ -154,7 +164,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
                 break
         if not closed:
             self._warn_of_gap(falls)
-        return point.gamma, point.labels
+        return point.gamma, problem.labels_of(point)
 
     def _warn_of_gap(self, falls: bool) -> None:
         advice = (
@@ -176,7 +186,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         while gamma is None or (changes and self.n_iter_ < self.max_iter):
             gamma = family.gamma(q, gamma)
             before, q = q, self._relabel(family.scores(gamma))
-            changes = int(np.count_nonzero(q != before))
+            changes = int(np.count_nonzero(np.atleast_2d((q != before).T).any(axis=0)))
             self.n_iter_ += 1
         if changes:
             self._warn_of_changes(changes)
@@ -191,6 +201,14 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         )
 
     def _relabel(self, scores: Floats) -> Floats:
-        if self.labels == "hard":
+        """Return the best labels for scores (U,) of two classes, or (U, K) of more."""
+        if self.labels == "soft":
+            return np.asarray(_label_set(scores).project(scores))
+        if scores.ndim == 1:
             return (scores >= 0.5).astype(np.float64)
-        return np.clip(scores, 0.0, 1.0)
+        return targets_of(scores.argmax(axis=1), scores.shape[1])
+
+
+def _label_set(labels: Floats) -> sets.LabelSet:
+    """Return the set of soft labels with the shape of the given ones."""
+    return sets.Interval() if labels.ndim == 1 else sets.Simplex(labels.shape[1])

@@ -7,11 +7,14 @@ first can be estimated on all rows, the second only on the labelled ones:
 
 with the features centred on the mean of all rows and y on the mean of the labelled ones. In the
 coordinates of ``equations.coordinates`` the matrix is the identity and this is one weighted sum;
-where the coordinates are not computed, it is one linear system.
+where the coordinates are not computed, it is one linear system. With K > 2 classes, y is one-hot
+and, as w, has one column per class.
 """
 
 from numbers import Real
 from typing import Any, ClassVar
+
+import numpy as np
 
 from primum._sklearn import Interval
 from primum.equations import equations_of
@@ -41,12 +44,13 @@ class USMClassifier(LeastSquaresBase):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The two classes; the second is encoded as 1.
-    coef_ : array of shape (1, n_features)
-        Coefficients of the score.
-    intercept_ : array of shape (1,)
-        Intercept of the decision function: the intercept of the score minus 1/2.
+    classes_ : array of shape (n_classes,)
+        The classes. Of two, the second is encoded as 1; more are encoded one-hot.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the score of the second of two classes, or of every class.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
         How the least-squares problem was solved, as in LeastSquaresClassifier.
 
@@ -64,6 +68,7 @@ class USMClassifier(LeastSquaresBase):
     array([0, 1])
     """
 
+    _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -94,12 +99,11 @@ class USMClassifier(LeastSquaresBase):
         )
         self.solver_ = equations.solver
         design = equations.design(labeled.rows)
-        level = 0.0
-        if self.fit_intercept:
-            weight = labeled.weight
-            level = float(labeled.y.mean() if weight is None else weight @ labeled.y / weight.sum())
         share = equations.weight / labeled.total
-        sums = share * design.weighted_sum(labeled.y - level)
         if self.fit_intercept:
+            level = np.average(labeled.y, axis=0, weights=labeled.weight)
+            sums = share * design.weighted_sum(labeled.y - level)
             sums[0] = level * equations.weight
+        else:
+            sums = share * design.weighted_sum(labeled.y)
         self._remember(data.classes, *equations.decode(equations.solve(sums)))

@@ -9,6 +9,7 @@ labellings, its solvers and its certificate need to know only this of it:
     slack(p, q)   p.q - support(p), without cancellation: the row's share of the duality gap
     best(p)       a label at which the minimum is attained
     open(q)       how the label q can still move: the face of S_i that it is inside of
+    along(f, v)   the part of v along the face f
 
 The derivative of ``project`` at v is the orthogonal projection on the directions of the face that
 ``project(v)`` is inside of. Rows with the same directions are treated together (``faces``).
@@ -96,6 +97,13 @@ class LabelSet(Protocol):
         """Return the face of each label: True for every entry that can still move."""
         ...
 
+    def along(self, face: Any, v: Any) -> Any:
+        """Return the part of v, one vector per row, that is along the directions of its face.
+
+        With the face that ``project`` leads to, this is the derivative of ``project`` times v.
+        """
+        ...
+
     def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:
         """Return the faces, those of some rows widened by the best label for p."""
         ...
@@ -154,8 +162,8 @@ def groups(keys: Any) -> list[tuple[int, Any]]:
     if keys.dtype == xp.bool:
         return [(0, xp.nonzero(~keys)[0]), (1, xp.nonzero(keys)[0])]
     if xp is not np:
-        values = [int(key) for key in to_numpy(xp.unique_values(keys))]
-        return [(key, xp.nonzero(keys == key)[0]) for key in values]
+        found = [int(key) for key in to_numpy(xp.unique_values(keys))]
+        return [(key, xp.nonzero(keys == key)[0]) for key in found]
     order = np.argsort(keys, kind="stable")
     values, starts = np.unique(keys[order], return_index=True)
     return list(zip(values.tolist(), np.split(order, starts[1:]), strict=True))

@@ -77,6 +77,10 @@ class Interval:
     def open(self, q: Any) -> Any:  # noqa: D102
         return (q > self.low) & (q < self.high)
 
+    def along(self, face: Any, v: Any) -> Any:  # noqa: D102
+        xp = array_library(v)
+        return v * xp.astype(face, xp.float64)
+
     def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:  # noqa: D102
         return face | rows
 

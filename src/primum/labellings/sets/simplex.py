@@ -110,6 +110,12 @@ class Simplex:
     def open(self, q: Any) -> Any:  # noqa: D102
         return q > 0
 
+    def along(self, face: Any, v: Any) -> Any:  # noqa: D102
+        xp = array_library(v)
+        inside = xp.astype(face, xp.float64)
+        mean = xp.sum(inside * v, axis=1) / xp.sum(inside, axis=1)
+        return inside * (v - mean[:, None])
+
     def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:  # noqa: D102
         return face | (rows[:, None] & (self.best(p) > 0))
 
