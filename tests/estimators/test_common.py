@@ -12,9 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from generate import two_classes
+from generate import several_classes, two_classes
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
@@ -51,6 +52,16 @@ ESTIMATORS = [
     WellSVMClassifier(),
 ]
 each_estimator = pytest.mark.parametrize("clf", ESTIMATORS, ids=str)
+SEVERAL = [clf for clf in ESTIMATORS if get_tags(clf).classifier_tags.multi_class]
+with_two_and_several_classes = pytest.mark.parametrize(
+    ("clf", "n_classes"), [(clf, 2) for clf in ESTIMATORS] + [(clf, 4) for clf in SEVERAL], ids=str
+)
+
+
+def problem(n_labeled, n_unlabeled, d, n_classes, *, seed=0):
+    if n_classes == 2:
+        return two_classes(n_labeled, n_unlabeled, d, seed=seed)
+    return several_classes(n_labeled, n_unlabeled, d, n_classes, seed=seed)
 
 
 def expected_failures(estimator):
@@ -71,20 +82,23 @@ def test_scikit_learn_checks(estimator, check):
 
 
 CLASS_NAMES = {
-    "strings": (np.array(["no", "yes"]), None),
-    "objects": (np.array(["no", "yes"], dtype=object), None),
-    "integers": (np.array([3, 7]), -1),
-    "floats": (np.array([-1.0, 1.0]), np.nan),
+    "strings": (np.array(["maybe", "no", "perhaps", "yes"]), None),
+    "objects": (np.array(["maybe", "no", "perhaps", "yes"], dtype=object), None),
+    "integers": (np.array([3, 7, 8, 11]), -1),
+    "floats": (np.array([-1.0, 1.0, 2.0, 3.0]), np.nan),
     "booleans": (np.array([False, True]), None),
 }
 
 
-@each_estimator
+@with_two_and_several_classes
 @pytest.mark.parametrize("kind", CLASS_NAMES)
-def test_classes_of_any_type(clf, kind):
+def test_classes_of_any_type(clf, n_classes, kind):
     """The replacement for check_classifiers_classes: names of classes change nothing else."""
-    X, y, X_u, _ = two_classes(20, 30, 3)
+    X, y, X_u, _ = problem(20, 30, 3, n_classes)
     names, unknown = CLASS_NAMES[kind]
+    if kind == "booleans" and n_classes > 2:
+        pytest.skip("there are two of them")
+    names = names[:n_classes]
     expected = clone(clf).fit(np.vstack([X, X_u]), np.r_[y, np.full(30, -1)])
     labels = names[y].tolist() + [unknown] * 30
     if kind in ("integers", "floats"):
@@ -116,9 +130,9 @@ def test_pandas_labels(clf, make):
     np.testing.assert_array_equal(fitted.decision_function(X), expected.decision_function(X))
 
 
-@each_estimator
-def test_unlabelled_rows_in_y_or_apart(clf):
-    X, y, X_u, _ = two_classes(20, 30, 3)
+@with_two_and_several_classes
+def test_unlabelled_rows_in_y_or_apart(clf, n_classes):
+    X, y, X_u, _ = problem(20, 30, 3, n_classes)
     mixed = np.random.default_rng(0).permutation(50)
     together = clone(clf).fit(np.vstack([X, X_u])[mixed], np.r_[y, np.full(30, -1)][mixed])
     apart = clone(clf).fit(X, y, X_u)
@@ -138,22 +152,32 @@ def test_swapping_the_classes_only_changes_the_sign(clf):
     np.testing.assert_allclose(scores, -opposite, atol=1e-5)
 
 
-@each_estimator
-def test_probabilities_are_valid_and_agree_with_predict(clf):
-    X, y, X_u, _ = two_classes(20, 60, 3)
+@pytest.mark.parametrize("clf", SEVERAL, ids=str)
+def test_permuting_several_classes_permutes_the_columns(clf):
+    X, y, X_u, _ = several_classes(20, 60, 3, 4, seed=3)
+    X, y = np.vstack([X, X_u]), np.r_[y, np.full(60, -1)]
+    order = np.array([2, 0, 3, 1])
+    scores = clone(clf).fit(X, y).decision_function(X)
+    permuted = clone(clf).fit(X, np.where(y < 0, -1, order[y])).decision_function(X)
+    np.testing.assert_allclose(permuted[:, order], scores, atol=1e-5)
+
+
+@with_two_and_several_classes
+def test_probabilities_are_valid_and_agree_with_predict(clf, n_classes):
+    X, y, X_u, _ = problem(20, 60, 3, n_classes)
     fitted = clone(clf).fit(X, y)
     if not hasattr(fitted, "predict_proba"):
         pytest.skip("a margin is no probability")
     probability = fitted.predict_proba(5 * X_u)
-    assert probability.shape == (60, 2)
+    assert probability.shape == (60, n_classes)
     assert probability.min() >= 0
     np.testing.assert_allclose(probability.sum(axis=1), 1)
     np.testing.assert_array_equal(fitted.classes_[probability.argmax(1)], fitted.predict(5 * X_u))
 
 
-@each_estimator
-def test_pipeline_search_pickle_and_names(clf):
-    X, y, *_ = two_classes(40, 0, 3)
+@with_two_and_several_classes
+def test_pipeline_search_pickle_and_names(clf, n_classes):
+    X, y, *_ = problem(80, 0, 3, n_classes)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     pipeline = make_pipeline(StandardScaler(), clone(clf)).set_output(transform="pandas")
     pipeline.fit(frame, y)
@@ -172,13 +196,14 @@ def test_search_scores_only_known_labels():
     assert search.best_estimator_.certificate_.converged
 
 
-@each_estimator
-def test_score_leaves_unknown_labels_out(clf):
-    X, y, X_u, _ = two_classes(40, 20, 3)
+@with_two_and_several_classes
+def test_score_leaves_unknown_labels_out(clf, n_classes):
+    X, y, X_u, _ = problem(40, 20, 3, n_classes)
     fitted = clone(clf).fit(X, y)
     expected = np.mean(fitted.predict(X) == y)
     assert fitted.score(np.vstack([X, X_u]), np.r_[y, np.full(20, -1)]) == pytest.approx(expected)
-    assert fitted.score(X[y == 1], y[y == 1]) == pytest.approx(np.mean(fitted.predict(X[y == 1])))
+    of_one = np.mean(fitted.predict(X[y == 1]) == 1)
+    assert fitted.score(X[y == 1], y[y == 1]) == pytest.approx(of_one)
     with pytest.raises(ValueError, match="No row is labelled"):
         fitted.score(X, np.full(40, -1))
 
@@ -207,9 +232,9 @@ def test_the_twin_knows_the_feature_names(clf):
         fitted.supervised_.predict(pd.DataFrame(X, columns=list("abc")))
 
 
-@each_estimator
-def test_float32_rows_are_summed_in_double_precision(clf):
-    X, y, X_u, _ = two_classes(20, 60, 3)
+@with_two_and_several_classes
+def test_float32_rows_are_summed_in_double_precision(clf, n_classes):
+    X, y, X_u, _ = problem(20, 60, 3, n_classes)
     X, X_u = X.astype(np.float32), X_u.astype(np.float32)
     y = np.r_[y, np.full(60, -1)]
     single = clone(clf).fit(np.vstack([X, X_u]), y)

@@ -155,6 +155,7 @@ SILENT = [
     StackingClassifier([("it", ICLSClassifier())]),
     BaggingClassifier(ICLSClassifier()),
     VotingClassifier([("it", SelfLearningClassifier(LogisticRegression()))]),
+    VotingClassifier([("it", USMClassifier())]),
 ]
 
 

@@ -1,9 +1,41 @@
-"""Removal of the fitted attributes of earlier and of failed fits."""
+"""What all ``fit`` methods share: their docstring, and the removal of fitted attributes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def documented_fit(fit: Fit) -> Fit:
+    """Give a ``fit`` method the docstring of all of them."""
+    fit.__doc__ = """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1. A Parquet file or folder, or a Dask array or
+            DataFrame, is processed out of core, block by block, in a few passes; estimators that
+            store a label for every row need these rows in memory. A pipeline transforms them only
+            if its ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the loss: an integer weight counts a row that many times.
+            Class fractions of transductive SVMs count rows regardless of their weight, and
+            self-learning needs a classifier that supports weights.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+    return fit
 
 
 @contextmanager

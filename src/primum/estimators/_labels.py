@@ -26,11 +26,6 @@ class KnownLabels:
     codes: Index
 
     @property
-    def binary(self) -> Floats:
-        """The labels as numbers 0.0 and 1.0."""
-        return self.codes.astype(np.float64)
-
-    @property
     def targets(self) -> Floats:
         """The labels as least squares fits them, see ``targets_of``."""
         return targets_of(self.codes, len(self.classes))

@@ -20,8 +20,12 @@ from primum.estimators._data import (
     open_outside,
     read_training_data,
 )
-from primum.estimators._fitting import fitting
-from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin, predicted_classes
+from primum.estimators._fitting import documented_fit, fitting
+from primum.estimators._scoring import (
+    ClassPredictionMixin,
+    KnownLabelsScoreMixin,
+    predicted_classes,
+)
 from primum.labellings.sets import nearest_shares
 from primum.rows import (
     ArrayRows,
@@ -41,7 +45,7 @@ N_JOBS = [
 ]
 
 
-class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseEstimator):
+class LeastSquaresBase(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
     """Predictions from scores fitted by least squares to labels 0 and 1.
 
     Two classes have one score. The second class is predicted where it is at least 1/2.
@@ -61,30 +65,8 @@ class LeastSquaresBase(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, Ba
     coef_: Floats
     intercept_: Floats
 
+    @documented_fit
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. Sparse rows are never densified.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; -1 (integers) or None, NaN, pd.NA (any other type) where
-            the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
-                collection, default=None
-            Further unlabelled rows, each of weight 1: an array, a Parquet file or folder, or a
-            Dask array or DataFrame. Files and Dask collections are processed out of core, block by
-            block, in a few passes. A pipeline transforms these rows only if its
-            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X; an integer weight counts a row that many times.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
         with fitting(self):
             data = read_training_data(self, X, y, X_unlabeled, sample_weight)
             with one_blas_thread(), using_threads(self.n_jobs):

@@ -32,7 +32,7 @@ def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
     return xp.asarray(predicted, device=device)
 
 
-class TwoClassMixin(LinearClassifierMixin):
+class ClassPredictionMixin(LinearClassifierMixin):
     """A linear classifier that predicts the second of two classes where its decisions are 0.
 
     scikit-learn assigns such ties to the first class; in the paper a score of 1/2 is class 1.

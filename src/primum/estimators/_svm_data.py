@@ -17,8 +17,8 @@ from primum.estimators._data import (
     read_arguments,
     refuse_other_library,
 )
-from primum.estimators._fitting import fitting
-from primum.estimators._scoring import KnownLabelsScoreMixin, TwoClassMixin
+from primum.estimators._fitting import documented_fit, fitting
+from primum.estimators._scoring import ClassPredictionMixin, KnownLabelsScoreMixin
 from primum.rows import ArrayRows, Rows
 
 
@@ -126,7 +126,7 @@ def ridge_of(alpha: float, n_columns: int, fit_intercept: bool, penalize: bool) 
     return ridge
 
 
-class LinearMachine(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseEstimator):
+class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
     """The common base of all linear SVMs."""
 
     classes_: AnyArray
@@ -137,29 +137,8 @@ class LinearMachine(KnownLabelsScoreMixin, TwoClassMixin, ClassifierMixin, BaseE
     _several_classes: ClassVar[bool]
     _uses_unlabeled: ClassVar[bool]
 
+    @documented_fit
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to the labelled rows and, unless the SVM is supervised, to the unlabelled ones.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels, of two classes unless the SVM is supervised; -1 (integers) or None, NaN, pd.NA
-            (any other type) where the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, each of weight 1. A pipeline transforms them only if its
-            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
-            L2SVMClassifier validates and ignores them, and also accepts a path or a Dask
-            collection.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X in the mean or the sum of losses. Class fractions count rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
         with fitting(self, warm_start=self.warm_start):
             data = read_machine_data(self, X, y, X_unlabeled, sample_weight)
             with one_blas_thread():

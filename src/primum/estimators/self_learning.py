@@ -37,7 +37,7 @@ from primum.estimators._data import (
     read_weight,
     refuse_other_library,
 )
-from primum.estimators._fitting import fitting
+from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._labels import KnownLabels, read_labels, targets_of
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.least_squares import LeastSquaresClassifier
@@ -96,27 +96,8 @@ class SelfLearningClassifier(
         self.estimator = estimator
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is
-            unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, each of weight 1. A pipeline transforms them only if its
-            ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X, if the classifier supports weights.
-
-        Returns
-        -------
-        SelfLearningClassifier
-            The fitted estimator.
-        """
+    @documented_fit
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with fitting(self):
             return self._fit(X, y, X_unlabeled, sample_weight)
 
