@@ -6,7 +6,8 @@ import pytest
 import skops.io
 
 from primum import LeastSquaresClassifier
-from primum.cli._models import FORMAT, StoredModel, load_model, save_model
+from primum.cli._models import FORMAT, METHODS, StoredModel, load_model, save_model
+from primum.labellings import HyperplaneLabels
 
 NAMES = ["a", "b", "c"]
 KINDS = np.array(["oak", "pine", "yew"])
@@ -76,6 +77,45 @@ def test_fit_says_the_classes_and_their_labelled_rows(fit, data, tmp_path):
     ):
         assert words in answer.stdout, words
     assert load_model(tmp_path / "m.skops").estimator.coef_.shape == (3, 3)
+
+
+@pytest.mark.parametrize("method", ["icls", "usm"])
+@pytest.mark.parametrize("more", ["more.csv", "more.parquet"])
+def test_unlabelled_rows(call, data, trees, tmp_path, method, more):
+    write(trees[40:].drop(columns="kind"), tmp_path / more)
+    fit = ("fit", data, "--target", "kind", "--method", method, "--unlabeled", more)
+    answer = call(*fit, "--out", "m.skops")
+    assert answer.exit_code == 0, answer.output
+    labels = trees["kind"].where(trees.index < 30, None)
+    expected = METHODS[method]().fit(trees[NAMES], labels)
+    model = load_model(tmp_path / "m.skops").estimator
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
+    if method == "icls":
+        assert f"labelled rows: {expected.certificate_.labeled_loss:.6g}, of the s" in answer.stdout
+        assert "(proven; tolerance 1e-08)" in answer.stdout
+    trees.to_csv("new.csv", index=False)
+    call("predict", "m.skops", "new.csv", "--score", "clipped", "--out", "p.csv")
+    table = pd.read_csv("p.csv")
+    probabilities = nearest_probabilities(expected.decision_function(trees[NAMES]))
+    np.testing.assert_allclose(table[table.columns[1:]], probabilities, atol=1e-6)
+    assert table["prediction"].tolist() == expected.predict(trees[NAMES]).tolist()
+
+
+def test_many_unlabelled_rows(call, data, rng, tmp_path):
+    """Their labels are stored as hyperplanes, with the label set."""
+    y = rng.integers(0, 3, 20_000)
+    X = rng.normal(size=(20_000, 3)) + 2.0 * np.eye(3)[y]
+    pd.DataFrame(X, columns=NAMES).to_parquet("many.parquet")
+    fit = ("fit", data, "--target", "kind", "--unlabeled", "many.parquet", "--out", "m.skops")
+    answer = call(*fit)
+    assert answer.exit_code == 0, answer.output
+    stored = load_model(tmp_path / "m.skops").estimator
+    assert isinstance(stored._labels, HyperplaneLabels)
+    soft = stored.soft_labels("many.parquet")
+    assert soft.shape == (20_000, 3)
+    np.testing.assert_allclose(soft.sum(axis=1), 1)
+    assert call("predict", "m.skops", "many.parquet", "--out", "p.csv").exit_code == 0
+    assert np.mean(pd.read_csv("p.csv")["prediction"] == KINDS[y]) > 0.7
 
 
 def test_many_classes_are_not_all_listed(fit, trees):

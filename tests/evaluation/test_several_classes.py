@@ -13,8 +13,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
-from primum import L2SVMClassifier, LeastSquaresClassifier
+from primum import ICLSClassifier, L2SVMClassifier, LeastSquaresClassifier
 from primum.evaluation import (
+    BASELINES,
+    FURTHER_LEAST_SQUARES,
+    LEAST_SQUARES,
     CrossValidation,
     Experiment,
     LearningCurve,
@@ -92,6 +95,22 @@ def test_least_squares(tmp_path, declared):
         scores = rows[split.test] @ theta
         assert row["loss_test"] == pytest.approx(sum_of_squares(scores, Y[split.test]))
         assert row["error"] == pytest.approx(np.mean(scores.argmax(axis=1) != Y[split.test]))
+
+
+def test_the_methods_of_the_paper(tmp_path):
+    """The theorem: with the metric of all rows, the loss on them is never above the twin's."""
+    projection = Method("Projection (all)", ICLSClassifier(metric="all"))
+    methods = (*LEAST_SQUARES, *FURTHER_LEAST_SQUARES, *BASELINES, projection)
+    results = run(tmp_path, *methods, repeats=2)
+    assert results["error"].notna().all()
+    assert results["loss_test"].notna().all()
+    losses = results.pivot_table(index=["repeat", "at"], columns="classifier", values="loss_train")
+    assert (losses["Projection (all)"] <= losses["Supervised"] + 1e-9).all()
+    assert (losses["Oracle"] <= losses["Projection (all)"] + 1e-9).all()
+    labeled = results.pivot_table(
+        index=["repeat", "at"], columns="classifier", values="loss_labeled"
+    )
+    assert (labeled["Supervised"] <= labeled["ICLS"] + 1e-9).all()
 
 
 def test_support_vector_machines(tmp_path):

@@ -63,3 +63,10 @@ def test_three_parameters_are_refused():
     clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     with pytest.raises(ValueError, match="one or two parameters, not 3"):
         plot_constraint_set(clf, X, y, X_u)
+
+
+def test_several_classes_have_no_such_set():
+    X, y = np.arange(12.0)[:, None], np.r_[[0, 1, 2] * 2, [-1] * 6]
+    clf = ICLSClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=r"computed for two classes, .* but y has 3: keep two of"):
+        plot_constraint_set(clf, X, y)

@@ -12,6 +12,8 @@ from primum import Certificate, ICLSClassifier, LeastSquaresClassifier, USMClass
 from primum.cli._output import replacing
 from primum.equations import Frame, GivenLabels
 from primum.labellings import HyperplaneLabels, LabelsByValue
+from primum.labellings.sets import Interval, Simplex
+from primum.labellings.sets.per_row import PerRow
 
 # Of model files; raised whenever what they contain changes. Format 1 has two classes only.
 FORMAT = 2
@@ -22,7 +24,8 @@ METHODS = {
     "supervised": LeastSquaresClassifier,
 }
 # All types that a model may contain, in addition to arrays and numbers.
-PARTS = (*METHODS.values(), Certificate, Frame, GivenLabels, HyperplaneLabels, LabelsByValue)
+LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, Interval, Simplex, PerRow)
+PARTS = (*METHODS.values(), Certificate, Frame, *LABELS)
 TRUSTED = sorted(f"{part.__module__}.{part.__qualname__}" for part in PARTS)
 
 

@@ -1,4 +1,4 @@
-"""The set C_beta of all models that labellings can produce, for one or two parameters."""
+"""The set C_beta of the models that labellings can produce: two classes, one or two parameters."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from primum.labellings import least_squares_family, zonotope_vertices
 def constraint_set(
     clf: ICLSClassifier, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
 ) -> Floats:
-    """Return the vertices of C_beta for a model of one or two parameters.
+    """Return the vertices of C_beta for a model of two classes with one or two parameters.
 
     Parameters
     ----------
@@ -30,6 +30,11 @@ def constraint_set(
         score: the intercept first, if there is one, then the coefficients.
     """
     data = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight)
+    if len(data.classes) > 2:
+        raise ValueError(
+            "C_beta is computed for two classes, whose model has one score, but y has "
+            f"{len(data.classes)}: keep two of them, or merge them into two."
+        )
     family = least_squares_family(
         data.labeled,
         data.unlabeled,

@@ -36,7 +36,8 @@ def plot_constraint_set(
     Parameters
     ----------
     clf : ICLSClassifier
-        Fitted to the rows passed here, with one or two parameters (features plus intercept).
+        Fitted to the rows passed here, of two classes, with one or two parameters (features plus
+        intercept).
     X, y, X_unlabeled, sample_weight : array-like
         As passed to ``clf.fit``.
     oracle : LeastSquaresClassifier, default=None
