@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.preprocessing import scale
 
 from primum import ICLSClassifier
 
@@ -26,6 +27,21 @@ def test_readme_example_prints_what_the_readme_says(capsys):
     assert f"{supervised:.2f}" == said[1]
     assert f"{icls:.2f}" == said[2]
     assert "(proven; tolerance 1e-08)" in printed
+
+
+def test_readme_example_of_partial_labels_has_the_errors_it_says():
+    text = (ROOT / "README.md").read_text()
+    section = text.partition("## Say which classes a row may have")[2].partition("## ")[0]
+    example = "\n".join(re.findall(r"^    (.*)$", section, flags=re.MULTILINE))
+    names = {"np": np, "load_wine": load_wine, "scale": scale, "ICLSClassifier": ICLSClassifier}
+    exec(compile(example, "README.md", "exec"), names)
+    X, y, truth, masked = (names[name] for name in ("X", "y", "truth", "clf"))
+    plain, unknown = ICLSClassifier().fit(X, y), y == -1
+    said = re.search(
+        r"an error of (0.\d+), ICLS without the mask (0.\d+), and with the\s+mask (0.\d+)", section
+    )
+    for clf, error in zip((plain.supervised_, plain, masked), said.groups(), strict=True):
+        assert 1 - clf.score(X[unknown], truth[unknown]) == pytest.approx(float(error), abs=0.01)
 
 
 def test_scikit_learn_page_prints_what_its_comments_say(capsys):

@@ -114,6 +114,29 @@ def test_several_classes_have_the_same_answer_in_the_same_library(clf, asarray):
 
 
 @pytest.mark.usefixtures("columns")
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_partial_labels_have_the_same_answer_in_the_same_library(n_classes, asarray):
+    X, y, X_u, _ = several_classes(30, 3000, 5, n_classes, separation=0.5)
+    rows, labels = np.vstack([X, X_u[:2000]]), np.r_[y, np.full(2000, -1)]
+    rng = np.random.default_rng(0)
+    if n_classes == 2:
+        name, values = "label_bounds", np.sort(rng.random((len(rows), 2)), axis=1)
+        values[:30] = np.nan
+    else:
+        name, values = "possible", rng.random((len(rows), n_classes)) < 0.8
+        values[np.arange(30), y] = values[:, :2] = True
+    weight = rng.integers(0, 3, len(rows)) + (labels >= 0)
+    given = {"sample_weight": weight}
+    expected = ICLSClassifier().fit(rows, labels, X_u[2000:], **{name: values}, **given)
+    with sklearn.config_context(array_api_dispatch=True):
+        there = (asarray(rows), asarray(labels), asarray(X_u[2000:]))
+        fitted = ICLSClassifier().fit(*there, **{name: asarray(values)}, **given)
+    assert fitted.certificate_.converged
+    np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-7)
+    np.testing.assert_allclose(to_numpy(fitted.soft_labels_), expected.soft_labels_, atol=1e-6)
+
+
+@pytest.mark.usefixtures("columns")
 def test_rows_scattered_in_one_array_single_precision_and_weights(asarray):
     X, y, X_u = problem()
     order = np.random.default_rng(1).permutation(len(X) + len(X_u))

@@ -312,7 +312,7 @@ class TestCertificate:
         X, y, X_u, _ = two_classes(8, 400, 6)
         clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
         text = str(clf.certificate_)
-        assert "No labelling of the 400 unlabelled rows can lower it by more than" in text
+        assert "No possible labelling of the 400 unlabelled rows can lower it by more than" in text
         assert "The model is unique." in text
         changed = np.sum(clf.predict(X_u) != clf.supervised_.predict(X_u))
         assert f"{changed} of 400 predictions differ from the twin's" in text
@@ -330,7 +330,7 @@ class TestCertificate:
     def test_it_names_what_was_minimised(self, parameters, words):
         X, y, X_u, _ = two_classes(12, 100, 4)
         proof = ICLSClassifier(**parameters).fit(X, y, X_unlabeled=X_u).certificate_
-        assert f"{words}{proof.objective:.6g}. No labelling" in str(proof)
+        assert f"{words}{proof.objective:.6g}. No possible labelling" in str(proof)
 
     def test_it_says_how_a_tie_was_broken(self):
         X, y, X_u, _ = two_classes(6, 200, 20, seed=3)

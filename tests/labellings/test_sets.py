@@ -70,6 +70,15 @@ def test_centre_is_inside_and_of_every_row(labels: LabelSet) -> None:
     assert_allclose(labels.take(index).centres(2), labels.centres(5)[index])
 
 
+@EACH_SET
+@pytest.mark.parametrize("sigma", [1e-3, 1.0, 1e20])  # the last would hide the 1 of a label
+def test_a_decided_row_has_its_best_label(labels: LabelSet, sigma: float) -> None:
+    p = draw(labels, 0)
+    q, decided = labels.project(labels.centres(5) - sigma * p), ~labels.undecided(p, sigma)
+    assert_allclose(q[decided], labels.best(p)[decided], atol=1e-12)
+    assert decided.all() or sigma < 1e20
+
+
 def test_rows_after_the_given_ones_can_have_every_label() -> None:
     assert_allclose(SETS["partial labels"].centres(7)[5:], 0.25)
     assert_allclose(SETS["bounds per row"].centres(7)[5:], 0.5)

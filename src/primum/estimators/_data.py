@@ -18,9 +18,10 @@ from primum._sklearn import (
     get_namespace_and_device,
 )
 from primum._typing import AnyArray, Floats, Index
-from primum.estimators._labels import KnownLabels, read_labels
+from primum.estimators._labels import KnownLabels, check_labels, find_labels
+from primum.estimators._partial import read_label_bounds, read_possible, sets_of_masks
 from primum.estimators.unlabeled_rows import given_rows
-from primum.labellings import LabeledRows
+from primum.labellings import LabeledRows, LabelSet
 from primum.rows import (
     ArrayRows,
     Rows,
@@ -43,7 +44,8 @@ class TrainingData:
     Labels, known or not, are one number per row for two classes, and one per class for K > 2.
     There are ``n_unlabeled`` unlabelled rows in the user's order, first those of X, then the
     ``n_more`` of X_unlabeled; ``present`` indexes those of X that have weight (None: all).
-    ``home`` is the array library and device of the rows if they are not NumPy arrays.
+    ``home`` is the array library and device of the rows if they are not NumPy arrays. ``sets`` are
+    the label sets of the unlabelled rows of X, of weight zero or not (None: any label).
     """
 
     classes: AnyArray
@@ -53,12 +55,23 @@ class TrainingData:
     n_unlabeled: int
     n_more: int
     home: "ArrayBackend | None" = None
+    sets: LabelSet | None = None
+
+    @property
+    def label_set(self) -> LabelSet | None:
+        """The label sets of the unlabelled rows that have weight, in order; None: any label."""
+        if self.sets is None or self.present is None:
+            return self.sets
+        return self.sets.take(self.present)
 
     def for_all_rows(self, q: Floats) -> Floats:
-        """Return q for all unlabelled rows; those of weight zero could be of any class: 1/K."""
+        """Return q for all unlabelled rows; those of weight zero have the centre of their set."""
         if self.present is None:
             return q
-        labels = np.full((self.n_unlabeled, *q.shape[1:]), 1.0 / len(self.classes))
+        if self.sets is None:
+            labels = np.full((self.n_unlabeled, *q.shape[1:]), 1.0 / len(self.classes))
+        else:
+            labels = self.sets.centres(self.n_unlabeled)
         labels[self.n_unlabeled - self.n_more :] = to_numpy(q)[len(self.present) :]
         labels[self.present] = to_numpy(q)[: len(self.present)]
         return labels
@@ -68,7 +81,8 @@ class TrainingData:
 class FitArguments:
     """The validated arguments of ``fit``: X, its labels and weights (None: 1), and further rows.
 
-    ``home`` is the array library and device of X if it is not a NumPy array.
+    ``home`` is the array library and device of X if it is not a NumPy array. ``sets`` are the label
+    sets of the unlabelled rows of X (None: any label).
     """
 
     X: AnyArray
@@ -76,6 +90,7 @@ class FitArguments:
     weight: Floats | None
     more: Rows
     home: "ArrayBackend | None"
+    sets: LabelSet | None = None
 
     @property
     def known(self) -> Index:
@@ -93,7 +108,14 @@ class FitArguments:
 
 
 def read_arguments(
-    estimator: BaseEstimator, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    *,
+    possible: Any = None,
+    label_bounds: Any = None,
 ) -> FitArguments:
     """Validate the arguments of ``fit``.
 
@@ -105,23 +127,38 @@ def read_arguments(
         X = validate_data(
             estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
         )
-    labels = read_labels(
-        on_this_machine(y),
-        X.shape[0],
-        multi_class=getattr(estimator, "_several_classes", False),
-        method=type(estimator).__name__,
-    )
+    labels, sets = _read_labels(estimator, y, X.shape[0], possible, label_bounds)
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     check_every_class_has_weight(labels, weight)
-    return FitArguments(X, labels, weight, more, home)
+    return FitArguments(X, labels, weight, more, home, sets)
+
+
+def _read_labels(
+    estimator: BaseEstimator, y: Any, n_rows: int, possible: Any, label_bounds: Any
+) -> tuple[KnownLabels, LabelSet | None]:
+    """Return the labels, and the label sets of the rows without one, given partial labels."""
+    labels, sets = find_labels(on_this_machine(y), n_rows), None
+    if possible is not None:
+        labels, mask = read_possible(on_this_machine(possible), labels)
+        sets = sets_of_masks(mask[labels.unlabeled])
+    several = getattr(estimator, "_several_classes", False)
+    check_labels(labels, multi_class=several, method=type(estimator).__name__)
+    if label_bounds is not None:
+        sets = read_label_bounds(on_this_machine(label_bounds), labels)
+    return labels, sets
 
 
 def read_training_data(
-    estimator: BaseEstimator, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    **partial: Any,
 ) -> TrainingData:
-    """Validate the arguments of ``fit`` and split the rows."""
-    given = read_arguments(estimator, X, y, X_unlabeled, sample_weight)
+    """Validate the arguments of ``fit``, ``partial`` labels among them, and split the rows."""
+    given = read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial)
     labels, more, present = given.labels, given.more, given.unknown
     known, unknown = labels.labeled[given.known], labels.unlabeled[present]
     return TrainingData(
@@ -134,6 +171,7 @@ def read_training_data(
         n_unlabeled=len(labels.unlabeled) + more.n_rows,
         n_more=more.n_rows,
         home=given.home,
+        sets=given.sets,
     )
 
 

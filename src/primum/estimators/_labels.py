@@ -53,6 +53,13 @@ def read_labels(
     More than two classes raise an error, which names the method, unless multi_class; a single one
     does unless one_class.
     """
+    labels = find_labels(y, n_rows)
+    check_labels(labels, multi_class=multi_class, one_class=one_class, method=method)
+    return labels
+
+
+def find_labels(y: Any, n_rows: int) -> KnownLabels:
+    """Return the content of y for n_rows rows, even if it cannot be learnt from."""
     values, unknown = _split_unknown(y)
     if len(values) != n_rows:
         raise ValueError(
@@ -61,18 +68,27 @@ def read_labels(
         )
     labeled, unlabeled = (~unknown).nonzero()[0], unknown.nonzero()[0]
     if len(labeled) == 0:
+        return KnownLabels(values[:0], labeled, unlabeled, labeled)
+    classes, codes = _classes_and_codes(values if len(unlabeled) == 0 else values[labeled])
+    return KnownLabels(classes, labeled, unlabeled, codes)
+
+
+def check_labels(
+    labels: KnownLabels, *, multi_class: bool, one_class: bool = False, method: str
+) -> None:
+    """Raise an error if labels cannot be learnt from, as ``read_labels`` does."""
+    classes, n_labeled, n_unlabeled = labels.classes, len(labels.labeled), len(labels.unlabeled)
+    if n_labeled == 0:
         raise ValueError(
-            f"No row is labelled: all {n_rows} labels in y are marked as unknown ({UNKNOWN}). "
+            f"No row is labelled: all {n_unlabeled} labels in y are marked as unknown ({UNKNOWN}). "
             "Label at least one row of each class."
         )
-    classes, codes = _classes_and_codes(values if len(unlabeled) == 0 else values[labeled])
     if len(classes) == 1 and not one_class:
-        _refuse_one_class(classes, len(labeled), len(unlabeled))
+        _refuse_one_class(classes, n_labeled, n_unlabeled)
     if len(classes) > 2 and not multi_class:
-        _refuse_many_classes(classes, len(unlabeled), method)
-    if len(classes) > 2 and len(unlabeled) == 0 and not one_class:
+        _refuse_many_classes(classes, n_unlabeled, method)
+    if len(classes) > 2 and n_unlabeled == 0 and not one_class:
         _refuse_minus_one_as_float(classes)
-    return KnownLabels(classes, labeled, unlabeled, codes)
 
 
 def _classes_and_codes(known: AnyArray) -> tuple[AnyArray, Index]:
@@ -92,7 +108,7 @@ def _classes_and_codes(known: AnyArray) -> tuple[AnyArray, Index]:
 def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> None:
     hint = " (-1 in a y of integers means unknown; rename a class called -1)"
     raise ValueError(
-        f"There is only one class among the {n_labeled} labelled rows, {_some(classes)}"
+        f"There is only one class among the {n_labeled} labelled rows, {listed(classes)}"
         f"{hint if classes.dtype.kind == 'i' and n_unlabeled else ''}: "
         "label at least one row of each class."
     )
@@ -105,9 +121,9 @@ def _refuse_many_classes(classes: AnyArray, n_unlabeled: int, method: str) -> No
     raise ValueError(
         "Only binary classification is supported. The type of the target is multiclass: "
         f"{method} separates two classes but found {len(classes)} classes in y, "
-        f"{_some(classes)}{hint}; keep two of them or merge them into two, or use ICLSClassifier, "
-        "L2SVMClassifier or SelfLearningClassifier for several, and mark unknown labels as -1 "
-        f"(integers) or None.{'' if n_unlabeled else _recoding_remark(classes)}"
+        f"{listed(classes)}{hint}; keep two of them or merge them into two, or use "
+        "ICLSClassifier, L2SVMClassifier or SelfLearningClassifier for several, and mark unknown "
+        f"labels as -1 (integers) or None.{'' if n_unlabeled else _recoding_remark(classes)}"
     )
 
 
@@ -115,8 +131,8 @@ def _refuse_minus_one_as_float(classes: AnyArray) -> None:
     """Raise an error if -1.0 is one of several classes, and nothing marks unknown labels."""
     if classes.dtype.kind == "f" and -1.0 in classes:
         raise ValueError(
-            f"y has {len(classes)} classes, {_some(classes)}: in a y of floats an unknown label is "
-            "NaN, and -1.0 is a class. Mark unknown labels with NaN, or, if -1.0 is a class, "
+            f"y has {len(classes)} classes, {listed(classes)}: in a y of floats an unknown label "
+            "is NaN, and -1.0 is a class. Mark unknown labels with NaN, or, if -1.0 is a class, "
             "convert y to strings."
         )
 
@@ -132,7 +148,8 @@ def _recoding_remark(classes: AnyArray) -> str:
     )
 
 
-def _some(items: AnyArray, limit: int = 5) -> str:
+def listed(items: AnyArray, limit: int = 5) -> str:
+    """Return the first items in words, for a message."""
     shown = ", ".join(repr(item) for item in items[:limit].tolist())
     return shown + (", ..." if len(items) > limit else "")
 
@@ -179,7 +196,7 @@ def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
     known = y[~unknown]
     if len(known) == 0:
         return values, unknown
-    kinds = {_kind(item) for item in known}
+    kinds = {kind_of(item) for item in known}
     if kinds == {"int"} and any(item == -1 for item in known):
         if unknown.any():
             raise ValueError(
@@ -206,7 +223,8 @@ def _is_missing(item: Any) -> bool:
     return isinstance(item, (float, np.floating)) and bool(np.isnan(item))
 
 
-def _kind(item: Any) -> str:
+def kind_of(item: Any) -> str:
+    """Return the type of a label, the same for Python's and NumPy's."""
     for kind, types in {
         "bool": (bool, np.bool_),
         "int": (int, np.integer),

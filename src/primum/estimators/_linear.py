@@ -1,7 +1,8 @@
 """The common base of the linear least-squares classifiers: ``fit`` and predictions."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -67,13 +68,19 @@ class LeastSquaresBase(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
 
     @documented_fit
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        with self._fitting_to(X, y, X_unlabeled, sample_weight) as data:
+            self._fit_data(data)
+        return self
+
+    @contextmanager
+    def _fitting_to(self, *arguments: Any, **partial: Any) -> Iterator[TrainingData]:
+        """Provide the validated arguments of ``fit``, and what surrounds fitting to them."""
         with fitting(self):
-            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            data = read_training_data(self, *arguments, **partial)
             with one_blas_thread(), using_threads(self.n_jobs):
-                self._fit_data(data)
+                yield data
             if data.home is not None:
                 self._move_to(data.home)
-        return self
 
     def _move_to(self, home: ArrayBackend) -> None:
         """Move the fitted attributes to the device of the rows."""

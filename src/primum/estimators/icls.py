@@ -9,7 +9,7 @@ unlabelled ones, take the one with the least loss on the labelled rows:
 The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils import Tags
 
@@ -82,8 +82,9 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         Intercept of the decision function: the intercept of the score minus 1/2.
     soft_labels_ : array of shape (n_unlabeled,)
         The labelling in [0, 1] that gives this model: the unlabelled rows of X, then those of
-        X_unlabeled. If several do, the one closest to 1/2. Absent if X_unlabeled is in files or on
-        a cluster; use the method ``soft_labels`` instead.
+        X_unlabeled. If several do, the one closest to 1/2. Partial labels restrict it, and 1/2
+        becomes the centre of what they allow. Absent if X_unlabeled is in files or on a cluster;
+        use the method ``soft_labels`` instead.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -146,6 +147,57 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        possible: Any = None,
+        label_bounds: Any = None,
+    ) -> Self:
+        """Fit to labelled, partially labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1, of any class. A Parquet file or folder, or a
+            Dask array or DataFrame, is processed out of core, block by block, in a few passes. A
+            pipeline transforms them only if its ``transform_input`` names them. For
+            cross-validation, wrap them in UnlabeledRows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the loss: an integer weight counts a row that many times.
+        possible : array-like of bool of shape (n_samples, n_classes), default=None
+            Which classes each row of X may have. The columns of an array are the classes found in
+            y, sorted. Those of a DataFrame are names of classes, in any order, and can include
+            classes that do not occur in y. A row with one possible class is a labelled row, as if
+            y contained that class: it enters the labelled loss and the supervised twin. A row with
+            several is an unlabelled row whose soft label is restricted to them. The label of a row
+            in y must be among its possible classes. None: an unlabelled row may have any class.
+        label_bounds : array-like of shape (n_samples, 2), default=None
+            For two classes, bounds on the soft label of each unlabelled row of X, its share of the
+            second class ``classes_[1]``: [0.7, 1] for a row that is at least 70 % positive. NaN
+            twice means [0, 1], and bounds can be equal. Unlike a labelled row, a row with bounds
+            [1, 1] does not enter the labelled loss. The bounds of a labelled row must include its
+            label, 0 or 1.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with self._fitting_to(
+            X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
+        ) as data:
+            self._fit_data(data)
+        return self
+
     def _fit_data(self, data: TrainingData) -> None:
         self.supervised_ = LeastSquaresClassifier(
             self._alpha_labeled,
@@ -153,7 +205,7 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
             rcond=self.rcond,
             n_jobs=self.n_jobs,
         )._fit_labeled(data.classes, data.labeled, like=self)
-        self._remember(data.classes, *self._fit_implicit(data))
+        self._remember(data.classes, *self._fit_implicit(data, data.label_set))
         self._warn_if_short()
         self._warn_if_undetermined(data)
 

@@ -36,16 +36,16 @@ class Certificate:
     supervised_objective : float
         The same of the supervised twin. No labelling has a lower objective.
     gap : float
-        Proven bound: no labelling of the unlabelled rows has an objective below
-        ``objective - gap``.
+        Proven bound: no labelling of the unlabelled rows, within what is known about them, has an
+        objective below ``objective - gap``.
     tol : float
         The tolerance on the gap, absolute plus relative.
     converged : bool
         Whether the gap is within tol, and ``distance_gap`` within the square root of tol, because
         the distance changes like the square root of a change in the labelled loss.
     supervised_feasible : bool
-        False if it is proven that no labelling of the unlabelled rows gives a model as good on
-        the labelled rows as the supervised one.
+        False if it is proven that no possible labelling of the unlabelled rows gives a model as
+        good on the labelled rows as the supervised one.
     shift : float
         Root mean square difference between the scores of the fit and of its supervised twin, over
         all rows passed to ``fit``.
@@ -53,10 +53,11 @@ class Certificate:
         Whether the unlabelled rows moved the model away from the supervised twin; None if the fit
         did not converge, or if the tolerance is too large to decide.
     changed : int
-        Number of unlabelled rows that the fit and its supervised twin assign to different classes;
-        rows whose scores equal 1/2 up to rounding are not counted.
+        Number of unlabelled rows that the fit and its supervised twin assign to different classes,
+        whether partial labels allow them or not; rows whose scores equal 1/2 up to rounding are
+        not counted.
     n_unlabeled : int
-        Number of unlabelled rows.
+        Number of unlabelled rows, including those with partial labels.
     metric : str or float
         The metric of the fit.
     determined : bool
@@ -99,7 +100,7 @@ class Certificate:
 
     @property
     def lower_bound(self) -> float:
-        """No labelling of the unlabelled rows has an objective below this."""
+        """No possible labelling of the unlabelled rows has an objective below this."""
         return self.objective - self.gap
 
     @property
@@ -121,7 +122,7 @@ class Certificate:
 
     def _what_is_proven(self) -> str:
         proven = (
-            f"{self._objective_in_words()}: {self.objective:.6g}. No labelling of the "
+            f"{self._objective_in_words()}: {self.objective:.6g}. No possible labelling of the "
             f"{self.n_unlabeled} unlabelled rows can lower it by more than {self.gap:.1e}"
         )
         if self.converged:

@@ -17,6 +17,7 @@ from scipy import sparse
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
 from primum.labellings.sets import LabelSet, groups
+from primum.labellings.sets.base import array_library
 from primum.rows import (
     BLOCK_NUMBERS,
     Block,
@@ -182,7 +183,7 @@ def duality_gap(labels: LabelSet, p: Floats, q: Floats, weight: Floats | None = 
 
 def per_row(values: Any) -> Any:
     """Return the sum over the classes of values that are one or more per row."""
-    return values if values.ndim == 1 else values.sum(axis=1)
+    return values if values.ndim == 1 else array_library(values).sum(values, axis=1)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from primum._typing import Floats
 from primum.equations import Design, RowValues, View
 from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
-from primum.labellings.columns import Columns, columns_of
+from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import LabelProblem, without_mean
 from primum.labellings.sets import Interval, LabelSet, Simplex
@@ -252,12 +252,14 @@ def implicit_problem(
 
 
 def _label_set(family: LeastSquaresFamily, labels: LabelSet | None) -> LabelSet:
-    """Return the label sets of the unlabelled rows: of each, if the rows are in memory."""
+    """Return the label sets of the unlabelled rows: of each, unless there are too many."""
     if labels is None:
         y = family.labeled.y
         labels = Interval() if y.ndim == 1 else Simplex(y.shape[1])
     rows = family.unlabeled.rows
-    return labels.take(np.arange(rows.n_rows)) if rows.in_memory else labels
+    # Where M is formed, the solvers need the set of every row.
+    few = rows.in_memory or rows.n_rows <= FORM_ROWS_UP_TO
+    return labels.take(np.arange(rows.n_rows)) if few else labels
 
 
 def _problem(

@@ -30,15 +30,20 @@ def solve_reference(problem: LabelProblem, tol: float, max_iter: int) -> Solutio
     pull = eps * np.sqrt(weight)
     labels = problem.labels
     assert isinstance(labels, Interval)
+    q = labels.centres(problem.n_rows)
+    low, high = (np.broadcast_to(bound, len(q)) for bound in (labels.low, labels.high))
+    free = low < high  # SciPy does not accept equal bounds
+    system = np.vstack([M * weight, np.diag(pull)])
     result = lsq_linear(
-        np.vstack([M * weight, np.diag(pull)]),
-        np.concatenate([problem.target, pull * labels.centre]),
-        bounds=(labels.low, labels.high),
+        system[:, free],
+        np.concatenate([problem.target, pull * q]) - system[:, ~free] @ q[~free],
+        bounds=(low[free], high[free]),
         method="bvls",
         tol=1e-15,
         max_iter=max_iter,
     )
-    q = _without_pull(problem, M * weight, labels.project(result.x), weight)
+    q[free] = result.x
+    q = _without_pull(problem, M * weight, labels.project(q), weight)
     return Solution(q, int(result.nit))
 
 

@@ -104,7 +104,8 @@ class Simplex:
     def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
         xp = array_library(p)
         costs = self._costs(p, xp)
-        near = sigma * (costs - xp.min(costs, axis=1, keepdims=True)) <= 1.0
+        # Not sigma times the difference, which would overflow for impossible classes.
+        near = costs - xp.min(costs, axis=1, keepdims=True) <= 1.0 / sigma
         return xp.sum(xp.astype(near, xp.int64), axis=1) > 1
 
     def open(self, q: Any) -> Any:  # noqa: D102
@@ -162,6 +163,8 @@ def nearest_shares(v: Any, possible: Any = None) -> Any:
     columns = v.T if xp is not np else np.ascontiguousarray(v.T)
     if possible is not None:
         columns = xp.where(possible.T, columns, -IMPOSSIBLE)
+    # Relative to the largest entry, next to which 1 would be lost if entries were large.
+    columns = columns - xp.max(columns, axis=0)
     return xp.maximum(columns - _threshold(columns, xp), xp.zeros_like(columns)).T
 
 
