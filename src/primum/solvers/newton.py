@@ -43,6 +43,7 @@ from primum.solvers.faces import (
     cholesky,
     flat,
     freedom_of,
+    hessian_of,
     n_contrasts,
     newton_direction,
     split,
@@ -278,11 +279,12 @@ def _solve_face(
     for part in faces:
         q[part.rows] = centres[part.rows]
     missing = flat(labels, -problem.residual(q))
+    if freedom_of(faces) > len(missing):
+        V = _solve_gram(hessian_of(columns, labels, faces), missing, rounding)
+        q += labels.along(face, columns.project(unflat(labels, V)))
+        return np.asarray(labels.project(q))
     A = stacked(columns, labels, faces, root_weighted=True)
-    if A.shape[1] <= A.shape[0]:
-        x = _solve_gram(A.T @ A, missing @ A, rounding)
-    else:
-        x = _solve_gram(A @ A.T, missing, rounding) @ A
+    x = _solve_gram(A.T @ A, missing @ A, rounding)
     for part, step in zip(faces, split(x, faces), strict=True):
         if columns.weight is not None:
             step = step / np.sqrt(columns.weight[part.rows])
