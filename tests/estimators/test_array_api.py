@@ -96,6 +96,7 @@ def test_the_same_answer_in_the_same_library(clf, asarray):
 SEVERAL = [clf for clf in FAMILY if sklearn.utils.get_tags(clf).classifier_tags.multi_class]
 
 
+@pytest.mark.usefixtures("columns")
 @pytest.mark.parametrize("clf", SEVERAL, ids=str)
 def test_several_classes_have_the_same_answer_in_the_same_library(clf, asarray):
     X, y, X_u, _ = several_classes(30, 600, 5, 4)
@@ -242,6 +243,18 @@ def test_labels_and_weights_may_be_in_another_library(asarray):
 @pytest.mark.parametrize("n_labeled", [4, 14])
 def test_ties_are_broken_as_with_numpy(n_labeled, asarray):
     X, y, X_u = problem(d=20, L=n_labeled)
+    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    with sklearn.config_context(array_api_dispatch=True):
+        fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+    assert fitted.certificate_.tie_break == "twin"
+    assert fitted.certificate_.converged
+    np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-6)
+
+
+@pytest.mark.usefixtures("columns")
+@pytest.mark.parametrize("n_labeled", [4, 14])
+def test_ties_between_models_of_several_classes(n_labeled, asarray):
+    X, y, X_u, _ = several_classes(n_labeled, 1000, 20, 4, separation=0.5)
     expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     with sklearn.config_context(array_api_dispatch=True):
         fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))

@@ -59,11 +59,13 @@ def with_constants(rng, n=300, d=20):
 KINDS = {"random": random_rows, "one-hot": one_hot, "constant columns": with_constants}
 
 
-def problem(kind="random", L=15, seed=0, **size):
+def problem(kind="random", L=15, seed=0, n_classes=2, **size):
     rng = np.random.default_rng(seed)
     X = KINDS[kind](rng, **size)
     y = (X[:, 0] + 0.5 * rng.normal(size=len(X)) > X[:, 0].mean()).astype(int)
-    y[:2] = [0, 1]
+    if n_classes > 2:
+        y = 2 * (X[:, 1] > np.median(X[:, 1])) + y
+    y[:n_classes] = np.arange(n_classes)
     return X, np.where(np.arange(len(X)) < L, y, -1)
 
 
@@ -75,6 +77,14 @@ def text_problem(n, d, density, L):
 def coefficients(clf):
     fitted = getattr(clf, "estimator_", clf)
     return np.append(fitted.coef_, fitted.intercept_)
+
+
+SEVERAL_CLASSES = [
+    ICLSClassifier(),
+    ICLSClassifier(metric=0.3, fit_intercept=False),
+    ICLSClassifier(alpha=0.1, metric="all"),
+    ICLSClassifier(metric="euclidean"),
+]
 
 
 def traced(clf, X, y):
@@ -106,6 +116,13 @@ def test_the_answers_of_dense_rows(clf, kind):
     np.testing.assert_array_equal(fitted.predict(sparse.csr_array(X)), expected.predict(X))
 
 
+@pytest.mark.parametrize("clf", SEVERAL_CLASSES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_answers_of_dense_rows_of_four_classes(clf, kind):
+    X, y = problem(kind, L=30, n_classes=4)
+    assert_same(clone(clf).fit(sparse.csr_array(X), y), clone(clf).fit(X, y), 1e-7)
+
+
 @each_estimator
 def test_any_sparse_format_mixed_with_dense_rows(clf):
     X, y = problem()
@@ -130,8 +147,9 @@ def test_weights(clf):
 
 @pytest.mark.parametrize("metric", ["labeled", "all", "euclidean"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_streamed(monkeypatch, metric, kind):
-    X, y = problem(kind, n=6000)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_streamed(monkeypatch, metric, kind, n_classes):
+    X, y = problem(kind, n=6000, n_classes=n_classes)
     expected = ICLSClassifier(metric=metric).fit(X, y)
     monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.copies.SAMPLE", 1024)
@@ -214,6 +232,12 @@ def test_few_rows_are_factorised(never_form_a, clf):
     assert_same(clone(clf).fit(X, y), formed(clf, X, y), 1e-7)
 
 
+@pytest.mark.parametrize("clf", SEVERAL_CLASSES, ids=str)
+def test_few_rows_of_four_classes_are_factorised(never_form_a, clf):
+    X, y = problem(n=60, d=100, n_classes=4)
+    assert_same(clone(clf).fit(sparse.csr_array(X), y), formed(clf, X, y), 1e-7)
+
+
 UNFACTORISED = [c for c in FAMILY if getattr(c, "tie_break", "half") == "half"]
 
 
@@ -224,6 +248,14 @@ def test_conjugate_gradients(never_factorise, clf, kind, n, d):
     """With fewer rows than columns A is singular, and the shortest coefficients are meant."""
     X, y = problem(n=n, d=d)
     assert_same(clone(clf).fit(kind(X), y), formed(clf, X, y), 1e-6)
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 100), (200, 40)])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_conjugate_gradients_for_four_classes(never_factorise, n, d, fit_intercept):
+    X, y = problem(n=n, d=d, n_classes=4)
+    clf = ICLSClassifier(0.01, alpha_labeled=0, tie_break="half", fit_intercept=fit_intercept)
+    assert_same(clone(clf).fit(sparse.csr_array(X), y), formed(clf, X, y), 1e-6)
 
 
 def test_conjugate_gradients_with_weights_and_further_rows(never_factorise):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from primum.labellings.sets import Interval, LabelSet, Simplex
+from primum.labellings.sets import Interval, LabelSet, Simplex, groups
 
 MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=bool)
 BOUNDS = np.array([[0.0, 1.0], [0.7, 1.0], [0.2, 0.2], [-3.0, 5.0], [0.0, 0.5]])
@@ -105,3 +105,13 @@ def test_two_classes_are_the_interval() -> None:
 def test_too_many_classes() -> None:
     with pytest.raises(ValueError, match="There are 63 classes, but a joint problem knows at most"):
         Simplex(63)
+
+
+def test_no_rows_have_no_groups() -> None:
+    assert groups(np.zeros(0, dtype=np.intp)) == []
+
+
+def test_a_share_of_rounding_is_none() -> None:
+    """The face of a label is not wider because a projection left a remainder."""
+    q = np.array([[0.5, 0.5, 1e-17], [1.0, 0.0, 1e-18]])
+    assert Simplex(3).open(q).tolist() == [[True, True, False], [True, False, False]]

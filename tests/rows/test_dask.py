@@ -72,10 +72,10 @@ def client(cluster):
         yield client
 
 
-def problem(U=20_000, d=6, L=10):
+def problem(U=20_000, d=6, L=10, n_classes=2):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(L + U, d))
-    y = np.r_[0, 1, rng.integers(0, 2, L + U - 2)]
+    y = np.r_[np.arange(n_classes), rng.integers(0, n_classes, L + U - n_classes)]
     X[:, 0] += y
     return X[:L], y[:L], X[L:]
 
@@ -275,8 +275,11 @@ def test_predictions_refuse_what_is_no_number(method):
 
 @pytest.mark.parametrize("kind", ["array", "frame"])
 @pytest.mark.parametrize("estimator", [ICLSClassifier(), USMClassifier()])
-def test_a_cluster_gives_the_coefficients_of_memory(client, always_stream, kind, estimator):
-    X, y, X_u = problem()
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_cluster_gives_the_coefficients_of_memory(
+    client, always_stream, kind, estimator, n_classes
+):
+    X, y, X_u = problem(n_classes=n_classes)
     names = list("abcdef")
     if kind == "frame":
         X, rows = pd.DataFrame(X, columns=names), as_frame(X_u[:, ::-1], names[::-1])
@@ -297,8 +300,9 @@ def test_a_cluster_gives_the_coefficients_of_memory(client, always_stream, kind,
     np.testing.assert_allclose(estimator.predict_proba(rows).compute(), chances, atol=1e-7)
 
 
-def test_soft_labels_of_rows_on_a_cluster(client, always_stream):
-    X, y, X_u = problem()
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_soft_labels_of_rows_on_a_cluster(client, always_stream, n_classes):
+    X, y, X_u = problem(n_classes=n_classes)
     local = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     rows = da.from_array(X_u, chunks=(4500, 6))
     clf = within(120, lambda: ICLSClassifier().fit(X, y, X_unlabeled=rows))

@@ -305,6 +305,10 @@ class TestFits:
     def labeled(self, rng):
         return rng.normal(size=(8, 3)), np.tile([0, 1], 4)
 
+    @pytest.fixture
+    def of_four_classes(self, rng):
+        return rng.normal(size=(12, 3)), np.tile([0, 1, 2, 3], 3)
+
     @pytest.fixture(params=["formed", "streamed"])
     def way(self, request, monkeypatch):
         if request.param == "streamed":
@@ -312,7 +316,9 @@ class TestFits:
             monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
 
     @pytest.mark.usefixtures("way")
-    def test_equal_the_one_in_memory(self, folder, X, labeled):
+    @pytest.mark.parametrize("known", ["labeled", "of_four_classes"])
+    def test_equal_the_one_in_memory(self, folder, X, known, request):
+        labeled = request.getfixturevalue(known)
         here = ICLSClassifier().fit(*labeled, X_unlabeled=X)
         there = ICLSClassifier().fit(*labeled, X_unlabeled=folder)
         assert there.certificate_.converged

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from generate import hard_cases, two_classes
+from generate import hard_cases, several_classes, two_classes
 from primum import ICLSClassifier
-from primum.labellings import FormedColumns, LabelProblem, columns
+from primum.labellings import FormedColumns, LabelProblem, Simplex, columns
 from primum.solvers import SOLVERS, solve
+from primum.solvers.newton import follow_path
 
 CASES = hard_cases()
 
@@ -136,3 +137,20 @@ def test_a_fit_that_stops_short_says_so(solver):
     assert not clf.certificate_.converged
     best = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.objective
     assert clf.certificate_.lower_bound <= best <= clf.certificate_.objective
+
+
+@pytest.mark.parametrize("n_labeled", [30, 40])
+@pytest.mark.parametrize("separation", [0.5, 2.0])
+def test_few_steps_suffice_for_several_classes(n_labeled, separation):
+    """Faces are recognised although projections leave remainders where a share is 0."""
+    X, y, X_u, _ = several_classes(n_labeled, 400, 32, 10, separation=separation)
+    clf = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u)
+    assert clf.certificate_.converged
+    assert clf.n_iter_ <= 100
+
+
+def test_the_labelling_closest_to_the_centres_is_recognised(rng):
+    """Of classes that cost nothing and are not open, but not of those that have a cost."""
+    M, t = rng.normal(size=(2, 5)), 0.1 * rng.normal(size=(2, 30))
+    problem = LabelProblem(FormedColumns(M), t - t.mean(axis=1, keepdims=True), Simplex(30))
+    assert [stage.best.final for stage in follow_path(problem, 1e-8, 1000)][-1]

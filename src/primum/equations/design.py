@@ -111,7 +111,7 @@ class View:
         return picked
 
     def total(self, values: Any) -> float:
-        """Return the sum of values, each times the weight of its row."""
+        """Return the sum of values, one or more per row, each times the weight of its row."""
         return float(self.xp.sum(self.weighted(values)))
 
     def weighted(self, values: Any) -> Any:

@@ -279,7 +279,7 @@ class StreamedColumns:
                 self._grams(view, keys, skipped),
                 int(view.xp.count_nonzero(keys)),
                 view.total(here.support(p)),
-                view.total(per_row(p * q + (q - here.centre) ** 2 / (2 * sigma))),
+                view.total(p * q + (q - here.centre) ** 2 / (2 * sigma)),
             )
 
         total = self.design.rows.map_reduce(block_sweep, add)
@@ -373,7 +373,7 @@ class StreamedColumns:
             slopes = []
             for step in steps.tolist():
                 q = here.project(here.centre - sigma * (p + step * change))
-                slopes.append(view.total(per_row(change * q)))
+                slopes.append(view.total(change * q))
             return np.array(slopes)
 
         return self.design.rows.map_reduce(block_slopes, add)

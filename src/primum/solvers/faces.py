@@ -96,18 +96,20 @@ def along_faces(values: Floats, faces: Sequence[Face]) -> Floats:
     return np.concatenate([(face.directions.T @ values[face.rows].T).ravel() for face in faces])
 
 
+def hessian_of(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
+    """Return ``sum E E' (x) G`` of some faces, in contrasts."""
+    return _assembled(labels, [(face.directions, columns.gram(face.rows)) for face in faces])
+
+
 def solve_hessian(
     labels: LabelSet, grams: Sequence[tuple[Floats, Floats]], sigma: float, b: Floats
 ) -> Floats:
     """Solve ``(I + sigma sum E E' (x) G) x = b`` for pairs (E, G)."""
     if not grams:
         return b
-    if labels.contrasts is None:
-        H = sigma * grams[0][1]
-    elif len(b) > DIRECT_UP_TO:
+    if len(b) > DIRECT_UP_TO and labels.contrasts is not None:
         return _solve_by_products(labels, grams, sigma, b)
-    else:
-        H = sigma * _assembled(labels, grams)
+    H = sigma * _assembled(labels, grams)
     H.flat[:: len(H) + 1] += 1.0
     return solve_positive(H, b)
 
@@ -120,6 +122,8 @@ def _coefficients(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> F
 
 
 def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
+    if labels.contrasts is None:
+        return grams[0][1]
     C, G = _coefficients(labels, grams), np.stack([gram for _, gram in grams])
     k, r = C.shape[1], G.shape[1]
     blocks = np.tensordot(C, G, axes=(0, 0))  # (k, k, r, r)

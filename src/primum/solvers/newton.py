@@ -43,6 +43,7 @@ from primum.solvers.faces import (
     cholesky,
     flat,
     freedom_of,
+    hessian_of,
     n_contrasts,
     newton_direction,
     split,
@@ -254,8 +255,7 @@ def _guess_face(
         slack = labels.slack(p, q)
         gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
         if gap <= max(aim, rounding.gap):
-            doubtful = labels.tied(p, rounding.p) & ~labels.open(q)
-            closest = _is_closest_to_centres(problem, q, per_row(doubtful) > 0)
+            closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p))
             return Answer(q, gap, final=closest), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
@@ -279,11 +279,12 @@ def _solve_face(
     for part in faces:
         q[part.rows] = centres[part.rows]
     missing = flat(labels, -problem.residual(q))
+    if freedom_of(faces) > len(missing):
+        V = _solve_gram(hessian_of(columns, labels, faces), missing, rounding)
+        q += labels.along(face, columns.project(unflat(labels, V)))
+        return np.asarray(labels.project(q))
     A = stacked(columns, labels, faces, root_weighted=True)
-    if A.shape[1] <= A.shape[0]:
-        x = _solve_gram(A.T @ A, missing @ A, rounding)
-    else:
-        x = _solve_gram(A @ A.T, missing, rounding) @ A
+    x = _solve_gram(A.T @ A, missing @ A, rounding)
     for part, step in zip(faces, split(x, faces), strict=True):
         if columns.weight is not None:
             step = step / np.sqrt(columns.weight[part.rows])
@@ -291,25 +292,28 @@ def _solve_face(
     return np.asarray(labels.project(q))
 
 
-def _is_closest_to_centres(problem: LabelProblem, q: Floats, doubtful: Mask) -> bool:
+def _is_closest_to_centres(problem: LabelProblem, q: Floats, tied: Mask) -> bool:
     """Return whether an optimal q is the optimal labelling closest to the centres.
 
-    A row on the boundary that could leave it at no cost could have another label. Its label is
-    right if the labels that minimise the distance to the centres, ``project(c + M'V)`` for some V,
-    leave it on the boundary; V follows from the rows inside.
+    A row on the boundary that could leave it at no cost, along the tied entries, could have another
+    label. Its label is right if the labels that minimise the distance to the centres,
+    ``project(c + M'V)`` for some V, leave it on the boundary; V follows from the rows inside.
     """
-    if not doubtful.any():
-        return True
     columns, labels = problem.columns, problem.labels
     face = labels.open(q)
+    doubtful = np.flatnonzero(per_row((tied & ~face).astype(np.intp)))
+    if not len(doubtful):
+        return True
     faces = faces_of(labels, face)
     v = np.zeros(columns.shape[0] * n_contrasts(labels))
     if faces:
         wanted = along_faces(q - labels.face_centres(face), faces)
         A = stacked(columns, labels, faces)
         v = np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])
-    closest = labels.project(labels.centre + columns.project(unflat(labels, v)))
-    return bool(np.allclose(closest[doubtful], q[doubtful], rtol=0.0, atol=1e-7))
+    # Entries that are neither tied nor open have a cost, which decides them.
+    sets = labels.narrowed(doubtful, (tied | face)[doubtful])
+    closest = sets.project(sets.centre + columns.project(unflat(labels, v))[doubtful])
+    return bool(np.allclose(closest, q[doubtful], rtol=0.0, atol=1e-7))
 
 
 def _solve_gram(G: Floats, b: Floats, rounding: _Rounding) -> Floats:

@@ -166,7 +166,8 @@ def groups(keys: Any) -> list[tuple[int, Any]]:
         return [(key, xp.nonzero(keys == key)[0]) for key in found]
     order = np.argsort(keys, kind="stable")
     values, starts = np.unique(keys[order], return_index=True)
-    return list(zip(values.tolist(), np.split(order, starts[1:]), strict=True))
+    parts = np.split(order, starts[1:]) if len(order) else []
+    return list(zip(values.tolist(), parts, strict=True))
 
 
 def array_library(values: Any) -> Any:

@@ -25,6 +25,8 @@ from primum.labellings.sets.per_row import PerRow
 NETWORK_UP_TO = 12
 # Entries of classes that a row cannot have: below anything that the projection would keep.
 IMPOSSIBLE = 1e300
+# A share below this is rounding of a projection to 0.
+NO_SHARE = 1e-14
 # Faces are encoded as integers, one bit per class.
 MOST_CLASSES = 62
 
@@ -109,7 +111,7 @@ class Simplex:
         return xp.sum(xp.astype(near, xp.int64), axis=1) > 1
 
     def open(self, q: Any) -> Any:  # noqa: D102
-        return q > 0
+        return q > NO_SHARE
 
     def along(self, face: Any, v: Any) -> Any:  # noqa: D102
         xp = array_library(v)
