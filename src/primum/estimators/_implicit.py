@@ -26,12 +26,14 @@ from primum.labellings import (
     LabeledRows,
     LabelSet,
     LeastSquaresFamily,
+    Shares,
     Witness,
     certify,
     implicit_problem,
     least_squares_family,
     per_row,
     share_of_all,
+    with_prior,
 )
 from primum.rows import Block, to_numpy
 from primum.solvers import SOLVERS, chosen_solver, solve_implicit
@@ -79,7 +81,7 @@ class ImplicitlyConstrained:
     }
 
     def _fit_implicit(
-        self, data: TrainingData, labels: LabelSet | None = None
+        self, data: TrainingData, labels: LabelSet | None = None, shares: Shares | None = None
     ) -> tuple[Floats, Any]:
         """Solve the problem, keep the labelling and its proof, return (coefficients, intercept)."""
         family = least_squares_family(
@@ -97,6 +99,8 @@ class ImplicitlyConstrained:
             tie_break=self.tie_break,
             labels=labels,
         )
+        if shares is not None and data.unlabeled.n_rows:
+            problem = with_prior(problem, family, shares)
         self.solver_ = chosen_solver(problem.problem, self.solver)
         solution = solve_implicit(
             problem, solver=self.solver_, tol=self.tol, max_iter=self.max_iter
@@ -113,7 +117,7 @@ class ImplicitlyConstrained:
             metric=self.metric,
             tol=self.tol,
             iterations=solution.iterations,
-            witness=Witness(solution.dual, solution.pull, moment),
+            witness=Witness(solution.dual, solution.pull, moment, solution.multipliers),
         )
         return fit
 

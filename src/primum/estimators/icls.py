@@ -9,22 +9,29 @@ unlabelled ones, take the one with the least loss on the labelled rows:
 The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
 """
 
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 from sklearn.utils import Tags
 
+from primum._sklearn import Interval, StrOptions
 from primum.estimators._data import TrainingData
 from primum.estimators._implicit import ImplicitlyConstrained
 from primum.estimators._linear import LeastSquaresBase
+from primum.estimators._prior import bounds_on_labels, shares_of
 from primum.estimators.least_squares import LeastSquaresClassifier
+from primum.labellings import Shares
 from primum.solvers import ONE_NUMBER
 
 
 class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
-    """Implicitly constrained least squares: a semi-supervised linear classifier for two classes.
+    """Implicitly constrained least squares: a semi-supervised linear classifier.
 
     Of all models that least squares gives for some labelling of the unlabelled rows, it is the one
-    closest to the supervised least-squares model, its *twin*.
+    closest to the supervised least-squares model, its *twin*. Several classes are one joint
+    problem: every unlabelled row has a share of each class, and the squared losses of all classes
+    are added up. Where the scores of several classes are equal, the first of them is predicted; of
+    two, the second.
 
     Parameters
     ----------
@@ -51,6 +58,17 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         the limit s -> 0 of the metrics above. ``"half"``: the one whose soft labels are closest to
         1/2. This approximates what the authors' code returns and is meant for reproducing the
         paper; it is often much worse than the twin.
+    prior : None, dict, array-like or "confidence", default=None
+        What is known of the share of each class among the unlabelled rows; only labellings that
+        agree with it are considered. A dict of shares or of pairs (lower, upper), by class; an
+        array of one share per class, or of one pair of bounds per class, of shape (n_classes, 2),
+        in the order of ``classes_``. ``"confidence"``: intervals that contain all shares with
+        probability ``prior_level``, given the labelled rows, if both kinds of rows are drawn from
+        the same population. Shares known from elsewhere help. Do not pass the shares of few
+        labelled rows as if they were exact: that does harm, and ``"confidence"`` is the way to use
+        them. What is promised for a metric holds only if the true shares are within the prior.
+    prior_level : float, default=0.95
+        Probability of ``prior="confidence"``.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     rcond : float, default=None
@@ -74,17 +92,21 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The two classes; the second is encoded as 1.
-    coef_ : array of shape (1, n_features)
-        Coefficients of the score.
-    intercept_ : array of shape (1,)
-        Intercept of the decision function: the intercept of the score minus 1/2.
-    soft_labels_ : array of shape (n_unlabeled,)
-        The labelling in [0, 1] that gives this model: the unlabelled rows of X, then those of
-        X_unlabeled. If several do, the one closest to 1/2. Partial labels restrict it, and 1/2
-        becomes the centre of what they allow. Absent if X_unlabeled is in files or on a cluster;
-        use the method ``soft_labels`` instead.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted. Of two, the second is encoded as 1.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the score, or of the score of each class.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes that of the score minus 1/2, for more
+        that of each score.
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+        The labelling that gives this model: the unlabelled rows of X, then those of X_unlabeled.
+        Of two classes it is the share of the second, of more the share of each. If several
+        labellings give the model, it is the one closest to equal shares, or to the centre of what
+        partial labels allow. Absent if X_unlabeled is in files or on a cluster; use the method
+        ``soft_labels`` instead.
+    prior_ : array of shape (n_classes, 2)
+        The bounds on the share of each class, if there is a prior.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -121,6 +143,11 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
     """
 
     _several_classes: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ImplicitlyConstrained._parameter_constraints,
+        "prior": [StrOptions({"confidence"}), dict, "array-like", None],
+        "prior_level": [Interval(Real, 0, 1, closed="neither")],
+    }
 
     def __init__(
         self,
@@ -129,6 +156,8 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         alpha_labeled: float | None = None,
         metric: str | float = "labeled",
         tie_break: str = "twin",
+        prior: Any = None,
+        prior_level: float = 0.95,
         fit_intercept: bool = True,
         rcond: float | None = None,
         solver: str = "auto",
@@ -140,6 +169,8 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         self.alpha_labeled = alpha_labeled
         self.metric = metric
         self.tie_break = tie_break
+        self.prior = prior
+        self.prior_level = prior_level
         self.fit_intercept = fit_intercept
         self.rcond = rcond
         self.solver = solver
@@ -205,9 +236,18 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
             rcond=self.rcond,
             n_jobs=self.n_jobs,
         )._fit_labeled(data.classes, data.labeled, like=self)
-        self._remember(data.classes, *self._fit_implicit(data, data.label_set))
+        self._remember(data.classes, *self._fit_implicit(data, data.label_set, self._shares(data)))
         self._warn_if_short()
         self._warn_if_undetermined(data)
+
+    def _shares(self, data: TrainingData) -> Shares | None:
+        """Return the bounds that the prior puts on the mean label."""
+        if self.prior is None or data.unlabeled.n_rows == 0:
+            return None
+        weight = data.unlabeled.weight
+        total = data.unlabeled.n_rows if weight is None else weight.sum() ** 2 / (weight @ weight)
+        self.prior_ = shares_of(self.prior, self.prior_level, data.classes, data.labeled, total)
+        return bounds_on_labels(self.prior_, data.classes, data.label_set, weight)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -19,11 +19,13 @@ from primum.labellings.implicit import (
     implicit_problem,
     least_squares_family,
     share_of_all,
+    with_prior,
 )
 from primum.labellings.labelling import HyperplaneLabels, LabelsByValue
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import Judgement, LabelProblem, without_mean
 from primum.labellings.sets import Interval, LabelSet, Simplex
+from primum.labellings.shares import PriorProblem, PriorProof, Shares, prior_problem
 from primum.labellings.zonotope import zonotope_vertices
 
 __all__ = [
@@ -43,6 +45,9 @@ __all__ = [
     "LabelsByValue",
     "LeastSquaresFamily",
     "NearestTwin",
+    "PriorProblem",
+    "PriorProof",
+    "Shares",
     "Simplex",
     "StreamedColumns",
     "Sweep",
@@ -52,8 +57,10 @@ __all__ = [
     "implicit_problem",
     "least_squares_family",
     "per_row",
+    "prior_problem",
     "share_of_all",
     "weighted",
+    "with_prior",
     "without_mean",
     "zonotope_vertices",
 ]

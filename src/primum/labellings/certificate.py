@@ -6,13 +6,18 @@ wrong solution cannot be certified.
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.implicit import ImplicitProblem, share_of_all
 from primum.labellings.problem import Judgement, LabelProblem
+from primum.labellings.shares import PriorProblem, PriorProof
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 ROUNDING = 1e-12
+# Shares may be outside their bounds by this much.
+SHARE_ROUNDING = 1e-8
 # Scores whose root mean square difference is below this count as equal.
 SAME_SCORES = 1e-6
 # A score difference up to this size that the gap can explain does not count as a move.
@@ -76,6 +81,10 @@ class Certificate:
     passes : int
         Number of passes over all unlabelled rows or, if they are few, over the small matrix formed
         from them.
+    prior : PriorProof or None
+        The shares of the classes, their bounds and multipliers, if there is a prior. The
+        labellings of which the above is said are those within the bounds, and the fit has converged
+        only if its shares are within the bounds, too.
     """
 
     labeled_loss: float
@@ -97,6 +106,7 @@ class Certificate:
     distance_gap: float | None
     iterations: int
     passes: int
+    prior: PriorProof | None = None
 
     @property
     def lower_bound(self) -> float:
@@ -118,7 +128,16 @@ class Certificate:
         )
 
     def __str__(self) -> str:
-        return "\n".join([self._what_is_proven(), self._which_model(), self._what_moved()])
+        lines = [self._what_is_proven(), self._which_model(), self._what_moved()]
+        return "\n".join(lines if self.prior is None else [*lines, self._which_shares()])
+
+    def _which_shares(self) -> str:
+        assert self.prior is not None
+        active = np.count_nonzero(self.prior.multipliers)
+        shares = ", ".join(f"{share:.3g}" for share in np.atleast_1d(self.prior.shares))
+        which = "The share of the second class" if self.prior.shares.ndim == 0 else "The shares"
+        bounds = "no bound of the prior is active" if not active else "the prior changed the fit"
+        return f"{which} among the unlabelled rows: {shares}; {bounds}."
 
     def _what_is_proven(self) -> str:
         proven = (
@@ -191,12 +210,14 @@ class Witness:
     """What a solver returns in addition to a labelling to prove its optimality, all of it verified.
 
     ``dual`` is a point of the dual of the label problem, ``pull`` are the multipliers of the
-    tie-break, ``moment`` is the sum of the design rows times q, if already computed.
+    tie-break, ``moment`` is the sum of the design rows times q, if already computed, and
+    ``multipliers`` are those of a prior.
     """
 
     dual: Floats | None = None
     pull: Floats | None = None
     moment: Floats | None = None
+    multipliers: Floats | None = None
 
 
 def certify(
@@ -211,7 +232,7 @@ def certify(
 ) -> Certificate:
     """Return the certificate of the labelling q."""
     problem = implicit.problem
-    judged = _judge_labelling(implicit, q, tol, witness)
+    judged, prior = _judge_labelling(implicit, q, tol, witness)
     judged_distance = _judge_distance(implicit, q, judged, witness)
     rounding = ROUNDING * (problem.scale + judged.objective)
     if summary.objective is not None:
@@ -221,6 +242,8 @@ def certify(
     feasible = bool(judged.objective - summary.supervised_objective <= max(judged.gap, rounding))
     # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
     converged = judged.within(tol) and (judged_distance is None or judged_distance.within(tol**0.5))
+    if implicit.prior is not None and prior is not None:
+        converged = converged and implicit.prior.shares.violation(prior.shares) <= SHARE_ROUNDING
     return Certificate(
         labeled_loss=summary.labeled_loss,
         supervised_loss=summary.supervised_loss,
@@ -241,19 +264,32 @@ def certify(
         distance_gap=None if judged_distance is None else judged_distance.gap,
         iterations=iterations,
         passes=problem.columns.passes,
+        prior=prior,
     )
 
 
 def _judge_labelling(
     implicit: ImplicitProblem, q: Floats | RowValues, tol: float, witness: Witness
-) -> Judgement:
-    """Return the objective of q and its gap."""
+) -> tuple[Judgement, PriorProof | None]:
+    """Return the objective of q and its gap, and what is known of its shares."""
+    if implicit.prior is not None and witness.multipliers is not None:
+        return _judge_prior(implicit.prior, q, witness)
     judged = implicit.problem.judge(q, witness.dual, tol, witness.moment)
     if implicit.tie is None:
-        return judged
+        return judged, None
     # The least loss over all models is another lower bound.
     above = implicit.tie.excess(implicit.tie.reached(q, witness.moment))
-    return replace(judged, gap=min(judged.gap, implicit.problem.loss_unit * above))
+    return replace(judged, gap=min(judged.gap, implicit.problem.loss_unit * above)), None
+
+
+def _judge_prior(
+    prior: PriorProblem, q: Floats | RowValues, witness: Witness
+) -> tuple[Judgement, PriorProof]:
+    nu = witness.multipliers
+    assert nu is not None
+    judged, shares = prior.judge(q, nu, witness.moment)
+    bounds = prior.shares
+    return judged, PriorProof(bounds.low, bounds.high, shares, prior.problem.loss_unit * nu)
 
 
 def _judge_distance(

@@ -45,6 +45,7 @@ from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import LabelProblem, without_mean
 from primum.labellings.sets import Interval, LabelSet, Simplex
+from primum.labellings.shares import PriorProblem, Shares, prior_problem
 from primum.rows import (
     ArrayRows,
     Block,
@@ -201,11 +202,14 @@ class ImplicitProblem:
     tie : NearestTwin or None
         How to choose among the optimal models, if they do not; None: by the labelling closest to
         the centres of the label sets.
+    prior : PriorProblem or None
+        The problem with bounds on the shares of the classes, if there are any.
     """
 
     problem: LabelProblem
     determined: bool = True
     tie: NearestTwin | None = None
+    prior: PriorProblem | None = None
 
     @property
     def tie_break(self) -> str | None:
@@ -249,6 +253,20 @@ def implicit_problem(
         problem = _problem(family, labels, loss.W, loss.goal, unit, floor=floor)
         return replace(problem, determined=loss.determined or family.unlabeled.n_rows == 0)
     return _tied_problem(family, labels, loss, twin, unit)
+
+
+def with_prior(
+    implicit: ImplicitProblem, family: LeastSquaresFamily, shares: Shares
+) -> ImplicitProblem:
+    """Return the problem with bounds on the shares of the classes among the unlabelled rows."""
+    if implicit.tie is not None:
+        raise ValueError(
+            f"The {len(family.labeled.y)} labelled rows do not determine the model, and a prior is "
+            "then supported only with a ridge or another metric: pass alpha above 0 or, for "
+            "example, metric=0.2."
+        )
+    total = family.equations.weight - family.labeled.total
+    return replace(implicit, prior=prior_problem(implicit.problem, shares, total))
 
 
 def _label_set(family: LeastSquaresFamily, labels: LabelSet | None) -> LabelSet:

@@ -15,6 +15,7 @@ from primum.solvers.nearest_twin import solve_nearest_twin
 from primum.solvers.newton import solve_newton
 from primum.solvers.reference import solve_reference
 from primum.solvers.scale import solve_scale
+from primum.solvers.shares import solve_prior
 from primum.solvers.solution import Solution
 
 SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
@@ -55,11 +56,13 @@ def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> S
 def solve_implicit(
     implicit: ImplicitProblem, *, solver: str, tol: float, max_iter: int
 ) -> Solution:
-    """Minimise the objective and, if several models attain the minimum, break the tie."""
+    """Minimise the objective, within a prior, and break a tie between models that attain it."""
 
     def solve_labels(problem: LabelProblem, tol: float) -> Solution:
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
 
+    if implicit.prior is not None:
+        return solve_prior(implicit.prior, solve_labels, tol)
     if implicit.tie is None or implicit.problem.n_rows == 0:
         return solve_labels(implicit.problem, tol)
     return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol)
