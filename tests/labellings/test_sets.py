@@ -107,8 +107,12 @@ def test_too_many_classes() -> None:
         Simplex(63)
 
 
-def test_no_rows_have_no_groups() -> None:
-    assert groups(np.zeros(0, dtype=np.intp)) == []
+def test_rows_are_grouped_by_key() -> None:
+    keys = np.array([3, 0, 5, 3, 0])
+    assert [(key, rows.tolist()) for key, rows in groups(keys, 0)] == [(3, [0, 3]), (5, [2])]
+    assert [(key, rows.tolist()) for key, rows in groups(keys, 3)] == [(0, [1, 4]), (5, [2])]
+    assert [(key, rows.tolist()) for key, rows in groups(keys > 3, 0)] == [(1, [2])]
+    assert groups(np.zeros(0, dtype=np.intp), 0) == groups(np.zeros(4, dtype=np.intp), 0) == []
 
 
 def test_a_share_of_rounding_is_none() -> None:

@@ -86,11 +86,24 @@ class View:
 
     def dot(self, V: Floats) -> Any:
         """Return the design rows times V."""
+        V, level = self._shifted(V)
+        return self.X @ self.like(V) + self.like(level)
+
+    def dot_by_column(self, V: Floats) -> Floats:
+        """Return the transpose of ``dot`` of rows in main memory, one row per column of V."""
+        if sparse.issparse(self.X):
+            return np.ascontiguousarray(self.dot(V).T)
+        V, level = self._shifted(V)
+        # np.dot, because the operator treats a matrix of one row as a matrix.
+        return np.asarray(np.dot(V.T, self.X.T) + level[:, None])
+
+    def _shifted(self, V: Floats) -> tuple[Floats, Floats]:
+        """Return (the part of V for the features, what is added to each product)."""
         first = int(self.frame.fit_intercept)
         level = V[0] if first else np.zeros(V.shape[1:])
         if self.center is not None:
             level = level - self.center @ V[first:]
-        return self.X @ self.like(V[first:]) + self.like(level)
+        return V[first:], level
 
     def sum(self, q: Any) -> Floats:
         """Return the sum of the design rows, each times its entry of q and its weight.
@@ -98,7 +111,10 @@ class View:
         With several entries per row, there are as many sums, as columns.
         """
         weighted = self.weighted(q)
-        features, total = to_numpy(self.X.T @ weighted), to_numpy(self.xp.sum(weighted, axis=0))
+        if q.ndim > 1 and isinstance(self.X, np.ndarray):  # the order that BLAS prefers
+            features, total = np.dot(weighted.T, self.X).T, weighted.sum(axis=0)
+        else:
+            features, total = to_numpy(self.X.T @ weighted), to_numpy(self.xp.sum(weighted, axis=0))
         if self.center is not None:
             features = features - np.multiply.outer(self.center, total)
         return np.concatenate([total[None], features]) if self.frame.fit_intercept else features

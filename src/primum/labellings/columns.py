@@ -126,11 +126,12 @@ class FormedColumns:
 
     def project(self, xi: Floats) -> Floats:  # noqa: D102
         self._passes += 1
-        return self.matrix.T @ xi
+        return np.dot(xi.T, self.matrix).T if xi.ndim > 1 else self.matrix.T @ xi
 
     def accumulate(self, q: Any, moment: Floats | None = None) -> Floats:  # noqa: D102
         self._passes += 1
-        return self.matrix @ weighted(q, self.weight)
+        q = weighted(q, self.weight)
+        return np.dot(q.T, self.matrix.T).T if q.ndim > 1 else self.matrix @ q
 
     def sum_of_all(self) -> Floats:  # noqa: D102
         return self.accumulate(np.ones(self.shape[1]))
@@ -166,6 +167,36 @@ class FormedColumns:
 
     def support(self, labels: LabelSet, xi: Floats) -> float:  # noqa: D102
         return float(weighted(labels.support(self.project(xi)), self.weight).sum())
+
+
+def scores_of(view: View, V: Floats) -> Any:
+    """Return the design rows times V, p of some rows.
+
+    The scores of several classes add up to 0, so those of the last follow from the others. They are
+    stored class by class, because sums and minima over few classes are many times as fast then.
+    """
+    if V.ndim == 1 or view.xp is not np:
+        return view.dot(V)
+    P = np.empty((V.shape[1], view.block.n_rows))
+    P[:-1] = view.dot_by_column(V[:, :-1])
+    np.negative(P[:-1].sum(axis=0), out=P[-1])
+    return P.T
+
+
+def _towards(labels: LabelSet, step: float, p: Any) -> Any:
+    """Return ``centre + step p``, with as few temporary arrays as possible."""
+    v = step * p
+    v += labels.centre
+    return v
+
+
+def _inner(labels: LabelSet, sigma: float, p: Any, q: Any) -> Any:
+    """Return ``p q + (q - centre)^2 / (2 sigma)``, with as few temporary arrays as possible."""
+    terms = q - labels.centre
+    terms *= terms
+    terms /= 2 * sigma
+    terms += p * q
+    return terms
 
 
 def weighted(values: Floats, weight: Floats | None) -> Floats:
@@ -248,6 +279,7 @@ class StreamedColumns:
     def __init__(self, B: Floats, design: Design) -> None:
         self.B = B
         self.design = design
+        self._sum_of_all: Floats | None = None
 
     @property
     def passes(self) -> int:
@@ -268,18 +300,19 @@ class StreamedColumns:
         """
         V, frame, main = self.B.T @ xi, self.design.frame, labels.key_of_all
         skipped = main if mostly_inside and main > 0 else 0
+        all_but_last = xi.ndim > 1 and self._sum_of_all is not None
 
         def block_sweep(block: Block) -> Sweep:
             view = frame.view(block)
-            here, p = labels.at(view), view.dot(V)
-            q = here.project(here.centre - sigma * p)
+            here, p = labels.at(view), scores_of(view, V)
+            q = here.project(_towards(here, -sigma, p))
             keys = here.keys(here.open(q))
             return Sweep(
-                view.sum(q),
+                view.sum(q[:, :-1] if all_but_last else q),
                 self._grams(view, keys, skipped),
                 int(view.xp.count_nonzero(keys)),
                 view.total(here.support(p)),
-                view.total(p * q + (q - here.centre) ** 2 / (2 * sigma)),
+                view.total(_inner(here, sigma, p, q)),
             )
 
         total = self.design.rows.map_reduce(block_sweep, add)
@@ -288,13 +321,20 @@ class StreamedColumns:
             rest = sum(grams.values(), np.zeros_like(self.gram_of_all))
             grams = {**grams, skipped: self.gram_of_all - rest}
         grams = {key: gram for key, gram in grams.items() if key}
-        return replace(total, Mq=self.B @ total.Mq, grams=grams)
+        return replace(total, Mq=self._of_all_classes(self.B @ total.Mq, xi.shape), grams=grams)
+
+    def _of_all_classes(self, Mq: Floats, shape: tuple[int, ...]) -> Floats:
+        """Return M Q; its columns add up to M 1, so the last follows from the others."""
+        if Mq.shape == shape:
+            self._sum_of_all = Mq.sum(axis=1) if Mq.ndim > 1 else None
+            return Mq
+        return np.column_stack([Mq, self._sum_of_all - Mq.sum(axis=1)])
 
     def _grams(self, view: View, keys: Any, skipped: int) -> dict[int, Floats]:
         """Return the Gram matrix of the rows of every key but one."""
         grams = {}
-        for key, rows in groups(keys):
-            if key != skipped and rows.shape[0]:
+        for key, rows in groups(keys, skipped):
+            if rows.shape[0]:
                 chosen = view.pick(rows)
                 M_t = chosen.dot(self.B.T)
                 grams[key] = to_numpy(chosen.weighted(M_t).T @ M_t)
@@ -317,7 +357,7 @@ class StreamedColumns:
 
         def block_band(block: Block) -> Band:
             view = frame.view(block)
-            xp, here, p = view.xp, labels.at(view), view.dot(V)
+            xp, here, p = view.xp, labels.at(view), scores_of(view, V)
             undecided = here.undecided(p, sigma)
             chosen = xp.nonzero(undecided)[0]
             close = view.pick(chosen)
@@ -338,7 +378,10 @@ class StreamedColumns:
 
         def block_gaps(block: Block) -> Floats:
             view = frame.view(block)
-            here, q, P = labels.at(view), of_rows(view), view.dot(V)
+            here, q = labels.at(view), of_rows(view)
+            if len(duals) == 1:
+                return np.array([view.total(here.slack(scores_of(view, self.B.T @ duals[0]), q))])
+            P = view.dot_by_column(V).T if labels.shape and view.xp is np else view.dot(V)
             parts = (P[:, k : k + n_entries] for k in range(0, P.shape[1], n_entries))
             return np.array(
                 [view.total(here.slack(p if labels.shape else p[:, 0], q)) for p in parts]
@@ -357,7 +400,7 @@ class StreamedColumns:
 
         def block_support(block: Block) -> float:
             view = frame.view(block)
-            return view.total(labels.at(view).support(view.dot(V)))
+            return view.total(labels.at(view).support(scores_of(view, V)))
 
         return self.design.rows.map_reduce(block_support, add)
 
@@ -369,7 +412,7 @@ class StreamedColumns:
 
         def block_slopes(block: Block) -> Floats:
             view = frame.view(block)
-            here, p, change = labels.at(view), view.dot(V), view.dot(along)
+            here, p, change = labels.at(view), scores_of(view, V), scores_of(view, along)
             slopes = []
             for step in steps.tolist():
                 q = here.project(here.centre - sigma * (p + step * change))

@@ -13,6 +13,7 @@ import numpy as np
 
 from primum._typing import Floats, Index
 from primum.equations import View
+from primum.labellings.columns import scores_of
 from primum.labellings.sets import LabelSet
 from primum.rows import to_numpy
 
@@ -43,7 +44,7 @@ class HyperplaneLabels:
 
     def __call__(self, view: View) -> Any:
         """Return the labels of some rows."""
-        here, p = self.labels.at(view), view.dot(self.V)
+        here, p = self.labels.at(view), scores_of(view, self.V)
         q = here.best(p) if np.isinf(self.sigma) else here.project(here.centre - self.sigma * p)
         where = view.block.where
         low, high = np.searchsorted(self.positions, [where.start, where.stop])

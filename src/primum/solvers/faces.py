@@ -78,8 +78,11 @@ def stacked(
 
 
 def _kron(labels: LabelSet, directions: Floats, M: Floats) -> Floats:
+    """Return the Kronecker product of the directions, in contrasts, and M."""
     assert labels.contrasts is not None
-    return np.asarray(np.kron(labels.contrasts.T @ directions, M), dtype=np.float64)
+    C = labels.contrasts.T @ directions
+    product = C[:, None, :, None] * M[None, :, None, :]
+    return product.reshape(len(C) * len(M), C.shape[1] * M.shape[1])
 
 
 def split(x: Floats, faces: Sequence[Face]) -> list[Floats]:

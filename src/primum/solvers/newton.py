@@ -199,7 +199,7 @@ class _Line:
     def product(self, s: float) -> float:
         """Return ``<direction, M Q>`` at a step."""
         q = self.labels.project(self.free - s * self.change)
-        return float(np.vdot(self.weighted_along, q))
+        return float(np.vdot(self.weighted_along.T, q.T))  # labels are stored class by class
 
 
 def _exact_step(line: _Line, xi_t: Floats, direction: Floats, g: Floats) -> float:

@@ -153,18 +153,19 @@ def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
         rows = np.flatnonzero(face)
         return [Face(rows, labels.directions(1))] if len(rows) else []
     keys = labels.keys(face)
-    return [Face(rows, labels.directions(key)) for key, rows in groups(keys) if key]
+    return [Face(rows, labels.directions(key)) for key, rows in groups(keys, 0)]
 
 
-def groups(keys: Any) -> list[tuple[int, Any]]:
-    """Return (key, indices of the rows that have it) for every key."""
+def groups(keys: Any, skipped: int) -> list[tuple[int, Any]]:
+    """Return (key, indices of the rows that have it) for every key but one."""
     xp = array_library(keys)
     if keys.dtype == xp.bool:
-        return [(0, xp.nonzero(~keys)[0]), (1, xp.nonzero(keys)[0])]
+        return [(1, xp.nonzero(keys)[0])] if skipped == 0 else [(0, xp.nonzero(~keys)[0])]
     if xp is not np:
         found = [int(key) for key in to_numpy(xp.unique_values(keys))]
-        return [(key, xp.nonzero(keys == key)[0]) for key in found]
-    order = np.argsort(keys, kind="stable")
+        return [(key, xp.nonzero(keys == key)[0]) for key in found if key != skipped]
+    rows = np.flatnonzero(keys != skipped)
+    order = rows[np.argsort(keys[rows], kind="stable")]
     values, starts = np.unique(keys[order], return_index=True)
     parts = np.split(order, starts[1:]) if len(order) else []
     return list(zip(values.tolist(), parts, strict=True))

@@ -15,14 +15,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import helmert
 
-from primum._typing import AnyArray, Floats, Index, Mask
+from primum._typing import Floats, Index, Mask
 from primum.equations import View
 from primum.labellings.sets.base import array_library
 from primum.labellings.sets.per_row import PerRow
 
-# Up to this many classes, entries are sorted by comparing whole columns, which is faster than
-# sorting many short rows.
-NETWORK_UP_TO = 12
 # Entries of classes that a row cannot have: below anything that the projection would keep.
 IMPOSSIBLE = 1e300
 # A share below this is rounding of a projection to 0.
@@ -99,16 +96,21 @@ class Simplex:
 
     def best(self, p: Any) -> Any:  # noqa: D102
         xp = array_library(p)
-        first = xp.argmin(self._costs(p, xp), axis=1)
-        classes = xp.arange(self.n_classes, device=getattr(p, "device", None))
-        return xp.astype(first[:, None] == classes[None, :], xp.float64)
+        costs = self._costs(p, xp)
+        least = costs == xp.min(costs, axis=1, keepdims=True)
+        columns = [least[:, 0]]
+        earlier = least[:, 0]
+        for k in range(1, self.n_classes):  # of several such classes, the first
+            columns.append(least[:, k] & ~earlier)
+            earlier = earlier | least[:, k]
+        return xp.astype(xp.stack(columns), xp.float64).T
 
     def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
         xp = array_library(p)
         costs = self._costs(p, xp)
         # Not sigma times the difference, which would overflow for impossible classes.
         near = costs - xp.min(costs, axis=1, keepdims=True) <= 1.0 / sigma
-        return xp.sum(xp.astype(near, xp.int64), axis=1) > 1
+        return xp.sum(xp.astype(near, xp.int8), axis=1, dtype=xp.int8) > 1
 
     def open(self, q: Any) -> Any:  # noqa: D102
         return q > NO_SHARE
@@ -134,10 +136,13 @@ class Simplex:
 
     def keys(self, face: Any) -> Any:  # noqa: D102
         xp = array_library(face)
+        # Short integers are sorted faster, too.
+        dtype = xp.int16 if self.n_classes < 15 else xp.int64
         bits = xp.asarray(1 << np.arange(self.n_classes), device=getattr(face, "device", None))
-        keys = xp.sum(xp.astype(face, xp.int64) * bits[None, :], axis=1)
-        alone = (keys & (keys - 1)) == 0
-        return xp.where(alone, xp.zeros_like(keys), keys)
+        marks = xp.astype(face, dtype) * xp.astype(bits, dtype)[None, :]
+        keys = xp.sum(marks, axis=1, dtype=dtype)
+        several = (keys & (keys - 1)) != 0
+        return keys * xp.astype(several, dtype)
 
     def directions(self, key: int) -> Floats:  # noqa: D102
         return _directions(self.n_classes, key)
@@ -165,34 +170,56 @@ def nearest_shares(v: Any, possible: Any = None) -> Any:
     columns = v.T if xp is not np else np.ascontiguousarray(v.T)
     if possible is not None:
         columns = xp.where(possible.T, columns, -IMPOSSIBLE)
-    # Relative to the largest entry, next to which 1 would be lost if entries were large.
+    if columns.shape[0] == 2:
+        return xp.clip(0.5 + 0.5 * (columns - xp.flip(columns, axis=0)), 0.0, 1.0).T
+    # Relative to the largest entry, so that large numbers do not swallow the sum of 1.
     columns = columns - xp.max(columns, axis=0)
-    return xp.maximum(columns - _threshold(columns, xp), xp.zeros_like(columns)).T
+    if xp is not np:
+        return xp.maximum(columns - _threshold(columns, xp), xp.zeros_like(columns)).T
+    # The threshold is at least -1. If no other entry is above it, the largest has the whole share.
+    within = columns >= -1.0
+    undecided = np.flatnonzero(within.sum(axis=0, dtype=np.int16) > 1)
+    if len(undecided) > 0.5 * columns.shape[1]:
+        return _above(columns, _threshold_by_columns(columns)).T
+    shares, some = within.astype(np.float64), columns[:, undecided]
+    shares[:, undecided] = _above(some, _threshold_by_columns(some))
+    return shares.T
+
+
+def _above(columns: Floats, tau: Floats) -> Floats:
+    """Return the positive part of columns above tau, in their place."""
+    columns -= tau
+    return np.maximum(columns, 0.0, out=columns)
 
 
 def _threshold(columns: Any, xp: Any) -> Any:
-    """Return tau of every label, from the entries of each class in turn."""
-    n_classes = columns.shape[0]
-    if n_classes > NETWORK_UP_TO:
-        columns = xp.flip(xp.sort(columns, axis=0), axis=0)
-    ordered = [columns[k, :] for k in range(n_classes)]
-    if n_classes <= NETWORK_UP_TO:
-        ordered = _sorted(ordered, xp)
-    total = ordered[0] - 1.0
-    tau = total
-    for k in range(1, n_classes):
-        total = total + ordered[k]
-        tau = xp.maximum(tau, total / (k + 1))
+    """Return tau of every label, from the entries of each class."""
+    ordered = xp.cumulative_sum(xp.sort(columns, axis=0, descending=True), axis=0)
+    counts = xp.arange(1, columns.shape[0] + 1, dtype=columns.dtype, device=columns.device)
+    return xp.max((ordered - 1.0) / counts[:, None], axis=0)
+
+
+def _threshold_by_columns(columns: Floats) -> Floats:
+    """Return the same.
+
+    Comparing whole columns is faster than sorting many short rows, and they are sorted only as far
+    as a next entry exceeds the threshold so far.
+    """
+    rest, spare = list(columns.copy()), np.empty(columns.shape[1])
+    total = np.zeros_like(spare)
+    tau = np.full_like(spare, -np.inf)
+    for k in range(1, len(rest) + 1):
+        for other in range(len(rest) - 1, 0, -1):  # the largest moves to the front
+            one = rest[other - 1]
+            np.minimum(one, rest[other], out=spare)
+            np.maximum(one, rest[other], out=one)
+            rest[other], spare = spare, rest[other]
+        largest = rest.pop(0)
+        if (largest <= tau).all():
+            break
+        total += largest
+        np.maximum(tau, (total - 1.0) / k, out=tau)
     return tau
-
-
-def _sorted(columns: list[AnyArray], xp: Any) -> list[AnyArray]:
-    """Return columns with the largest entries of every row in the first, and so on."""
-    for end in range(len(columns) - 1, 0, -1):
-        for k in range(end):
-            one, other = columns[k], columns[k + 1]
-            columns[k], columns[k + 1] = xp.maximum(one, other), xp.minimum(one, other)
-    return columns
 
 
 @lru_cache(maxsize=64)
