@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.equations import GivenLabels
+from primum.estimators._base import N_JOBS
 from primum.estimators._data import TrainingData, read_unlabeled_rows
-from primum.estimators._linear import N_JOBS
 from primum.labellings import (
     METRICS,
     TIE_BREAKS,

@@ -16,8 +16,9 @@ from primum._sklearn import Interval
 from primum._threads import using_threads
 from primum._typing import AnyArray, Floats
 from primum.equations import equations_of
+from primum.estimators._base import N_JOBS
 from primum.estimators._data import TrainingData
-from primum.estimators._linear import N_JOBS, LeastSquaresBase
+from primum.estimators._linear import LeastSquaresBase
 from primum.labellings import LabeledRows
 from primum.rows import ArrayRows
 
