@@ -206,8 +206,25 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
             n_jobs=self.n_jobs,
         )._fit_labeled(data.classes, data.labeled, like=self)
         self._remember(data.classes, *self._fit_implicit(data, data.label_set))
-        self._warn_if_short()
+        self._warn_if_short(data)
         self._warn_if_undetermined(data)
+
+    def soft_labels(self, X_unlabeled: Any) -> Any:
+        """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
+
+        For rows in files or on a cluster, whose soft labels are not stored in ``soft_labels_``.
+
+        Parameters
+        ----------
+        X_unlabeled : path or Dask collection
+            The same rows, in the same order.
+
+        Returns
+        -------
+        array of shape (n_more,)
+            A lazy Dask array if the rows are a Dask collection.
+        """
+        return self._labels_of(X_unlabeled)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
