@@ -347,6 +347,55 @@ def test_a_fit_that_stops_early_says_so_in_units_of_the_range():
     assert reg.certificate_.moved is None
 
 
+@pytest.mark.parametrize("unit", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("metric", ["labeled", "all"])
+def test_the_gap_of_an_unfinished_fit_is_a_bound_in_the_units_of_the_target(metric, unit):
+    X, _, y, bins = problem(U=200, d=8)
+    y, bins = unit * y, unit * bins
+    early = ICLSRegressor(metric=metric, max_iter=1, solver="lbfgsb", tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        early.fit(X, y, target_bounds=bins)
+    generic = GenericProblem(X, y, metric=metric)
+    least = generic.objective(generic.solve(*bins[np.isnan(y)].T))
+    proof = early.certificate_
+    assert proof.objective > least + 1e-6 * unit**2
+    assert proof.lower_bound <= least + 1e-9 * unit**2
+    # The bound from the residual: the sum of p (q - best q), with p the gradient of the objective.
+    H = generic.W.T @ generic.W
+    p = 2 * generic.B.T @ (H @ (generic.B @ early.targets_ + generic.c - generic.sup))
+    low, high = bins[np.isnan(y)].T
+    slack = np.maximum(p * (early.targets_ - low), p * (early.targets_ - high))
+    assert proof.gap == pytest.approx(slack.sum(), rel=1e-6)
+
+
+def test_further_rows_have_the_common_bounds_when_others_have_their_own():
+    X, _, y, bins = problem()
+    y[12:40], own = np.nan, np.where(np.arange(72)[:, None] < 40, bins, np.nan)
+    reg = ICLSRegressor(bounds=BOUNDS)
+    apart = clone(reg).fit(X[:40], y[:40], X_unlabeled=X[40:], target_bounds=own[:40])
+    together = clone(reg).fit(X, y, target_bounds=own)
+    np.testing.assert_allclose(apart.predict(X), together.predict(X), atol=1e-9)
+    low, high = np.where(np.isnan(own), BOUNDS, own)[12:].T
+    generic = GenericProblem(X, y)
+    expected = generic.predictions(generic.solve(low, high))
+    np.testing.assert_allclose(apart.predict(X), expected, atol=1e-5)
+
+
+def test_targets_do_not_exceed_their_bounds_by_rounding(tmp_path):
+    low, high = -5.0, -0.6
+    assert low + (high - low) > high
+    X, _, y, _ = problem()
+    y = np.where(y > 20.0, high, low) + 0.0 * y
+    reg = ICLSRegressor(bounds=(low, high)).fit(X, y)
+    assert reg.targets_.min() == low
+    assert reg.targets_.max() == high
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame(X[12:], columns=list("abcd")).to_parquet(path)
+    from_file = clone(reg).fit(X[:12], y[:12], X_unlabeled=path).targets(path)
+    assert from_file.min() == low
+    assert from_file.max() == high
+
+
 def test_equal_bounds_fix_a_target_without_making_the_row_a_labelled_one():
     X, truth, y, _ = problem()
     fixed = np.column_stack([truth, truth])
