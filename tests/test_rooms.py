@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import primum
 from primum._sklearn import LinearClassifierMixin
@@ -106,7 +106,7 @@ def private(name):
 # Methods that an estimator inherits from scikit-learn but that are none of its public interface.
 INHERITED = {
     name
-    for base in (BaseEstimator, ClassifierMixin, LinearClassifierMixin)
+    for base in (BaseEstimator, ClassifierMixin, RegressorMixin, LinearClassifierMixin)
     for name in dir(base)
     if private(name)
 }

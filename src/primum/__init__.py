@@ -1,10 +1,12 @@
-"""Semi-supervised classification that aims never to make the supervised answer worse."""
+"""Semi-supervised learning that aims never to make the supervised answer worse."""
 
 from primum.estimators import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    ICLSRegressor,
     L2SVMClassifier,
     LeastSquaresClassifier,
+    LeastSquaresRegressor,
     S4VMClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
@@ -21,8 +23,10 @@ __all__ = [
     "Certificate",
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
+    "ICLSRegressor",
     "L2SVMClassifier",
     "LeastSquaresClassifier",
+    "LeastSquaresRegressor",
     "S4VMClassifier",
     "SelfLearningClassifier",
     "TSVMClassifier",

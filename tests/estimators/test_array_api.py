@@ -19,8 +19,10 @@ from generate import several_classes
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    ICLSRegressor,
     L2SVMClassifier,
     LeastSquaresClassifier,
+    LeastSquaresRegressor,
     SelfLearningClassifier,
     TSVMClassifier,
     USMClassifier,
@@ -300,3 +302,48 @@ def test_names_of_classes_come_back_as_numpy_strings(asarray):
     with sklearn.config_context(array_api_dispatch=True):
         predicted = ICLSClassifier().fit(asarray(X), names).predict(asarray(X))
     np.testing.assert_array_equal(predicted, expected)
+
+
+REGRESSORS = [
+    LeastSquaresRegressor(),
+    ICLSRegressor(bounds=(-1, 1)),
+    ICLSRegressor(bounds=(-1, 1), metric="all", fit_intercept=False),
+]
+
+
+@pytest.mark.usefixtures("columns")
+@pytest.mark.parametrize("own", [False, True], ids=["common bounds", "bounds of rows"])
+@pytest.mark.parametrize("reg", REGRESSORS, ids=str)
+def test_regressors_have_the_same_answer_in_the_same_library(reg, own, asarray, tmp_path):
+    """Some of the rows of X have bounds of their own, and then some have a weight of 0."""
+    X, y, X_u = problem(U=2_000, L=30)
+    targets = np.clip(X[:, 0] + 4.0 * (y - 0.5), -1.0, 1.0)
+    targets[6:] = np.nan
+    # Labelled rows close together have a steep supervised model, beyond the bounds elsewhere.
+    X[:6] *= 0.1
+    arguments = {"sample_weight": (np.arange(30) + 1) % 7} if own else {}
+    if isinstance(reg, ICLSRegressor) and own:
+        bounds = np.where(np.isnan(targets)[:, None], [0.5, 1.0], np.nan)
+        arguments["target_bounds"] = bounds
+    expected = sklearn.clone(reg).fit(X, targets, X_u, **arguments)
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame(X_u, columns=list("abcde")).to_parquet(path)
+    with sklearn.config_context(array_api_dispatch=True):
+        there = {name: asarray(values) for name, values in arguments.items()}
+        fitted = sklearn.clone(reg).fit(asarray(X), asarray(targets), asarray(X_u), **there)
+        predicted = fitted.predict(asarray(X_u))
+        for array in (fitted.coef_, predicted):
+            assert type(array) is type(asarray(X))
+        np.testing.assert_allclose(fitted.predict(path), expected.predict(X_u), atol=1e-6)
+        assert fitted.score(asarray(X), targets) == pytest.approx(expected.score(X, targets))
+        with pytest.raises(ValueError, match="must use the same namespace"):
+            fitted.predict(X)
+        if isinstance(reg, ICLSRegressor):
+            assert type(fitted.targets_) is type(asarray(X))
+            found = fitted.targets(asarray(X_u))
+            np.testing.assert_allclose(to_numpy(found), expected.targets_[24:], atol=1e-4)
+    np.testing.assert_allclose(to_numpy(predicted), expected.predict(X_u), atol=1e-6)
+    if isinstance(reg, ICLSRegressor):
+        assert fitted.certificate_.converged
+        assert expected.certificate_.moved
+        np.testing.assert_allclose(to_numpy(fitted.targets_), expected.targets_, atol=1e-4)

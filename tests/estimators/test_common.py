@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -19,8 +19,10 @@ from generate import several_classes, two_classes
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    ICLSRegressor,
     L2SVMClassifier,
     LeastSquaresClassifier,
+    LeastSquaresRegressor,
     S4VMClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
@@ -51,6 +53,15 @@ ESTIMATORS = [
     S4VMClassifier(),
     WellSVMClassifier(),
 ]
+REGRESSORS = [
+    LeastSquaresRegressor(),
+    LeastSquaresRegressor(alpha=0.1, fit_intercept=False),
+    ICLSRegressor(),
+    ICLSRegressor(alpha=0.1, bounds=(-1e6, 1e6)),
+    ICLSRegressor(metric="all", fit_intercept=False),
+    ICLSRegressor(metric=0.2, solver="lbfgsb"),
+]
+each_regressor = pytest.mark.parametrize("reg", REGRESSORS, ids=str)
 each_estimator = pytest.mark.parametrize("clf", ESTIMATORS, ids=str)
 SEVERAL = [clf for clf in ESTIMATORS if get_tags(clf).classifier_tags.multi_class]
 with_two_and_several_classes = pytest.mark.parametrize(
@@ -65,6 +76,8 @@ def problem(n_labeled, n_unlabeled, d, n_classes, *, seed=0):
 
 
 def expected_failures(estimator):
+    if is_regressor(estimator):
+        return {}
     failures = {
         "check_classifiers_classes": "it uses -1 as a class, which means unknown here; "
         "test_classes_of_any_type checks the same with other names"
@@ -76,7 +89,7 @@ def expected_failures(estimator):
     return failures
 
 
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks([*ESTIMATORS, *REGRESSORS], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -245,3 +258,46 @@ def test_float32_rows_are_summed_in_double_precision(clf, n_classes):
         double.decision_function(X_u.astype(np.float64)),
         atol=1e-4 if foreign else 1e-10,
     )
+
+
+def partly_known():
+    """Return rows, targets within (-100, 100), and the same with unknown ones."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    truth = np.clip(X @ [20.0, -10.0, 5.0] + 20 * rng.normal(size=50), -99, 99)
+    return X, truth, np.where(np.arange(50) < 20, truth, np.nan)
+
+
+def bounded(reg):
+    return clone(reg) if not hasattr(reg, "bounds") else clone(reg).set_params(bounds=(-100, 100))
+
+
+@each_regressor
+def test_rows_of_unknown_target_in_y_or_apart(reg):
+    X, _, y = partly_known()
+    mixed = np.random.default_rng(0).permutation(50)
+    together = bounded(reg).fit(X[mixed], y[mixed])
+    apart = bounded(reg).fit(X[:20], y[:20], X[20:])
+    np.testing.assert_allclose(together.predict(X), apart.predict(X), atol=1e-4)
+
+
+@each_regressor
+def test_regressors_in_pipelines_with_names_and_pickle(reg):
+    X, truth, y = partly_known()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    pipeline = make_pipeline(StandardScaler(), bounded(reg)).set_output(transform="pandas")
+    pipeline.fit(frame, y)
+    assert pipeline[-1].feature_names_in_.tolist() == ["a", "b", "c"]
+    copy = pickle.loads(pickle.dumps(pipeline))
+    np.testing.assert_array_equal(copy.predict(frame), pipeline.predict(frame))
+    assert np.isfinite(cross_val_score(pipeline, frame, truth, error_score="raise")).all()
+    if hasattr(pipeline[-1], "supervised_"):
+        pipeline[-1].supervised_.predict(pipeline[:-1].transform(frame))
+
+
+@each_regressor
+def test_regressors_sum_float32_rows_in_double_precision(reg):
+    X, _, y = partly_known()
+    single, X = bounded(reg).fit(X.astype(np.float32), y), X.astype(np.float32).astype(float)
+    double = bounded(reg).fit(X, y)
+    np.testing.assert_allclose(single.predict(X), double.predict(X), atol=1e-8)

@@ -1,11 +1,13 @@
-"""scikit-learn classifiers, one method per file."""
+"""scikit-learn estimators, one method per file."""
 
 from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.icls import ICLSClassifier
+from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.l2_svm import L2SVMClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
+from primum.estimators.least_squares_regressor import LeastSquaresRegressor
 from primum.estimators.s4vm import S4VMClassifier
 from primum.estimators.self_learning import SelfLearningClassifier
 from primum.estimators.tsvm import TSVMClassifier
@@ -16,8 +18,10 @@ from primum.estimators.wellsvm import WellSVMClassifier
 __all__ = [
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
+    "ICLSRegressor",
     "L2SVMClassifier",
     "LeastSquaresClassifier",
+    "LeastSquaresRegressor",
     "S4VMClassifier",
     "SelfLearningClassifier",
     "TSVMClassifier",

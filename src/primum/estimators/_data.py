@@ -1,9 +1,9 @@
 """Validation of the arguments of ``fit``, split into labelled and unlabelled rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import sklearn
@@ -20,6 +20,7 @@ from primum._sklearn import (
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._labels import KnownLabels, check_labels, find_labels
 from primum.estimators._partial import read_label_bounds, read_possible, sets_of_masks
+from primum.estimators._targets import KnownTargets, read_targets
 from primum.estimators.unlabeled_rows import given_rows
 from primum.labellings import LabeledRows, LabelSet
 from primum.rows import (
@@ -36,19 +37,23 @@ DTYPES = (np.float64, np.float32)
 # Within this and its reciprocal, the product of two weights neither underflows nor overflows.
 LEAST_WEIGHT = 1e-150
 
+# What y contains: classes, or numbers.
+Known = TypeVar("Known", KnownLabels, KnownTargets)
+
 
 @dataclass(frozen=True)
-class TrainingData:
+class TrainingData(Generic[Known]):
     """Labelled and unlabelled rows; rows of weight zero are left out.
 
-    Labels, known or not, are one number per row for two classes, and one per class for K > 2.
-    There are ``n_unlabeled`` unlabelled rows in the user's order, first those of X, then the
-    ``n_more`` of X_unlabeled; ``present`` indexes those of X that have weight (None: all).
-    ``home`` is the array library and device of the rows if they are not NumPy arrays. ``sets`` are
-    the label sets of the unlabelled rows of X, of weight zero or not (None: any label).
+    Labels, known or not, are one number per row for two classes and for a regression, and one per
+    class for K > 2. ``known`` is the content of y. There are ``n_unlabeled`` unlabelled rows in the
+    user's order, first those of X, then the ``n_more`` of X_unlabeled; ``present`` indexes those of
+    X that have weight (None: all). ``home`` is the array library and device of the rows if they are
+    not NumPy arrays. ``sets`` are the label sets of the unlabelled rows of X, of weight zero or not
+    (None: any label).
     """
 
-    classes: AnyArray
+    known: Known
     labeled: LabeledRows
     unlabeled: Rows
     present: Index | None
@@ -64,12 +69,18 @@ class TrainingData:
             return self.sets
         return self.sets.take(self.present)
 
+    @property
+    def classes(self: "TrainingData[KnownLabels]") -> AnyArray:
+        """The classes."""
+        return self.known.classes
+
     def for_all_rows(self, q: Floats) -> Floats:
         """Return q for all unlabelled rows; those of weight zero have the centre of their set."""
         if self.present is None:
             return q
         if self.sets is None:
-            labels = np.full((self.n_unlabeled, *q.shape[1:]), 1.0 / len(self.classes))
+            n_classes = 2 if q.ndim == 1 else q.shape[1]
+            labels = np.full((self.n_unlabeled, *q.shape[1:]), 1.0 / n_classes)
         else:
             labels = self.sets.centres(self.n_unlabeled)
         labels[self.n_unlabeled - self.n_more :] = to_numpy(q)[len(self.present) :]
@@ -78,7 +89,7 @@ class TrainingData:
 
 
 @dataclass(frozen=True)
-class FitArguments:
+class FitArguments(Generic[Known]):
     """The validated arguments of ``fit``: X, its labels and weights (None: 1), and further rows.
 
     ``home`` is the array library and device of X if it is not a NumPy array. ``sets`` are the label
@@ -86,7 +97,7 @@ class FitArguments:
     """
 
     X: AnyArray
-    labels: KnownLabels
+    labels: Known
     weight: Floats | None
     more: Rows
     home: "ArrayBackend | None"
@@ -116,10 +127,32 @@ def read_arguments(
     *,
     possible: Any = None,
     label_bounds: Any = None,
-) -> FitArguments:
-    """Validate the arguments of ``fit``.
+) -> FitArguments[KnownLabels]:
+    """Validate the arguments of a classifier's ``fit``.
 
     More than two classes raise an error, unless the estimator has set ``_several_classes``.
+    """
+
+    def read(y: Any, n_rows: int) -> tuple[KnownLabels, LabelSet | None]:
+        return _read_labels(estimator, y, n_rows, possible, label_bounds)
+
+    given = _read_arguments(estimator, X, y, X_unlabeled, sample_weight, read)
+    check_every_class_has_weight(given.labels, given.weight)
+    return given
+
+
+def _read_arguments(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any,
+    sample_weight: Any,
+    read: Callable[[Any, int], tuple[Known, LabelSet | None]],
+) -> FitArguments[Known]:
+    """Validate the arguments of ``fit``.
+
+    ``read`` returns the content of y, given the number of rows, and the label sets of the rows
+    without a label.
     """
     check_parameters(estimator)
     home = backend_of(X)
@@ -127,10 +160,9 @@ def read_arguments(
         X = validate_data(
             estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
         )
-    labels, sets = _read_labels(estimator, y, X.shape[0], possible, label_bounds)
+    labels, sets = read(on_this_machine(y), X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
-    check_every_class_has_weight(labels, weight)
     return FitArguments(X, labels, weight, more, home, sets)
 
 
@@ -138,7 +170,7 @@ def _read_labels(
     estimator: BaseEstimator, y: Any, n_rows: int, possible: Any, label_bounds: Any
 ) -> tuple[KnownLabels, LabelSet | None]:
     """Return the labels, and the label sets of the rows without one, given partial labels."""
-    labels, sets = find_labels(on_this_machine(y), n_rows), None
+    labels, sets = find_labels(y, n_rows), None
     if possible is not None:
         labels, mask = read_possible(on_this_machine(possible), labels)
         sets = sets_of_masks(mask[labels.unlabeled])
@@ -156,13 +188,40 @@ def read_training_data(
     X_unlabeled: Any = None,
     sample_weight: Any = None,
     **partial: Any,
-) -> TrainingData:
-    """Validate the arguments of ``fit``, ``partial`` labels among them, and split the rows."""
-    given = read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial)
+) -> TrainingData[KnownLabels]:
+    """Validate the arguments of a classifier's ``fit``, partial labels too, and split the rows."""
+    return _split(read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial))
+
+
+def read_regression_data(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    target_bounds: Any = None,
+) -> TrainingData[KnownTargets]:
+    """Validate the arguments of a regressor's ``fit`` and split the rows."""
+
+    def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
+        common = getattr(estimator, "bounds", None)
+        targets = read_targets(y, n_rows, common, on_this_machine(target_bounds))
+        return targets, targets.sets
+
+    given = _read_arguments(estimator, X, y, X_unlabeled, sample_weight, read)
+    if len(given.known) == 0:
+        raise ValueError(
+            "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
+        )
+    return _split(given)
+
+
+def _split(given: FitArguments[Known]) -> TrainingData[Known]:
+    """Return the labelled and the unlabelled rows that have weight."""
     labels, more, present = given.labels, given.more, given.unknown
     known, unknown = labels.labeled[given.known], labels.unlabeled[present]
     return TrainingData(
-        classes=labels.classes,
+        known=labels,
         labeled=LabeledRows(
             ArrayRows(given.X).take(known).X, labels.targets[given.known], given.weight_of(known)
         ),

@@ -5,6 +5,7 @@ twin; everything else follows from the problem.
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.equations import GivenLabels
+from primum.estimators._base import N_JOBS
 from primum.estimators._data import TrainingData, read_unlabeled_rows
-from primum.estimators._linear import N_JOBS
 from primum.labellings import (
     METRICS,
     TIE_BREAKS,
@@ -61,7 +62,6 @@ class ImplicitlyConstrained:
     max_iter: int
     n_jobs: int | None
     supervised_: Any
-    soft_labels_: Floats
     certificate_: Certificate
     coef_: Floats
     n_features_in_: int
@@ -81,9 +81,18 @@ class ImplicitlyConstrained:
     }
 
     def _fit_implicit(
-        self, data: TrainingData, labels: LabelSet | None = None, shares: Shares | None = None
+        self,
+        data: TrainingData,
+        labels: LabelSet | None = None,
+        twin: tuple[Floats, Any] | None = None,
+        shares: Shares | None = None,
     ) -> tuple[Floats, Any]:
-        """Solve the problem, keep the labelling and its proof, return (coefficients, intercept)."""
+        """Solve the problem, keep the labelling and its proof, return (coefficients, intercept).
+
+        ``twin`` is the same of the supervised twin (None: its ``_score_parameters``).
+        """
+        if twin is None:
+            twin = self.supervised_._score_parameters
         family = least_squares_family(
             data.labeled,
             data.unlabeled,
@@ -95,7 +104,7 @@ class ImplicitlyConstrained:
             family,
             metric=self.metric,
             alpha_labeled=self._alpha_labeled,
-            supervised=self.supervised_._score_parameters,
+            supervised=twin,
             tie_break=self.tie_break,
             labels=labels,
         )
@@ -113,7 +122,7 @@ class ImplicitlyConstrained:
         self.certificate_ = certify(
             problem,
             solution.labels,
-            self._summary(family, fit),
+            self._summary(family, fit, twin),
             metric=self.metric,
             tol=self.tol,
             iterations=solution.iterations,
@@ -129,25 +138,20 @@ class ImplicitlyConstrained:
         self._n_more = data.n_more
         if data.unlabeled.in_memory:
             labels = q if written else family.unlabeled.write_down(q)
-            self.soft_labels_ = data.for_all_rows(labels)
+            self._keep_labels(data, labels)
 
-    def soft_labels(self, X_unlabeled: Any) -> Any:
-        """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
+    def _keep_labels(self, data: TrainingData, labels: Any) -> None:
+        """Keep the labels of the rows that have weight, as the user reads them."""
+        self.soft_labels_ = data.for_all_rows(labels)
 
-        For rows in files or on a cluster, whose soft labels are not stored in ``soft_labels_``.
+    def _labels_of(self, X_unlabeled: Any, restore: Callable[[Floats], Floats] = np.asarray) -> Any:
+        """Return the labels of the rows that were passed to ``fit`` as X_unlabeled.
 
-        Parameters
-        ----------
-        X_unlabeled : path or Dask collection
-            The same rows, in the same order.
-
-        Returns
-        -------
-        array of shape (n_more,)
-            A lazy Dask array if the rows are a Dask collection.
+        ``restore`` turns them into what the user reads.
         """
         check_is_fitted(self)
-        rows = read_unlabeled_rows(self, X_unlabeled, self.coef_[:0, :])
+        coef = self.coef_ if self.coef_.ndim == 2 else self.coef_[None, :]
+        rows = read_unlabeled_rows(self, X_unlabeled, coef[:0, :])
         before = self._n_labels - self._n_more  # the unlabelled rows of X come first
         if rows.n_rows != self._n_more:
             raise ValueError(
@@ -158,13 +162,15 @@ class ImplicitlyConstrained:
 
         def label(block: Block) -> Floats:
             moved = replace(block, start=block.start + before)
-            return np.asarray(to_numpy(labels(frame.view(moved))))
+            return restore(to_numpy(labels(frame.view(moved))))
 
-        n_scores = self.coef_.shape[0]
+        n_scores = coef.shape[0]
         return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
 
-    def _summary(self, family: LeastSquaresFamily, fit: tuple[Floats, Any]) -> FitSummary:
-        coef, intercept = self.supervised_._score_parameters
+    def _summary(
+        self, family: LeastSquaresFamily, fit: tuple[Floats, Any], twin: tuple[Floats, Any]
+    ) -> FitSummary:
+        coef, intercept = twin
         equations = family.equations
         summands = np.max(np.abs(intercept) + np.abs(equations.center) @ np.abs(coef))
         rounding = float(8 * np.finfo(float).eps * summands)
@@ -197,20 +203,19 @@ class ImplicitlyConstrained:
         warnings.warn(
             f"The {len(data.labeled.y)} labelled rows do not determine a model of "
             f"{self.n_features_in_} features, and the unlabelled rows moved the fit away from its "
-            f"supervised twin: {proof.changed} of {proof.n_unlabeled} predictions changed. With so "
-            "few labels and no ridge this can do harm: compare with supervised_, or pass "
-            "metric=0.2 or larger.",
+            f"supervised twin: {proof.change_in_words}. With so few labels and no ridge this can "
+            "do harm: compare with supervised_, or pass metric=0.2 or larger.",
             UndeterminedModelWarning,
             stacklevel=4,
         )
 
-    def _warn_if_short(self) -> None:
+    def _warn_if_short(self, data: TrainingData) -> None:
         proof = self.certificate_
         if proof.converged:
             return
         if proof.iterations >= self.max_iter:
             advice = f"raise max_iter (now {self.max_iter}), raise tol, or use solver='newton'"
-        elif not (hasattr(self, "soft_labels_") or isinstance(self._labels, GivenLabels)):
+        elif not (data.unlabeled.in_memory or isinstance(self._labels, GivenLabels)):
             advice = (
                 "another solver could continue on rows in memory, so load them, raise tol, "
                 "standardise the features or raise alpha"

@@ -156,13 +156,13 @@ def listed(items: AnyArray, limit: int = 5) -> str:
 
 def _split_unknown(y: Any) -> tuple[AnyArray, Mask]:
     """Return (labels, mask of the unknown ones); the labels have one dtype."""
-    y = _as_one_dimensional(y)
+    y = as_one_dimensional(y)
     if y.dtype.kind == "O":
         y, unknown = _split_objects(y)
-        _refuse_infinity(y)
+        refuse_infinity(y)
         return y, unknown
     if y.dtype.kind == "f":
-        _refuse_infinity(y)
+        refuse_infinity(y)
         return y, np.isnan(y)
     if y.dtype.kind == "i":
         return y, y == -1
@@ -171,12 +171,15 @@ def _split_unknown(y: Any) -> tuple[AnyArray, Mask]:
     return y, np.isnat(y) if y.dtype.kind in "mM" else np.zeros(len(y), dtype=bool)
 
 
-def _as_one_dimensional(y: Any) -> AnyArray:
-    """Return y as an array, without letting NumPy turn None or NaN into strings."""
+def as_one_dimensional(y: Any, name: str = "label", unknown: str = UNKNOWN) -> AnyArray:
+    """Return y as an array, without letting NumPy turn None or NaN into strings.
+
+    ``name`` is what y contains, and ``unknown`` how unknown values are marked.
+    """
     if y is None:
         raise ValueError(
-            "This estimator requires y to be passed, but the target y is None; pass one label "
-            f"for every row, and mark unknown ones ({UNKNOWN})."
+            f"This estimator requires y to be passed, but the target y is None; pass one {name} "
+            f"for every row, and mark unknown ones ({unknown})."
         )
     if getattr(y, "ndim", 1) == 1 and hasattr(y, "isna"):  # pandas, without importing it
         plain = isinstance(y.dtype, np.dtype) and y.dtype.kind in "iufb"
@@ -191,7 +194,7 @@ def _as_one_dimensional(y: Any) -> AnyArray:
 
 
 def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
-    unknown = np.fromiter((_is_missing(item) for item in y), dtype=bool, count=len(y))
+    unknown = np.fromiter((is_missing(item) for item in y), dtype=bool, count=len(y))
     values = y.copy()
     known = y[~unknown]
     if len(known) == 0:
@@ -217,7 +220,8 @@ def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
     return typed, unknown
 
 
-def _is_missing(item: Any) -> bool:
+def is_missing(item: Any) -> bool:
+    """Return whether an item of y marks an unknown value, as None, NaN and pd.NA do."""
     if item is None or type(item).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(item, (float, np.floating)) and bool(np.isnan(item))
@@ -236,11 +240,12 @@ def kind_of(item: Any) -> str:
     return type(item).__name__
 
 
-def _refuse_infinity(y: AnyArray) -> None:
+def refuse_infinity(y: AnyArray, name: str = "label") -> None:
+    """Raise an error if y contains infinity."""
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError(
             "Input y contains infinity or a value too large for dtype('float64'); "
-            "use NaN for an unknown label."
+            f"use NaN for an unknown {name}."
         )
 
 

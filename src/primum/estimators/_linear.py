@@ -1,26 +1,19 @@
 """The common base of the linear least-squares classifiers: ``fit`` and predictions."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import ARRAY_API, Interval, check_namespace, get_namespace
-from primum._threads import one_blas_thread, using_threads
+from primum._sklearn import check_namespace, get_namespace
 from primum._typing import AnyArray, Floats
-from primum.estimators._data import (
-    ArrayBackend,
-    TrainingData,
-    backend_of,
-    open_outside,
-    read_training_data,
-)
+from primum.estimators._base import LinearEstimator
+from primum.estimators._data import TrainingData, open_outside, read_training_data
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._scoring import (
     ClassPredictionMixin,
@@ -28,25 +21,12 @@ from primum.estimators._scoring import (
     predicted_classes,
 )
 from primum.labellings.sets import nearest_shares
-from primum.rows import (
-    ArrayRows,
-    Block,
-    Rows,
-    refuse_non_finite,
-    to_numpy,
-)
-
-# Fitted attributes that are stored on the device of the rows.
-FITTED = ("coef_", "intercept_", "soft_labels_")
-# Valid values of the parameter n_jobs.
-N_JOBS = [
-    Interval(Integral, 1, None, closed="left"),
-    Interval(Integral, None, -1, closed="right"),
-    None,
-]
+from primum.rows import Block
 
 
-class LeastSquaresBase(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
+class LeastSquaresBase(
+    KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, LinearEstimator
+):
     """Predictions from scores fitted by least squares to labels 0 and 1.
 
     Two classes have one score. The second class is predicted where it is at least 1/2.
@@ -61,7 +41,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
 
     # Whether the estimator can be fitted to more than two classes.
     _several_classes: ClassVar[bool] = False
-    n_jobs: int | None
+    _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "soft_labels_")
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
@@ -77,16 +57,8 @@ class LeastSquaresBase(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         """Provide the validated arguments of ``fit``, and what surrounds fitting to them."""
         with fitting(self):
             data = read_training_data(self, *arguments, **partial)
-            with one_blas_thread(), using_threads(self.n_jobs):
+            with self._computing(data.home):
                 yield data
-            if data.home is not None:
-                self._move_to(data.home)
-
-    def _move_to(self, home: ArrayBackend) -> None:
-        """Move the fitted attributes to the device of the rows."""
-        home.convert_attributes(self, FITTED)
-        if hasattr(self, "supervised_"):
-            home.convert_attributes(self.supervised_, FITTED)
 
     @abstractmethod
     def _fit_data(self, data: TrainingData) -> None:
@@ -124,21 +96,11 @@ class LeastSquaresBase(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
             A lazy Dask array if the rows are a Dask collection.
         """
         check_is_fitted(self)
-        if (rows := open_outside(self, X)) is None:
-            home = backend_of(X)
-            return super().decision_function(X) if home is None else self._scores_there(X, home)
         n_classes = len(self.classes_)
-        n_values = n_classes if n_classes > 2 else None
-        return self._apply(rows, self._scorer(), np.float64, n_values)
+        return self._values(X, "decision_function", n_classes if n_classes > 2 else None)
 
-    def _scores_there(self, X: Any, home: ArrayBackend) -> Any:
-        """Return the decision values of an array of another library, in double precision."""
-        check_namespace(self, X, "decision_function")
-        rows = ArrayRows(validate_data(self, X, dtype=home.dtypes, reset=False))
-        xp, (coef, intercept) = home.xp, self._decision_parameters(self.coef_, self.intercept_)
-        # Single precision is converted block by block: a full copy might not fit on the device.
-        blocks = rows.map(lambda block: xp.astype(block.X, xp.float64) @ coef + intercept)
-        return xp.concat(list(blocks))
+    def _values_in_memory(self, X: Any) -> Any:
+        return super().decision_function(X)
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
@@ -160,7 +122,7 @@ class LeastSquaresBase(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         if (rows := open_outside(self, X)) is None:
             check_namespace(self, X, "predict")
             return super().predict(X)
-        score, classes = self._scorer(), self.classes_
+        score, classes = self._block_values(), self.classes_
 
         def predict(block: Block) -> AnyArray:
             return predicted_classes(score(block), classes)
@@ -189,39 +151,15 @@ class LeastSquaresBase(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         if (rows := open_outside(self, X)) is None:
             check_namespace(self, X, "predict_proba")
             return _probabilities(self.decision_function(X))
-        score, n_classes = self._scorer(), len(self.classes_)
+        score, n_classes = self._block_values(), len(self.classes_)
         return self._apply(rows, lambda block: _probabilities(score(block)), np.float64, n_classes)
 
-    def _apply(
-        self, rows: Rows, kernel: Callable[[Block], Any], dtype: Any, n_values: int | None = None
-    ) -> Any:
-        """Return ``kernel(block)``, one or n_values numbers per row, on the device of the rows."""
-        with using_threads(self.n_jobs):
-            values = rows.apply(kernel, dtype, n_values)
-        home = backend_of(rows.array) if isinstance(rows, ArrayRows) else None
-        return values if home is None else home.xp.asarray(values, device=home.device)
-
-    def _scorer(self) -> Callable[[Block], Floats]:
-        """Return a function that scores blocks of rows outside memory."""
-        coef, intercept = self._decision_parameters(to_numpy(self.coef_), to_numpy(self.intercept_))
-
-        def score(block: Block) -> Floats:
-            scores = np.asarray(block.X @ coef + intercept)
-            if not np.isfinite(scores).all():
-                refuse_non_finite(block)
-            return scores
-
-        return score
-
-    def _decision_parameters(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
-        """Return (coefficients, intercept) by which rows are multiplied, given the fitted ones."""
+    def _linear_map(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
         return (coef.T, intercept) if len(self.classes_) > 2 else (coef[0, :], intercept[0])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._several_classes
-        tags.input_tags.sparse = True
-        tags.array_api_support = ARRAY_API
         return tags
 
 

@@ -18,6 +18,7 @@ from primum.estimators._data import (
     refuse_other_library,
 )
 from primum.estimators._fitting import documented_fit, fitting
+from primum.estimators._labels import KnownLabels
 from primum.estimators._scoring import ClassPredictionMixin, KnownLabelsScoreMixin
 from primum.rows import ArrayRows, Rows
 
@@ -41,7 +42,7 @@ class MachineData:
     X: Any
     y: Floats
     weight: Floats
-    given: FitArguments
+    given: FitArguments[KnownLabels]
 
     @property
     def classes(self) -> AnyArray:

@@ -24,9 +24,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
+from primum.estimators._base import N_JOBS
 from primum.estimators._data import TrainingData, not_in_memory
 from primum.estimators._labels import targets_of
-from primum.estimators._linear import N_JOBS, LeastSquaresBase
+from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.labellings import LeastSquaresFamily, least_squares_family, sets
 from primum.machines.soft_labels import SoftLabelProblem

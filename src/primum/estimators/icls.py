@@ -236,8 +236,10 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
             rcond=self.rcond,
             n_jobs=self.n_jobs,
         )._fit_labeled(data.classes, data.labeled, like=self)
-        self._remember(data.classes, *self._fit_implicit(data, data.label_set, self._shares(data)))
-        self._warn_if_short()
+        self._remember(
+            data.classes, *self._fit_implicit(data, data.label_set, shares=self._shares(data))
+        )
+        self._warn_if_short(data)
         self._warn_if_undetermined(data)
 
     def _shares(self, data: TrainingData) -> Shares | None:
@@ -248,6 +250,23 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         total = data.unlabeled.n_rows if weight is None else weight.sum() ** 2 / (weight @ weight)
         self.prior_ = shares_of(self.prior, self.prior_level, data.classes, data.labeled, total)
         return bounds_on_labels(self.prior_, data.classes, data.label_set, weight)
+
+    def soft_labels(self, X_unlabeled: Any) -> Any:
+        """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
+
+        For rows in files or on a cluster, whose soft labels are not stored in ``soft_labels_``.
+
+        Parameters
+        ----------
+        X_unlabeled : path or Dask collection
+            The same rows, in the same order.
+
+        Returns
+        -------
+        array of shape (n_more,), or (n_more, n_classes) for more than two classes
+            A lazy Dask array if the rows are a Dask collection.
+        """
+        return self._labels_of(X_unlabeled)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

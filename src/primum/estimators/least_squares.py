@@ -7,22 +7,18 @@ not unique, the w of minimum norm is taken (with the features centred).
 """
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 
-from primum._sklearn import Interval
-from primum._threads import using_threads
 from primum._typing import AnyArray, Floats
-from primum.equations import equations_of
 from primum.estimators._data import TrainingData
-from primum.estimators._linear import N_JOBS, LeastSquaresBase
+from primum.estimators._linear import LeastSquaresBase
+from primum.estimators._supervised import SupervisedLeastSquares
 from primum.labellings import LabeledRows
-from primum.rows import ArrayRows
 
 
-class LeastSquaresClassifier(LeastSquaresBase):
+class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
     """Supervised least-squares classifier; unlabelled rows are ignored.
 
     Parameters
@@ -74,25 +70,6 @@ class LeastSquaresClassifier(LeastSquaresBase):
     """
 
     _several_classes: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "rcond": [Interval(Real, 0, 1, closed="left"), None],
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        *,
-        fit_intercept: bool = True,
-        rcond: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.rcond = rcond
-        self.n_jobs = n_jobs
 
     def _fit_data(self, data: TrainingData) -> None:
         self._fit_labeled(data.classes, data.labeled)
@@ -113,19 +90,9 @@ class LeastSquaresClassifier(LeastSquaresBase):
 
         Labels are numbers 0 and 1 for two classes, and one-hot rows for more.
         """
-        rows = ArrayRows(X, weight=weight)
-        with using_threads(self.n_jobs):
-            equations = equations_of(
-                [rows], alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
-            )
-        design = equations.design(rows)
-        last: list[Floats | None] = [None]  # warm start: other labels give a similar fit
+        fit = self._fitter(X, weight)
 
         def refit(classes: AnyArray, y: Floats) -> LeastSquaresClassifier:
-            with using_threads(self.n_jobs):
-                last[0] = gamma = equations.solve(design.weighted_sum(y), last[0])
-            return self._remember(classes, *equations.decode(gamma))
+            return self._remember(classes, *fit(y))
 
-        self.solver_ = equations.solver
-        self.n_features_in_ = X.shape[1]
         return refit

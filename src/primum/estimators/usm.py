@@ -18,8 +18,9 @@ import numpy as np
 
 from primum._sklearn import Interval
 from primum.equations import equations_of
+from primum.estimators._base import N_JOBS
 from primum.estimators._data import TrainingData
-from primum.estimators._linear import N_JOBS, LeastSquaresBase
+from primum.estimators._linear import LeastSquaresBase
 
 
 class USMClassifier(LeastSquaresBase):

@@ -57,10 +57,10 @@ class Certificate:
     moved : bool or None
         Whether the unlabelled rows moved the model away from the supervised twin; None if the fit
         did not converge, or if the tolerance is too large to decide.
-    changed : int
+    changed : int or None
         Number of unlabelled rows that the fit and its supervised twin assign to different classes,
         whether partial labels allow them or not; rows whose scores equal 1/2 up to rounding are
-        not counted.
+        not counted. None for a regression.
     n_unlabeled : int
         Number of unlabelled rows, including those with partial labels.
     metric : str or float
@@ -85,6 +85,9 @@ class Certificate:
         The shares of the classes, their bounds and multipliers, if there is a prior. The
         labellings of which the above is said are those within the bounds, and the fit has converged
         only if its shares are within the bounds, too.
+    scale : float
+        The loss that counts as 1 where a tolerance is applied: 1 for classes, and for a regression
+        the square of the range of the targets.
     """
 
     labeled_loss: float
@@ -97,7 +100,7 @@ class Certificate:
     supervised_feasible: bool
     shift: float
     moved: bool | None
-    changed: int
+    changed: int | None
     n_unlabeled: int
     metric: str | float
     determined: bool
@@ -107,6 +110,27 @@ class Certificate:
     iterations: int
     passes: int
     prior: PriorProof | None = None
+    scale: float = 1.0
+
+    def in_units(self, width: float) -> "Certificate":
+        """Return the certificate of a regression whose targets were divided by ``width``.
+
+        Losses and squared distances are multiplied by its square.
+        """
+        square = width * width
+        return replace(
+            self,
+            labeled_loss=square * self.labeled_loss,
+            supervised_loss=square * self.supervised_loss,
+            objective=square * self.objective,
+            supervised_objective=square * self.supervised_objective,
+            gap=square * self.gap,
+            shift=width * self.shift,
+            changed=None,
+            distance=square * self.distance,
+            distance_gap=None if self.distance_gap is None else square * self.distance_gap,
+            scale=square,
+        )
 
     @property
     def lower_bound(self) -> float:
@@ -116,16 +140,28 @@ class Certificate:
     @property
     def shortfall(self) -> str:
         """What is proven of a fit that did not converge, compared with the tolerance."""
-        if self.gap > self.tol * (1.0 + self.objective) or self.distance_gap is None:
+        of_range = "" if self._of_classes else " of the squared range of the targets"
+        if self.gap > self.tol * (self.scale + self.objective) or self.distance_gap is None:
             return (
-                f"an objective proven to be within {self.gap:.1e} of the optimum, not within the "
-                f"requested tol={self.tol:.1e}"
+                f"an objective proven to be within {self.gap / self.scale:.1e}{of_range} of the "
+                f"optimum, not within the requested tol={self.tol:.1e}"
             )
         return (
             "a squared distance to the supervised twin proven to be within "
-            f"{self.distance_gap:.1e} of the minimum, not within {self.tol**0.5:.1e}, the square "
-            f"root of tol={self.tol:.1e}"
+            f"{self.distance_gap / self.scale:.1e}{of_range} of the minimum, not within "
+            f"{self.tol**0.5:.1e}, the square root of tol={self.tol:.1e}"
         )
+
+    @property
+    def change_in_words(self) -> str:
+        """By how much the predictions differ from those of the supervised twin."""
+        if self._of_classes:
+            return f"{self.changed} of {self.n_unlabeled} predictions changed"
+        return f"the root mean square difference of the predictions is {self.shift:.2g}"
+
+    @property
+    def _of_classes(self) -> bool:
+        return self.changed is not None
 
     def __str__(self) -> str:
         lines = [self._what_is_proven(), self._which_model(), self._what_moved()]
@@ -140,13 +176,15 @@ class Certificate:
         return f"{which} among the unlabelled rows: {shares}; {bounds}."
 
     def _what_is_proven(self) -> str:
+        what = "labelling" if self._of_classes else "targets"
         proven = (
-            f"{self._objective_in_words()}: {self.objective:.6g}. No possible labelling of the "
+            f"{self._objective_in_words()}: {self.objective:.6g}. No possible {what} of the "
             f"{self.n_unlabeled} unlabelled rows can lower it by more than {self.gap:.1e}"
         )
+        tolerance = self.tol * self.scale
         if self.converged:
-            return f"{proven} (proven; tolerance {self.tol:.0e})."
-        return f"{proven}. The fit did not reach its tolerance of {self.tol:.0e}."
+            return f"{proven} (proven; tolerance {tolerance:.0e})."
+        return f"{proven}. The fit did not reach its tolerance of {tolerance:.0e}."
 
     def _objective_in_words(self) -> str:
         if self.metric == "euclidean":
@@ -161,14 +199,15 @@ class Certificate:
             return "The model is unique."
         start = "The labelled rows alone do not determine the model. Of all models with this loss, "
         if self.tie_break == "half":
-            return start + (
-                "the one with soft labels closest to 1/2 was chosen, which is often worse than the "
-                "twin."
-            )
+            labels = "soft labels closest to 1/2"
+            if not self._of_classes:
+                labels = "targets closest to the middle of their bounds"
+            return f"{start}the one with {labels} was chosen, which is often worse than the twin."
         if self.distance_gap is None or not self.converged:
             return start + "the one nearest to the twin was searched for, but not proven."
+        difference = "score difference" if self._of_classes else "difference"
         return start + (
-            "the one nearest to the twin was chosen: no other has a mean squared score difference "
+            f"the one nearest to the twin was chosen: no other has a mean squared {difference} "
             f"from the twin that is smaller by more than {self.distance_gap:.1e}."
         )
 
@@ -179,6 +218,11 @@ class Certificate:
             return "It is not known whether the unlabelled rows move the model."
         if not self.moved:
             return "The unlabelled rows did not move the model: it is the supervised twin."
+        if not self._of_classes:
+            return (
+                "The unlabelled rows moved the model: its predictions differ from the twin's, with "
+                f"an RMS difference of {self.shift:.2g} over all rows."
+            )
         return (
             f"The unlabelled rows moved the model: {self.changed} of {self.n_unlabeled} "
             f"predictions differ from the twin's, with an RMS score difference of {self.shift:.2g}."

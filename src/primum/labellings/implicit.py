@@ -71,7 +71,8 @@ def share_of_all(metric: str | float) -> float:
 class LabeledRows:
     """Rows, dense or CSR, with a known label and a weight (None: 1).
 
-    The labels y are numbers in {0, 1} for two classes, and one-hot rows (L, K) for K > 2.
+    The labels y are numbers in {0, 1} for two classes, one-hot rows (L, K) for K > 2, and any
+    numbers for a regression.
     """
 
     X: Any
