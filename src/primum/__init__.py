@@ -14,6 +14,7 @@ from primum.estimators import (
     WellSVMClassifier,
 )
 from primum.labellings import Certificate
+from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV
 
 __version__ = "0.1.0.dev0"
 
@@ -21,8 +22,10 @@ __all__ = [
     "Certificate",
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
+    "ICLSClassifierCV",
     "L2SVMClassifier",
     "LeastSquaresClassifier",
+    "LeastSquaresClassifierCV",
     "S4VMClassifier",
     "SelfLearningClassifier",
     "TSVMClassifier",

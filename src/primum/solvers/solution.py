@@ -14,10 +14,12 @@ class Solution:
 
     ``dual`` is a point of the dual problem that may give a better bound than the labelling itself,
     if the solver has one. ``pull`` are the multipliers that prove that the labelling is nearest to
-    the twin, if several labellings have the least labelled loss.
+    the twin, if several labellings have the least labelled loss. ``proven`` is whether the solver
+    has computed the gap itself, and it is within the tolerance.
     """
 
     labels: Any
     iterations: int
     dual: Floats | None = None
     pull: Floats | None = None
+    proven: bool = False
