@@ -60,7 +60,7 @@ def newton_direction(
         return unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g)))
     A, b = stacked(columns, labels, faces, root_weighted=True), flat(labels, g)
     S = A.T @ A
-    S.flat[:: len(S) + 1] += 1.0 / sigma
+    S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
     return unflat(labels, A @ solve_positive(S, b @ A) - b)
 
 
@@ -87,6 +87,8 @@ def _kron(labels: LabelSet, directions: Floats, M: Floats) -> Floats:
 
 def split(x: Floats, faces: Sequence[Face]) -> list[Floats]:
     """Return the part of x of every face, as (directions, rows)."""
+    if len(faces) == 1:
+        return [x.reshape(-1, len(faces[0].rows))]
     ends = np.cumsum([face.freedom for face in faces])
     parts = np.split(x, ends[:-1])
     return [part.reshape(-1, len(face.rows)) for part, face in zip(parts, faces, strict=True)]
