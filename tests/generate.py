@@ -1,4 +1,4 @@
-"""Problems for tests: rows of two or more overlapping classes, spoilt in named ways."""
+"""Problems for tests: rows of overlapping classes, spoilt in named ways, and bounded targets."""
 
 import numpy as np
 
@@ -22,6 +22,25 @@ def several_classes(n_labeled, n_unlabeled, d, n_classes, *, seed=0, separation=
     y[:n_classes] = np.arange(n_classes)
     X = rng.normal(size=(n, d)) + separation * rng.normal(size=(n_classes, d))[y]
     return X[:n_labeled], y[:n_labeled], X[n_labeled:], y[n_labeled:]
+
+
+# All targets of ``bounded_targets`` are within these.
+BOUNDS = (18.0, 22.0)
+
+
+def bounded_targets(L=12, U=60, d=4, *, seed=0):
+    """Return X, the true targets, y with unknown ones, and the bin of width 1 of every target.
+
+    There is so much noise that most targets are at the ends of their range, and that no possible
+    targets give the supervised model.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(L + U, d)) + 0.5
+    truth = 20.0 + X @ rng.normal(size=d) + 3.0 * rng.normal(size=L + U)
+    truth = np.clip(truth, *BOUNDS)
+    low = np.minimum(np.floor(truth), BOUNDS[1] - 1)
+    y = np.where(np.arange(L + U) < L, truth, np.nan)
+    return X, truth, y, np.column_stack([low, low + 1])
 
 
 def _collinear(X):

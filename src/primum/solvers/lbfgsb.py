@@ -23,7 +23,8 @@ def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     iterations, value = 0, np.inf
     for _ in range(STARTS):
         result = _minimise(objective, z, tol, max_iter - iterations)
-        z, iterations = result.x, iterations + int(result.nit)
+        # SciPy counts no iterations if the bounds of every variable are equal.
+        z, iterations = result.x, iterations + int(result.get("nit", 0))
         stuck = result.fun >= value
         if stuck or iterations >= max_iter or objective.gap_at(z) <= tol:
             break
