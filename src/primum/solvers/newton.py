@@ -110,15 +110,25 @@ class Stage:
     iterations: int
 
 
-def solve_newton(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
-    """Return the optimal labelling closest to the centres of the label sets."""
-    for last in follow_path(problem, tol, max_iter):  # noqa: B007
+def solve_newton(
+    problem: LabelProblem, tol: float, max_iter: int, start: tuple[float, Floats] | None = None
+) -> Solution:
+    """Return the optimal labelling closest to the centres of the label sets.
+
+    ``start`` is (sigma, Xi) of a point near the path, if one is known.
+    """
+    for last in follow_path(problem, tol, max_iter, start):  # noqa: B007
         pass
     return Solution(last.best.q, last.iterations)
 
 
-def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[Stage]:
-    """Yield the start of the path and its points at growing sigma, until the solution is final."""
+def follow_path(
+    problem: LabelProblem, tol: float, max_iter: int, start: tuple[float, Floats] | None = None
+) -> Iterator[Stage]:
+    """Yield the start of the path and its points at growing sigma, until the solution is final.
+
+    If ``start`` is given, the path is entered there, at (sigma, Xi).
+    """
     columns, labels = problem.columns, problem.labels
     tol = problem.gap_within(tol)
     centres = labels.centres(problem.n_rows)
@@ -133,6 +143,8 @@ def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[St
     first_sigma = 1.0 / max(size_of_p, 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
+    if start is not None and start[0] > sigma:
+        sigma, point = start[0], _Point(start[1], columns.project(start[1]))
     while (
         not best.final
         and close < PATIENCE
