@@ -68,6 +68,9 @@ PATIENCE = 6
 WEAK = 1e-9
 # Singular values below this fraction of the longest column of M are rounding.
 RANK = 1e-6
+# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
+# the first after another small one.
+SAFE_PIVOT = 1e-4
 EPS = float(np.finfo(float).eps)
 # A gap of this many times its rounding is near the end of the path, whatever the tolerance.
 NEAR_ROUNDING = 1e3
@@ -332,7 +335,7 @@ def _solve_gram(G: Floats, b: Floats, rounding: _Rounding) -> Floats:
     """Return the minimum-norm minimiser of ``||G x - b||``, for a Gram matrix of columns of M."""
     factor, info = cholesky(G)
     diagonal = np.diag(factor)
-    if info == 0 and diagonal.min() > max(rounding.singular_value, RANK * diagonal.max()):
+    if info == 0 and diagonal.min() > max(rounding.singular_value, SAFE_PIVOT * diagonal.max()):
         return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
     values, V = np.linalg.eigh(G)
     kept = values > max(rounding.singular_value**2, RANK**2 * values[-1])
