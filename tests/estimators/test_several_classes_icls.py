@@ -335,6 +335,17 @@ def test_no_labelling_with_the_same_loss_is_nearer_to_the_twin(seed):
     assert other.distance >= proof.distance - proof.distance_gap
 
 
+@pytest.mark.parametrize("seed", [145, 373])
+def test_labels_that_are_free_because_the_twin_is_feasible_for_some_classes(seed):
+    """Faces have a singular Gram matrix then, and its smallest pivot is rounding."""
+    X, y, X_u, _ = several_classes(7, 40, 2, 4, seed=seed)
+    weight = np.random.default_rng(seed).integers(1, 4, 47) * 1.0
+    clf = ICLSClassifier(metric="all", tol=1e-12)
+    clf.fit(np.vstack([X, X_u]), np.r_[y, np.full(40, -1)], sample_weight=weight)
+    assert clf.certificate_.converged
+    assert clf.n_iter_ < 100
+
+
 @pytest.mark.parametrize("metric", ["labeled", "all"])
 def test_single_precision_rows(metric):
     X, y, X_u, _ = several_classes(30, 100, 4, 5)

@@ -68,6 +68,9 @@ PATIENCE = 6
 WEAK = 1e-9
 # Singular values below this fraction of the longest column of M are rounding.
 RANK = 1e-6
+# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
+# the first after another small one.
+SAFE_PIVOT = 1e-4
 EPS = float(np.finfo(float).eps)
 # A gap of this many times its rounding is near the end of the path, whatever the tolerance.
 NEAR_ROUNDING = 1e3
@@ -110,15 +113,25 @@ class Stage:
     iterations: int
 
 
-def solve_newton(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
-    """Return the optimal labelling closest to the centres of the label sets."""
-    for last in follow_path(problem, tol, max_iter):  # noqa: B007
+def solve_newton(
+    problem: LabelProblem, tol: float, max_iter: int, start: tuple[float, Floats] | None = None
+) -> Solution:
+    """Return the optimal labelling closest to the centres of the label sets.
+
+    ``start`` is (sigma, Xi) of a point near the path, if one is known.
+    """
+    for last in follow_path(problem, tol, max_iter, start):  # noqa: B007
         pass
     return Solution(last.best.q, last.iterations)
 
 
-def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[Stage]:
-    """Yield the start of the path and its points at growing sigma, until the solution is final."""
+def follow_path(
+    problem: LabelProblem, tol: float, max_iter: int, start: tuple[float, Floats] | None = None
+) -> Iterator[Stage]:
+    """Yield the start of the path and its points at growing sigma, until the solution is final.
+
+    If ``start`` is given, the path is entered there, at (sigma, Xi).
+    """
     columns, labels = problem.columns, problem.labels
     tol = problem.gap_within(tol)
     centres = labels.centres(problem.n_rows)
@@ -130,6 +143,8 @@ def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[St
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
+    if start is not None and start[0] > sigma:
+        sigma, point = start[0], _Point(start[1], columns.project(start[1]))
     while (
         not best.final
         and close < PATIENCE
@@ -334,7 +349,7 @@ def _solve_gram(G: Floats, b: Floats, rounding: Rounding) -> Floats:
     """Return the minimum-norm minimiser of ``||G x - b||``, for a Gram matrix of columns of M."""
     factor, info = cholesky(G)
     diagonal = np.diag(factor)
-    if info == 0 and diagonal.min() > max(rounding.singular_value, RANK * diagonal.max()):
+    if info == 0 and diagonal.min() > max(rounding.singular_value, SAFE_PIVOT * diagonal.max()):
         return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
     values, V = np.linalg.eigh(G)
     kept = values > max(rounding.singular_value**2, RANK**2 * values[-1])

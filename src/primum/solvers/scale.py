@@ -280,7 +280,7 @@ def _in_band(
         target=t - gathered.fixed_sum,
         labels=labels.take(positions),
     )
-    values = solve_newton(inner, tol, 1000).labels
+    values = solve_newton(inner, tol, 1000, (sigma, xi)).labels
     reached = inner.residual(values)
     squares = float(np.vdot(reached, reached)) + float(np.vdot(t, reached))
     gap = squares - columns.support(labels, reached)
