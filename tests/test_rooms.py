@@ -25,7 +25,16 @@ ROOMS = [
     "cli",
 ]
 # What `import primum` needs; the other rooms may use optional libraries.
-CORE = ["datasets", "rows", "equations", "labellings", "solvers", "machines", "estimators"]
+CORE = [
+    "datasets",
+    "rows",
+    "equations",
+    "labellings",
+    "solvers",
+    "machines",
+    "estimators",
+    "selection",
+]
 PACKAGE = Path(primum.__file__).parent
 # The core files that know an optional library; they import it only where they use it.
 KNOWS = {

@@ -16,6 +16,7 @@ from primum.estimators import (
     WellSVMClassifier,
 )
 from primum.labellings import Certificate
+from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV
 
 __version__ = "0.1.0.dev0"
 
@@ -23,9 +24,11 @@ __all__ = [
     "Certificate",
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
+    "ICLSClassifierCV",
     "ICLSRegressor",
     "L2SVMClassifier",
     "LeastSquaresClassifier",
+    "LeastSquaresClassifierCV",
     "LeastSquaresRegressor",
     "S4VMClassifier",
     "SelfLearningClassifier",

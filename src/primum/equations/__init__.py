@@ -11,6 +11,7 @@ from primum.equations.moments import (
     refuse_faint,
 )
 from primum.equations.normal import NormalEquations, equations_of
+from primum.equations.ridge_path import RidgePath
 
 __all__ = [
     "FAINT",
@@ -20,6 +21,7 @@ __all__ = [
     "GivenLabels",
     "Moments",
     "NormalEquations",
+    "RidgePath",
     "RowCurvature",
     "RowValues",
     "View",

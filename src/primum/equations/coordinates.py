@@ -172,13 +172,19 @@ def _solve_semidefinite(H: Floats, right: Floats) -> Floats:
 
 
 def coordinates_of(
-    parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
+    parts: Sequence[Rows],
+    *,
+    alpha: float,
+    fit_intercept: bool,
+    rcond: float | None = None,
+    moments: Moments | None = None,
 ) -> Coordinates:
     """Return the coordinates of least squares on all given rows.
 
     With rcond, directions in which A is below rcond times its largest eigenvalue are dropped.
+    ``moments`` are those of all rows, if they are known.
     """
-    moments = gather_moments(parts)
+    moments = gather_moments(parts) if moments is None else moments
     columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
     found = _factor_truncated(columns, moments.weight if fit_intercept else 0.0, rcond) or (
         _factor(columns)

@@ -110,14 +110,17 @@ class RawMoments:
         return Moments(self.weight, mean, scatter, self.faint, of_products=True)
 
 
-def gather_moments(parts: Sequence[Rows]) -> Moments:
+def gather_moments(parts: Sequence[Rows], known: Moments | None = None) -> Moments:
     """Return the moments of several sets of rows together.
 
     This takes one pass over each, and a second one if sparse rows have columns that are nearly
-    full and nearly constant.
+    full and nearly constant. ``known`` are the moments of further dense rows.
     """
     present = [rows for rows in parts if rows.n_rows]
-    total = reduce(_merge, (rows.map_reduce(block_moments, _merge) for rows in present))
+    gathered: list[Moments | RawMoments] = [
+        rows.map_reduce(block_moments, _merge) for rows in present
+    ]
+    total = reduce(_merge, gathered if known is None else [*gathered, known])
     moments = total.centred() if isinstance(total, RawMoments) else total
     refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
     if not moments.of_products:

@@ -120,15 +120,31 @@ def equations_of(
 
     With rcond, directions in which A is below rcond times its largest eigenvalue are dropped.
     """
-    n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
-    if n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO:
+    if factorises_rows(parts):
         return row_space_coordinates(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
-    smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
-    if n_columns <= FORM_A_UP_TO or smaller:
+    if forms_normal_matrix(parts):
         return coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
     if rcond is not None:
+        n_columns = parts[0].n_columns
         raise ValueError(
             f"rcond={rcond} needs a matrix of {n_columns} x {n_columns} numbers, which is not "
             f"formed beyond {FORM_A_UP_TO} columns: use alpha instead of rcond."
         )
     return iterative_equations(parts, alpha=alpha, fit_intercept=fit_intercept)
+
+
+def factorises_rows(parts: Sequence[Rows]) -> bool:
+    """Return whether the rows are factorised, because there are fewer of them than columns."""
+    n_rows, n_columns = _size(parts)
+    return n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO
+
+
+def forms_normal_matrix(parts: Sequence[Rows]) -> bool:
+    """Return whether A is formed, if the rows are not factorised."""
+    n_rows, n_columns = _size(parts)
+    smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
+    return n_columns <= FORM_A_UP_TO or smaller
+
+
+def _size(parts: Sequence[Rows]) -> tuple[int, int]:
+    return sum(rows.n_rows for rows in parts), parts[0].n_columns

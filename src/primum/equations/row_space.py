@@ -11,6 +11,7 @@ length.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -36,18 +37,49 @@ from primum.rows import (
 Factors = tuple[Floats, Floats]
 
 
+class RowSpacePath:
+    """The coordinates of the same rows for several ridges.
+
+    A ridge that exceeds the rounding of all singular values leaves no doubt about the rank: the
+    singular vectors of the rows are then a basis of all such ridges, up to its scale.
+    """
+
+    def __init__(self, parts: Sequence[Rows], fit_intercept: bool) -> None:
+        self.parts, self.fit_intercept = parts, fit_intercept
+
+    @cached_property
+    def _factors(self) -> tuple[float, Floats, Floats, Floats]:
+        """Total weight, centre, singular values and vectors of the centred rows."""
+        weight, center, Z = _centred_rows(self.parts, self.fit_intercept)
+        lengths, noise = _lengths_and_noise(Z, center, weight)
+        _, values, Vt = np.linalg.svd(np.where(lengths > noise, Z, 0.0), full_matrices=False)
+        return weight, center, values, Vt
+
+    def at(self, alpha: float) -> Coordinates:
+        """Return the coordinates for one ridge."""
+        weight, center, values, Vt = self._factors
+        ridge = weight * alpha
+        if ridge <= CORRECT_BELOW**2 * values[0] ** 2:
+            return row_space_coordinates(self.parts, alpha=alpha, fit_intercept=self.fit_intercept)
+        scale = np.sqrt(values**2 + ridge)
+        return Coordinates(
+            weight,
+            center,
+            Vt.T / scale,
+            scale[:, None] * Vt,
+            self.fit_intercept,
+            ridge=ridge,
+            solver="row_space",
+        )
+
+
 def row_space_coordinates(
     parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
 ) -> Coordinates:
     """Return the same as ``coordinates_of``, by a factorisation of the rows."""
     weight, center, Z = _centred_rows(parts, fit_intercept)
     ridge = weight * alpha
-    lengths = np.linalg.norm(Z, axis=0)
-    faint = lengths**2 < FAINT
-    faint[faint] = (Z[:, faint] != 0).any(axis=0)
-    refuse_faint(faint, bool((lengths**2 >= FAINT).any()))
-    lengths[faint] = 0.0
-    noise = VALUE_ROUNDING * np.abs(center) * weight**0.5
+    lengths, noise = _lengths_and_noise(Z, center, weight)
     varying = np.flatnonzero(lengths > noise)
     if len(varying) < len(center):
         Z, lengths, noise = Z[:, varying], lengths[varying], noise[varying]
@@ -63,6 +95,16 @@ def row_space_coordinates(
     return Coordinates(
         weight, center, basis, inverse, fit_intercept, ridge=ridge, solver="row_space"
     )
+
+
+def _lengths_and_noise(Z: Floats, center: Floats, weight: float) -> Factors:
+    """Return the lengths of the centred columns, and the part of them that may be rounding."""
+    lengths = np.linalg.norm(Z, axis=0)
+    faint = lengths**2 < FAINT
+    faint[faint] = (Z[:, faint] != 0).any(axis=0)
+    refuse_faint(faint, bool((lengths**2 >= FAINT).any()))
+    lengths[faint] = 0.0
+    return lengths, VALUE_ROUNDING * np.abs(center) * weight**0.5
 
 
 def _centred_rows(parts: Sequence[Rows], fit_intercept: bool) -> tuple[float, Floats, Floats]:

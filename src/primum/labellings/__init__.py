@@ -1,6 +1,6 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
-from primum.labellings.certificate import Certificate, FitSummary, Witness, certify
+from primum.labellings.certificate import Certificate, FitSummary, Witness, certify, is_proven
 from primum.labellings.columns import (
     Columns,
     FormedColumns,
@@ -22,6 +22,7 @@ from primum.labellings.implicit import (
     with_prior,
 )
 from primum.labellings.labelling import HyperplaneLabels, LabelsByValue
+from primum.labellings.metric_path import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import Judgement, LabelProblem, without_mean
 from primum.labellings.sets import Interval, LabelSet, Simplex
@@ -55,6 +56,8 @@ __all__ = [
     "certify",
     "duality_gap",
     "implicit_problem",
+    "implicit_problems",
+    "is_proven",
     "least_squares_family",
     "per_row",
     "prior_problem",

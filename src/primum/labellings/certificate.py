@@ -284,8 +284,7 @@ def certify(
         judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
     rounding += summary.score_rounding
     feasible = bool(judged.objective - summary.supervised_objective <= max(judged.gap, rounding))
-    # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
-    converged = judged.within(tol) and (judged_distance is None or judged_distance.within(tol**0.5))
+    converged = _converged(judged, judged_distance, tol)
     if implicit.prior is not None and prior is not None:
         converged = converged and implicit.prior.shares.violation(prior.shares) <= SHARE_ROUNDING
     return Certificate(
@@ -310,6 +309,19 @@ def certify(
         passes=problem.columns.passes,
         prior=prior,
     )
+
+
+def is_proven(
+    implicit: ImplicitProblem, q: Floats | RowValues, *, tol: float, witness: Witness
+) -> bool:
+    """Return whether a labelling is proven to be optimal within tol, as ``certify`` does."""
+    judged, _ = _judge_labelling(implicit, q, tol, witness)
+    return _converged(judged, _judge_distance(implicit, q, judged, witness), tol)
+
+
+def _converged(judged: Judgement, distance: Judgement | None, tol: float) -> bool:
+    # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
+    return judged.within(tol) and (distance is None or distance.within(tol**0.5))
 
 
 def _judge_labelling(

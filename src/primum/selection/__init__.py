@@ -1,5 +1,7 @@
 """Choosing between models with partly labelled data."""
 
+from primum.selection.icls_cv import ICLSClassifierCV
+from primum.selection.least_squares_cv import LeastSquaresClassifierCV
 from primum.selection.splitting import SemiSupervisedSplit
 
-__all__ = ["SemiSupervisedSplit"]
+__all__ = ["ICLSClassifierCV", "LeastSquaresClassifierCV", "SemiSupervisedSplit"]

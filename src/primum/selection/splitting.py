@@ -60,7 +60,7 @@ class SemiSupervisedSplit:
         known_groups = None if groups is None else np.asarray(groups)[known]
         parts = dealt.split(np.zeros((len(known), 1)), labels.codes, known_groups)
         for number, (train, test) in enumerate(parts):
-            _check_every_class(number, labels, train)
+            check_every_class(number, labels, train)
             yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
@@ -95,7 +95,7 @@ def _check_enough_for_folds(n_folds: int, codes: Index) -> None:
         )
 
 
-def _check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
+def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
     """Raise an error if a class has no labelled row in a training set.
 
     A classifier fitted to it would never predict that class, and have one score too few.

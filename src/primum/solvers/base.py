@@ -8,6 +8,7 @@ optimum are listed in ``ANY_OPTIMUM``.
 
 from collections.abc import Callable
 
+from primum._typing import Floats
 from primum.labellings import ImplicitProblem, LabelProblem, StreamedColumns
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.least_committed import least_committed
@@ -17,6 +18,7 @@ from primum.solvers.reference import solve_reference
 from primum.solvers.scale import solve_scale
 from primum.solvers.shares import solve_prior
 from primum.solvers.solution import Solution
+from primum.solvers.warm import solve_from
 
 SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
     "newton": solve_newton,
@@ -54,9 +56,22 @@ def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> S
 
 
 def solve_implicit(
-    implicit: ImplicitProblem, *, solver: str, tol: float, max_iter: int
+    implicit: ImplicitProblem,
+    *,
+    solver: str,
+    tol: float,
+    max_iter: int,
+    start: Floats | None = None,
 ) -> Solution:
-    """Minimise the objective, within a prior, and break a tie between models that attain it."""
+    """Minimise the objective, within a prior, and break a tie between models that attain it.
+
+    ``start``, the labelling of a similar problem, makes the solution faster but not different: of
+    several labellings that give the same model, any may then be returned.
+    """
+    if start is not None and _can_start(implicit, solver):
+        solution = solve_from(implicit.problem, start, tol, max_iter)
+        if solution is not None:
+            return solution
 
     def solve_labels(problem: LabelProblem, tol: float) -> Solution:
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
@@ -66,6 +81,12 @@ def solve_implicit(
     if implicit.tie is None or implicit.problem.n_rows == 0:
         return solve_labels(implicit.problem, tol)
     return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol)
+
+
+def _can_start(implicit: ImplicitProblem, solver: str) -> bool:
+    """Return whether the model depends on M Q alone, and ``newton`` is to solve the problem."""
+    unique = implicit.determined and implicit.prior is None and implicit.problem.n_rows > 0
+    return unique and chosen_solver(implicit.problem, solver) == "newton"
 
 
 def chosen_solver(problem: LabelProblem, solver: str) -> str:

@@ -87,6 +87,8 @@ def _kron(labels: LabelSet, directions: Floats, M: Floats) -> Floats:
 
 def split(x: Floats, faces: Sequence[Face]) -> list[Floats]:
     """Return the part of x of every face, as (directions, rows)."""
+    if len(faces) == 1:
+        return [x.reshape(-1, len(faces[0].rows))]
     ends = np.cumsum([face.freedom for face in faces])
     parts = np.split(x, ends[:-1])
     return [part.reshape(-1, len(face.rows)) for part, face in zip(parts, faces, strict=True)]

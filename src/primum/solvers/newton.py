@@ -74,7 +74,7 @@ NEAR_ROUNDING = 1e3
 
 
 @dataclass(frozen=True)
-class _Point:
+class Point:
     """A dual point Xi and ``P = M'Xi``."""
 
     xi: Floats
@@ -91,7 +91,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class _Rounding:
+class Rounding:
     """Rounding thresholds for p, for singular values of M, and for the gap."""
 
     p: float
@@ -123,14 +123,11 @@ def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[St
     tol = problem.gap_within(tol)
     centres = labels.centres(problem.n_rows)
     xi = problem.residual(centres)
-    point, previous = _Point(xi, columns.project(xi)), None
+    point, previous = Point(xi, columns.project(xi)), None
     gap = duality_gap(labels, point.p, centres, columns.weight)
     best = Answer(centres, gap, final=gap <= AIM * tol)
-    size_of_p = float(np.sqrt(np.mean(point.p**2)))
-    lengths, size = columns.lengths(), float(np.linalg.norm(problem.target)) + np.linalg.norm(xi)
-    total = float(lengths.sum() if columns.weight is None else lengths @ columns.weight)
-    rounding = _Rounding(WEAK * size_of_p, RANK * float(lengths.max()), float(EPS * size * total))
-    first_sigma = 1.0 / max(size_of_p, 1e-300)
+    rounding = rounding_of(problem, point)
+    first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
     while (
@@ -140,20 +137,34 @@ def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[St
         and sigma < first_sigma * LARGEST_SIGMA
     ):
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
-        arrived, q, steps = _minimise_psi(problem, sigma, point, budget)
+        arrived, q, steps = minimise_psi(problem, sigma, point, budget)
         on_path = _judge(problem, q)
         close += on_path.gap <= AIM * tol
         undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
         near_end = undecided == undecided_before or (
             on_path.gap <= max(tol, NEAR_ROUNDING * rounding.gap)
         )
-        guess, tries = _guess_face(problem, q, AIM * tol, near_end, rounding)
+        guess, tries = guess_face(problem, q, AIM * tol, near_end, rounding)
         best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
         iterations += steps + tries
         undecided_before = undecided
         yield Stage(sigma, arrived.xi, undecided, best, iterations)
         point = _predict(problem, sigma * GROWTH, (sigma, arrived), previous)
         sigma, previous = sigma * GROWTH, (sigma, arrived)
+
+
+def size_of(p: Floats) -> float:
+    """Return the root mean square of p."""
+    return float(np.sqrt(np.mean(p**2)))
+
+
+def rounding_of(problem: LabelProblem, point: Point) -> Rounding:
+    """Return the rounding thresholds of a problem, given the point at which its solution starts."""
+    columns = problem.columns
+    lengths, size = columns.lengths(), np.linalg.norm(problem.target) + np.linalg.norm(point.xi)
+    total = float(lengths.sum() if columns.weight is None else lengths @ columns.weight)
+    weak, singular_value = WEAK * size_of(point.p), RANK * float(lengths.max())
+    return Rounding(weak, singular_value, float(EPS * size * total))
 
 
 def _judge(problem: LabelProblem, q: Floats) -> Answer:
@@ -164,14 +175,17 @@ def _judge(problem: LabelProblem, q: Floats) -> Answer:
     return Answer(q, gap, final=False)
 
 
-def _minimise_psi(
-    problem: LabelProblem, sigma: float, point: _Point, max_steps: int
-) -> tuple[_Point, Floats, int]:
-    """Return (dual point, labels, steps) near the minimum of psi."""
+def minimise_psi(
+    problem: LabelProblem, sigma: float, point: Point, max_steps: int, centre: Floats | None = None
+) -> tuple[Point, Floats, int]:
+    """Return (dual point, labels, steps) near the minimum of psi.
+
+    ``centre``, labels of the rows, takes the place of the centres of their sets.
+    """
     columns, labels = problem.columns, problem.labels
     xi, p = point.xi, point.p
     for step in range(max_steps + 1):
-        free = labels.centre - sigma * p
+        free = (labels.centre if centre is None else centre) - sigma * p
         q = labels.project(free)
         g = xi - problem.residual(q)
         if step == max_steps or 0.5 * float(np.vdot(g, g)) <= duality_gap(
@@ -184,7 +198,7 @@ def _minimise_psi(
         line = _Line(labels, free, sigma * along, weighted(along, columns.weight))
         length = _exact_step(line, xi + problem.target, direction, g)
         xi, p = xi + length * direction, p + length * along
-    return _Point(xi, p), q, step
+    return Point(xi, p), q, step
 
 
 @dataclass(frozen=True)
@@ -235,8 +249,8 @@ def _exact_step(line: _Line, xi_t: Floats, direction: Floats, g: Floats) -> floa
     return s
 
 
-def _guess_face(
-    problem: LabelProblem, q: Floats, aim: float, near_end: bool, rounding: _Rounding
+def guess_face(
+    problem: LabelProblem, q: Floats, aim: float, near_end: bool, rounding: Rounding
 ) -> tuple[Answer, int]:
     """Return (the best labelling found with decided rows fixed, number of tries).
 
@@ -269,7 +283,7 @@ def _guess_face(
 
 
 def _solve_face(
-    problem: LabelProblem, q: Floats, face: Mask, faces: list[Face], rounding: _Rounding
+    problem: LabelProblem, q: Floats, face: Mask, faces: list[Face], rounding: Rounding
 ) -> Floats:
     """Refit the labels inside some faces, as close to the centres as a best fit allows."""
     columns, labels = problem.columns, problem.labels
@@ -316,7 +330,7 @@ def _is_closest_to_centres(problem: LabelProblem, q: Floats, tied: Mask) -> bool
     return bool(np.allclose(closest, q[doubtful], rtol=0.0, atol=1e-7))
 
 
-def _solve_gram(G: Floats, b: Floats, rounding: _Rounding) -> Floats:
+def _solve_gram(G: Floats, b: Floats, rounding: Rounding) -> Floats:
     """Return the minimum-norm minimiser of ``||G x - b||``, for a Gram matrix of columns of M."""
     factor, info = cholesky(G)
     diagonal = np.diag(factor)
@@ -330,22 +344,20 @@ def _solve_gram(G: Floats, b: Floats, rounding: _Rounding) -> Floats:
 def _predict(
     problem: LabelProblem,
     sigma: float,
-    latest: tuple[float, _Point],
-    previous: tuple[float, _Point] | None,
-) -> _Point:
+    latest: tuple[float, Point],
+    previous: tuple[float, Point] | None,
+) -> Point:
     """Return the better start for the next sigma: the latest point, or an extrapolation."""
     latest_sigma, point = latest
     if previous is None:
         return point
     previous_sigma, before = previous
     ratio = (1 / sigma - 1 / latest_sigma) / (1 / latest_sigma - 1 / previous_sigma)
-    ahead = _Point(
-        point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p)
-    )
+    ahead = Point(point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p))
     return min((ahead, point), key=lambda start: _psi(problem, start, sigma))
 
 
-def _psi(problem: LabelProblem, point: _Point, sigma: float) -> float:
+def _psi(problem: LabelProblem, point: Point, sigma: float) -> float:
     labels, xi = problem.labels, point.xi
     q = labels.project(labels.centre - sigma * point.p)
     inner = per_row(point.p * q + (q - labels.centre) ** 2 / (2 * sigma))

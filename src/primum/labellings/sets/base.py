@@ -150,7 +150,7 @@ class LabelSet(Protocol):
 def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
     """Return the rows whose labels can still move, grouped by direction."""
     if labels.contrasts is None:
-        rows = np.flatnonzero(face)
+        rows = face.nonzero()[0]
         return [Face(rows, labels.directions(1))] if len(rows) else []
     keys = labels.keys(face)
     return [Face(rows, labels.directions(key)) for key, rows in groups(keys, 0)]

@@ -53,7 +53,7 @@ class Interval:
 
     def centres(self, n_rows: int) -> Floats:  # noqa: D102
         rows = self if self.bounds is None else self.take(np.arange(n_rows))
-        return np.broadcast_to(np.asarray(rows.centre, dtype=np.float64), n_rows).copy()
+        return np.full(n_rows, rows.centre, dtype=np.float64)
 
     def project(self, v: Any) -> Any:  # noqa: D102
         if isinstance(v, np.ndarray):  # np.clip, without its overhead for short arrays

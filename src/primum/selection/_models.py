@@ -1,0 +1,101 @@
+"""All models of a grid on one training set, with as little repeated work as possible.
+
+once                the moments of the unlabelled rows
+per training set    those of its labelled rows; the singular values of few rows
+per alpha           one factorisation, one matrix of the unlabelled rows for all metrics
+per metric          a solution that starts from that of the previous metric, and is proven
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.equations import Moments, RidgePath
+from primum.labellings import (
+    ImplicitProblem,
+    LabeledRows,
+    LabelSet,
+    LeastSquaresFamily,
+    Witness,
+    implicit_problems,
+    is_proven,
+)
+from primum.rows import Rows
+from primum.solvers import solve_implicit
+
+# Coefficients (d,) and intercept of the score, or (d, K) and (K,) for several classes.
+Model = tuple[Floats, Any]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The grid of a search, and what all of its models have in common.
+
+    ``alpha_labeled`` None means that it is tuned together with alpha.
+    """
+
+    alphas: Sequence[float]
+    metrics: Sequence[str | float]
+    fit_intercept: bool
+    alpha_labeled: float | None = None
+    tol: float = 1e-8
+    max_iter: int = 10000
+
+
+def supervised_models(
+    labeled: LabeledRows, alphas: Sequence[float], fit_intercept: bool
+) -> Iterator[Model]:
+    """Yield the supervised model of every alpha."""
+    path = RidgePath([labeled.rows], fit_intercept)
+    for alpha in alphas:
+        equations = path.at(alpha)
+        sums = equations.design(labeled.rows).weighted_sum(labeled.y)
+        yield equations.decode(equations.solve(sums))
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Labelled rows, unlabelled rows, and the moments of the latter."""
+
+    labeled: LabeledRows
+    unlabeled: Rows
+    moments: Moments | None
+    labels: LabelSet | None = None
+
+    def constrained_models(
+        self, grid: Grid, twins: Sequence[Model]
+    ) -> Iterator[tuple[Model, bool]]:
+        """Yield (model, whether it is proven) of every alpha and, for each, every metric.
+
+        ``twins`` are the supervised models of every alpha.
+        """
+        parts = [self.labeled.rows, self.unlabeled]
+        path, start = RidgePath(parts, grid.fit_intercept, self.moments), None
+        for alpha, twin in zip(grid.alphas, twins, strict=True):
+            equations = path.at(alpha)
+            family = LeastSquaresFamily(equations, self.labeled, equations.design(self.unlabeled))
+            problems = implicit_problems(
+                family,
+                metrics=grid.metrics,
+                alpha_labeled=alpha if grid.alpha_labeled is None else grid.alpha_labeled,
+                supervised=twin,
+                labels=self.labels,
+            )
+            for problem in problems:
+                q, proven = _solve(problem, grid, start)
+                start = q if isinstance(q, np.ndarray) else None
+                yield equations.decode(family.gamma(q)), proven
+
+
+def _solve(problem: ImplicitProblem, grid: Grid, start: Floats | None) -> tuple[Any, bool]:
+    """Return a labelling, and whether it is proven to be optimal."""
+    solution = solve_implicit(
+        problem, solver="auto", tol=grid.tol, max_iter=grid.max_iter, start=start
+    )
+    if solution.proven or problem.problem.n_rows == 0:
+        return solution.labels, True
+    witness = Witness(solution.dual, solution.pull)
+    return solution.labels, is_proven(problem, solution.labels, tol=grid.tol, witness=witness)

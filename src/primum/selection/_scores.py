@@ -1,0 +1,86 @@
+"""Scores of the models of a grid on held-out rows, and their table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from primum._typing import Floats
+from primum.labellings.sets import nearest_shares
+from primum.selection._models import Model
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Rows held out of a training set.
+
+    Attributes
+    ----------
+    X, targets, weight : arrays
+        Features, labels as least squares fits them, and weights (None: 1).
+    given : tuple
+        (X, y) as the user passed them, for scorers.
+    score_params : dict
+        Metadata that the scorer has requested, of these rows.
+    """
+
+    X: Any
+    targets: Floats
+    weight: Floats | None
+    given: tuple[Any, Any]
+    score_params: dict[str, Any]
+
+
+def brier_scores(models: Sequence[Model], rows: HeldOutRows) -> Floats:
+    """Return minus the Brier score of every model, from its clipped scores.
+
+    This is the mean squared error of the probability of the second of two classes, and the sum of
+    those of all classes if there are more.
+    """
+    coef, intercept = (np.stack(values, axis=-1) for values in zip(*models, strict=True))
+    n_rows, truth = len(rows.targets), rows.targets
+    scores = np.asarray(rows.X @ coef.reshape(len(coef), -1)) + intercept.reshape(-1)
+    if truth.ndim == 1:
+        squares = (np.clip(scores, 0.0, 1.0) - truth[:, None]) ** 2
+    else:
+        by_model = scores.reshape(n_rows, truth.shape[1], -1).transpose(0, 2, 1)
+        shares = nearest_shares(by_model.reshape(-1, truth.shape[1])).reshape(by_model.shape)
+        squares = np.sum((shares - truth[:, None, :]) ** 2, axis=2)
+    return -np.average(squares, axis=0, weights=rows.weight)
+
+
+def scorer_scores(
+    models: Sequence[Model],
+    rows: HeldOutRows,
+    scorer: Any,
+    fitted: Callable[[int, Model], Any],
+) -> Floats:
+    """Return the scores of a scikit-learn scorer; ``fitted`` makes an estimator of a model."""
+    X, y = rows.given
+    return np.array(
+        [
+            float(scorer(fitted(number, model), X, y, **rows.score_params))
+            for number, model in enumerate(models)
+        ]
+    )
+
+
+def results_table(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str, Any]:
+    """Return ``cv_results_`` in the layout of GridSearchCV, from scores (splits, points)."""
+    table: dict[str, Any] = {}
+    for name in params[0]:
+        values = [point[name] for point in params]
+        kinds = {type(value) for value in values}
+        dtype = object if str in kinds else np.float64
+        table[f"param_{name}"] = np.ma.MaskedArray(np.array(values, dtype=dtype), mask=False)
+    table["params"] = list(params)
+    for number, row in enumerate(scores):
+        table[f"split{number}_test_score"] = row
+    mean = scores.mean(axis=0)
+    table["mean_test_score"], table["std_test_score"] = mean, scores.std(axis=0)
+    worst = np.nanmin(mean, initial=0.0) - 1.0
+    ranks = rankdata(-np.nan_to_num(mean, nan=worst), method="min")
+    table["rank_test_score"] = ranks.astype(np.int32)
+    return table

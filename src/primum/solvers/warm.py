@@ -1,0 +1,76 @@
+"""Newton's method from the solution of a similar problem.
+
+The path of ``newton.py`` forgets where it starts from. Proximal points do not: with the labels c of
+a similar problem, or of the previous step, instead of the centres of the label sets,
+
+    minimise over q_i in S_i    1/2 ||M Q - T||^2 + 1/(2 sigma) sum_i w_i ||q_i - c_i||^2
+
+has a solution that leaves most rows on the face of c. Its dual is solved by the same Newton steps.
+They start where these faces are right: with the rows F inside of them,
+
+    (I + sigma M_F M_F') Xi = M c - T.
+
+Then sigma grows and c becomes the solution, until a guess of the faces is exact, as on the path.
+Whatever the start, the labels are proven to be optimal, or there is no answer. If several are
+optimal, they need not be the ones closest to the centres: this is for models that depend on M Q
+alone.
+"""
+
+from primum._typing import Floats
+from primum.labellings import LabelProblem, LabelSet, duality_gap
+from primum.labellings.sets import faces_of
+from primum.solvers.faces import freedom_of, newton_direction
+from primum.solvers.newton import (
+    AIM,
+    GROWTH,
+    Point,
+    guess_face,
+    minimise_psi,
+    rounding_of,
+    size_of,
+)
+from primum.solvers.solution import Solution
+
+# The first sigma, times the size of p at the start: much smaller ones forget the start, and much
+# larger ones need many steps. From a fifth to five times as much takes about as long.
+FIRST_SIGMA = 25.0
+# Starts that do not lead to the solution within this many values of sigma, of this many steps each,
+# are not worth following.
+SIGMAS, STEPS_PER_SIGMA = 8, 30
+
+
+def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) -> Solution | None:
+    """Return an optimal labelling, found from that of a similar problem, or None."""
+    columns, labels = problem.columns, problem.labels
+    aim = AIM * problem.gap_within(tol)
+    xi = problem.residual(start)
+    point = Point(xi, columns.project(xi))
+    rounding = rounding_of(problem, point)
+    if duality_gap(labels, point.p, start, columns.weight) <= rounding.gap:
+        return Solution(start, 0, proven=True)
+    sigma, q, iterations, freedom = FIRST_SIGMA / max(size_of(point.p), 1e-300), start, 0, -1
+    for _ in range(SIGMAS):
+        point = _on_faces(problem, sigma, q)
+        budget = min(STEPS_PER_SIGMA, max_iter - iterations)
+        _, q, steps = minimise_psi(problem, sigma, point, budget, centre=q)
+        before, freedom = freedom, _freedom(labels, q)
+        guess, tries = guess_face(problem, q, aim, freedom == before, rounding)
+        iterations += steps + tries + 1
+        if guess.gap <= max(aim, rounding.gap):
+            return Solution(guess.q, iterations, proven=True)
+        if steps == budget:
+            return None
+        sigma *= GROWTH
+    return None
+
+
+def _freedom(labels: LabelSet, q: Floats) -> int:
+    return freedom_of(faces_of(labels, labels.open(q)))
+
+
+def _on_faces(problem: LabelProblem, sigma: float, q: Floats) -> Point:
+    """Return the dual point of the proximal problem if no label leaves its face."""
+    labels = problem.labels
+    faces = faces_of(labels, labels.open(q))
+    xi = newton_direction(problem.columns, labels, faces, sigma, -problem.residual(q))
+    return Point(xi, problem.columns.project(xi))
