@@ -148,7 +148,8 @@ class FormedColumns:
 
     def lengths(self) -> Floats:  # noqa: D102
         self._passes += 1
-        return np.linalg.norm(self.matrix, axis=0)
+        # A product with ones is several times as fast as a sum over the first axis.
+        return np.asarray(np.sqrt(np.ones(self.shape[0]) @ (self.matrix * self.matrix)))
 
     def gaps(self, labels: LabelSet, duals: Floats, q: Any) -> Floats:  # noqa: D102
         self._passes += 1

@@ -84,10 +84,24 @@ class TrainingSet:
                 supervised=twin,
                 labels=self.labels,
             )
+            labellings, proven = [], []
             for problem in problems:
-                q, proven = _solve(problem, grid, start)
+                q, is_optimal = _solve(problem, grid, start)
                 start = q if isinstance(q, np.ndarray) else None
-                yield equations.decode(family.gamma(q)), proven
+                labellings.append(q)
+                proven.append(is_optimal)
+            gammas = _gammas(family, labellings)
+            yield from zip(map(equations.decode, gammas), proven, strict=True)
+
+
+def _gammas(family: LeastSquaresFamily, labellings: Sequence[Any]) -> list[Floats]:
+    """Return the coordinates of the fits to several labellings: in memory, one pass for all."""
+    if not all(isinstance(q, np.ndarray) for q in labellings):
+        return [family.gamma(q) for q in labellings]
+    several = labellings[0].ndim == 2
+    moments = family.unlabeled.weighted_sum(np.column_stack(labellings))
+    each = np.split(moments, len(labellings), axis=1)
+    return [family.gamma_of(moment if several else moment[:, 0]) for moment in each]
 
 
 def _solve(problem: ImplicitProblem, grid: Grid, start: Floats | None) -> tuple[Any, bool]:

@@ -60,7 +60,7 @@ def newton_direction(
         return unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g)))
     A, b = stacked(columns, labels, faces, root_weighted=True), flat(labels, g)
     S = A.T @ A
-    S.flat[:: len(S) + 1] += 1.0 / sigma
+    S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
     return unflat(labels, A @ solve_positive(S, b @ A) - b)
 
 

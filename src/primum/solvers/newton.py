@@ -155,7 +155,7 @@ def follow_path(problem: LabelProblem, tol: float, max_iter: int) -> Iterator[St
 
 def size_of(p: Floats) -> float:
     """Return the root mean square of p."""
-    return float(np.sqrt(np.mean(p**2)))
+    return float(np.sqrt(np.vdot(p, p) / p.size))
 
 
 def rounding_of(problem: LabelProblem, point: Point) -> Rounding:

@@ -17,8 +17,8 @@ alone.
 """
 
 from primum._typing import Floats
-from primum.labellings import LabelProblem, LabelSet, duality_gap
-from primum.labellings.sets import faces_of
+from primum.labellings import LabelProblem, duality_gap
+from primum.labellings.sets import Face, faces_of
 from primum.solvers.faces import freedom_of, newton_direction
 from primum.solvers.newton import (
     AIM,
@@ -48,29 +48,27 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
     rounding = rounding_of(problem, point)
     if duality_gap(labels, point.p, start, columns.weight) <= rounding.gap:
         return Solution(start, 0, proven=True)
-    sigma, q, iterations, freedom = FIRST_SIGMA / max(size_of(point.p), 1e-300), start, 0, -1
-    for _ in range(SIGMAS):
-        point = _on_faces(problem, sigma, q)
+    sigma, q, iterations = FIRST_SIGMA / max(size_of(point.p), 1e-300), start, 0
+    faces = faces_of(labels, labels.open(q))
+    for number in range(SIGMAS):
+        point = _on_faces(problem, sigma, q, faces)
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         _, q, steps = minimise_psi(problem, sigma, point, budget, centre=q)
-        before, freedom = freedom, _freedom(labels, q)
-        guess, tries = guess_face(problem, q, aim, freedom == before, rounding)
-        iterations += steps + tries + 1
-        if guess.gap <= max(aim, rounding.gap):
-            return Solution(guess.q, iterations, proven=True)
         if steps == budget:
             return None
-        sigma *= GROWTH
+        before, faces = freedom_of(faces), faces_of(labels, labels.open(q))
+        iterations, sigma = iterations + steps + 1, sigma * GROWTH
+        if number == 0 and steps > 0:
+            continue  # faces have changed: a guess would rarely be right
+        guess, tries = guess_face(problem, q, aim, freedom_of(faces) == before, rounding)
+        iterations += tries
+        if guess.gap <= max(aim, rounding.gap):
+            return Solution(guess.q, iterations, proven=True)
     return None
 
 
-def _freedom(labels: LabelSet, q: Floats) -> int:
-    return freedom_of(faces_of(labels, labels.open(q)))
-
-
-def _on_faces(problem: LabelProblem, sigma: float, q: Floats) -> Point:
+def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face]) -> Point:
     """Return the dual point of the proximal problem if no label leaves its face."""
-    labels = problem.labels
-    faces = faces_of(labels, labels.open(q))
-    xi = newton_direction(problem.columns, labels, faces, sigma, -problem.residual(q))
-    return Point(xi, problem.columns.project(xi))
+    columns = problem.columns
+    xi = newton_direction(columns, problem.labels, faces, sigma, -problem.residual(q))
+    return Point(xi, columns.project(xi))
