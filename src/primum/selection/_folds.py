@@ -1,6 +1,5 @@
 """Folds of the labelled rows; the unlabelled ones are in every training set."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -21,27 +20,50 @@ class Fold:
 
 
 def read_folds(
-    cv: Any, y: Any, labels: KnownLabels, groups: Any, *, shuffle: bool, random_state: Any
+    cv: Any, labels: KnownLabels, groups: Any, *, shuffle: bool, random_state: Any
 ) -> list[Fold]:
     """Return the folds that cv stands for.
 
     A number and a splitter split the labelled rows; an iterable consists of pairs of indices of
     rows of X, as everywhere in scikit-learn.
     """
-    splits: Iterable[Any]
-    if cv is None or isinstance(cv, Integral):
-        _check_every_class_fills_the_folds(5 if cv is None else int(cv), labels)
-    if isinstance(cv, SemiSupervisedSplit):
-        splits = cv.split(y, y, groups)
-    elif cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
-        splitter = SemiSupervisedSplit(cv, shuffle=shuffle, random_state=random_state)
-        splits = splitter.split(y, y, groups)
+    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+        folds = _dealt_folds(cv, labels, groups, shuffle, random_state)
     else:
-        splits = cv
-    folds = [_fold(number, labels, *split) for number, split in enumerate(splits)]
+        folds = [_given_fold(number, labels, *split) for number, split in enumerate(cv)]
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
+    for number, fold in enumerate(folds):
+        check_every_class(number, labels, fold.train)
     return folds
+
+
+def _dealt_folds(
+    cv: Any, labels: KnownLabels, groups: Any, shuffle: bool, random_state: Any
+) -> list[Fold]:
+    """Return the folds of a number or a splitter."""
+    if cv is None or isinstance(cv, Integral):
+        _check_every_class_fills_the_folds(5 if cv is None else int(cv), labels)
+    if not isinstance(cv, SemiSupervisedSplit):
+        cv = SemiSupervisedSplit(
+            cv, shuffle=shuffle, random_state=random_state if shuffle else None
+        )
+    rows = np.zeros((len(labels.labeled), 1))
+    parts = cv.splitter.split(rows, labels.codes, _known_groups(labels, groups))
+    return [Fold(train, test) for train, test in parts]
+
+
+def _known_groups(labels: KnownLabels, groups: Any) -> Any:
+    """Return the groups of the labelled rows."""
+    if groups is None:
+        return None
+    groups, n_rows = np.asarray(groups), len(labels.labeled) + len(labels.unlabeled)
+    if groups.shape != (n_rows,):
+        raise ValueError(
+            f"groups has the shape {groups.shape}, but X has {n_rows} rows: pass one group for "
+            "every row of X."
+        )
+    return groups[labels.labeled]
 
 
 def _check_every_class_fills_the_folds(n_folds: int, labels: KnownLabels) -> None:
@@ -58,7 +80,7 @@ def _check_every_class_fills_the_folds(n_folds: int, labels: KnownLabels) -> Non
         )
 
 
-def _fold(number: int, labels: KnownLabels, train: Any, test: Any) -> Fold:
+def _given_fold(number: int, labels: KnownLabels, train: Any, test: Any) -> Fold:
     n_rows = len(labels.labeled) + len(labels.unlabeled)
     position = np.full(n_rows, -1)
     position[labels.labeled] = np.arange(len(labels.labeled))
@@ -70,6 +92,4 @@ def _fold(number: int, labels: KnownLabels, train: Any, test: Any) -> Fold:
             f"{np.count_nonzero(test >= 0)} labelled rows: unlabelled rows are always trained on, "
             "so hold out labelled ones only, and at least one."
         )
-    train = train[train >= 0]
-    check_every_class(number, labels, train)
-    return Fold(train, test)
+    return Fold(train[train >= 0], test)

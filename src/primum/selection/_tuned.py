@@ -56,11 +56,14 @@ class FoldScores:
 
 @dataclass(frozen=True)
 class Search:
-    """The validated arguments of a search: rows, folds and what the scorer has requested."""
+    """The validated arguments of a search.
+
+    ``shown`` are the rows of X as scorers see them, and ``score_params`` what these requested.
+    """
 
     given: FitArguments
     folds: Sequence[Fold]
-    as_given: tuple[Any, Any]
+    shown: Any
     score_params: dict[str, Any]
 
     def tasks(self, *, with_unlabeled: bool) -> list[FoldTask]:
@@ -74,12 +77,16 @@ class Search:
         return [self._task(fold, unlabeled, moments) for fold in self.folds]
 
     def _task(self, fold: Fold, unlabeled: Rows, moments: Moments | None) -> FoldTask:
-        X, y = self.as_given
-        rows = self.given.labels.labeled[fold.test]
+        labels = self.given.labels
+        rows = labels.labeled[fold.test]
         params = {name: take_rows(values, rows) for name, values in self.score_params.items()}
         labeled, test = self._labeled(fold.train, present=True), self._labeled(fold.test)
         held_out = HeldOutRows(
-            test.X, test.y, test.weight, (take_rows(X, rows), take_rows(y, rows)), params
+            test.X,
+            test.y,
+            test.weight,
+            (take_rows(self.shown, rows), labels.classes[labels.codes[fold.test]]),
+            params,
         )
         return FoldTask(TrainingSet(labeled, unlabeled, moments), held_out)
 
@@ -151,26 +158,21 @@ class TunedLeastSquares(LeastSquaresBase):
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
             refuse_other_library(self, given.home)
             self._check_grid()
-            search = self._read_search(given, X, y, sample_weight, groups)
+            search = self._read_search(given, X, sample_weight, groups)
             with one_blas_thread(), using_threads(self.n_jobs):
                 results = self._run(search)
             self._choose(results)
             self._fit_best(X, y, X_unlabeled, sample_weight)
         return self
 
-    def _read_search(
-        self, given: FitArguments, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> Search:
+    def _read_search(self, given: FitArguments, X: Any, sample_weight: Any, groups: Any) -> Search:
         folds = read_folds(
-            self.cv,
-            y,
-            given.labels,
-            groups,
-            shuffle=self.shuffle,
-            random_state=self.random_state,
+            self.cv, given.labels, groups, shuffle=self.shuffle, random_state=self.random_state
         )
         _check_weights(given, folds, self.scoring is None)
-        return Search(given, folds, (X, y), self._score_params(sample_weight))
+        # A scorer may need the columns of a DataFrame.
+        shown = X if hasattr(X, "columns") else given.X
+        return Search(given, folds, shown, self._score_params(sample_weight))
 
     def _score_params(self, sample_weight: Any) -> dict[str, Any]:
         """Return the metadata that the scorer has requested."""

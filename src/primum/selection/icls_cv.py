@@ -76,7 +76,7 @@ class ICLSClassifierCV(TunedLeastSquares):
     shuffle : bool, default=False
         Whether to shuffle the labelled rows before splitting them; only with a number of folds.
     random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling; only with ``shuffle=True``.
+        Seed of the shuffling; ignored with ``shuffle=False``.
     n_jobs : int, default=None
         Number of folds that are computed at the same time; -1 means all processors, None means 1
         unless inside a ``joblib.parallel_config``. It does not affect the result.
@@ -84,7 +84,7 @@ class ICLSClassifierCV(TunedLeastSquares):
     Attributes
     ----------
     alpha_ : float
-        The penalty of the point with the highest mean score; of several, the first.
+        The penalty of the point with the highest mean score; of equal ones, the first.
     metric_ : float or str
         Its metric.
     best_score_ : float
