@@ -54,6 +54,13 @@ def brier_scores(models: Sequence[Model], rows: HeldOutRows) -> Floats:
     return -np.average(squares, axis=0, weights=rows.weight)
 
 
+def squared_errors(models: Sequence[Model], rows: HeldOutRows) -> Floats:
+    """Return minus the mean squared error of every model."""
+    coef, intercept = (np.stack(values, axis=-1) for values in zip(*models, strict=True))
+    errors = np.asarray(rows.X @ coef) + intercept - rows.targets[:, None]
+    return -np.average(errors**2, axis=0, weights=rows.weight)
+
+
 def scorer_scores(
     models: Sequence[Model],
     rows: HeldOutRows,
