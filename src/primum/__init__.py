@@ -16,7 +16,12 @@ from primum.estimators import (
     WellSVMClassifier,
 )
 from primum.labellings import Certificate
-from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV
+from primum.selection import (
+    ICLSClassifierCV,
+    ICLSRegressorCV,
+    LeastSquaresClassifierCV,
+    LeastSquaresRegressorCV,
+)
 
 __version__ = "0.1.0.dev0"
 
@@ -26,10 +31,12 @@ __all__ = [
     "ICLSClassifier",
     "ICLSClassifierCV",
     "ICLSRegressor",
+    "ICLSRegressorCV",
     "L2SVMClassifier",
     "LeastSquaresClassifier",
     "LeastSquaresClassifierCV",
     "LeastSquaresRegressor",
+    "LeastSquaresRegressorCV",
     "S4VMClassifier",
     "SelfLearningClassifier",
     "TSVMClassifier",

@@ -202,6 +202,20 @@ def read_regression_data(
     target_bounds: Any = None,
 ) -> TrainingData[KnownTargets]:
     """Validate the arguments of a regressor's ``fit`` and split the rows."""
+    return _split(
+        read_regression_arguments(estimator, X, y, X_unlabeled, sample_weight, target_bounds)
+    )
+
+
+def read_regression_arguments(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    target_bounds: Any = None,
+) -> FitArguments[KnownTargets]:
+    """Validate the arguments of a regressor's ``fit``."""
 
     def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
         common = getattr(estimator, "bounds", None)
@@ -213,7 +227,7 @@ def read_regression_data(
         raise ValueError(
             "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
         )
-    return _split(given)
+    return given
 
 
 def _split(given: FitArguments[Known]) -> TrainingData[Known]:

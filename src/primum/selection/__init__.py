@@ -1,7 +1,15 @@
 """Choosing between models with partly labelled data."""
 
 from primum.selection.icls_cv import ICLSClassifierCV
+from primum.selection.icls_regressor_cv import ICLSRegressorCV
 from primum.selection.least_squares_cv import LeastSquaresClassifierCV
+from primum.selection.least_squares_regressor_cv import LeastSquaresRegressorCV
 from primum.selection.splitting import SemiSupervisedSplit
 
-__all__ = ["ICLSClassifierCV", "LeastSquaresClassifierCV", "SemiSupervisedSplit"]
+__all__ = [
+    "ICLSClassifierCV",
+    "ICLSRegressorCV",
+    "LeastSquaresClassifierCV",
+    "LeastSquaresRegressorCV",
+    "SemiSupervisedSplit",
+]

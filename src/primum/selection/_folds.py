@@ -1,15 +1,18 @@
 """Folds of the labelled rows; the unlabelled ones are in every training set."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from primum._typing import Index
 from primum.estimators._labels import KnownLabels
+from primum.estimators._targets import KnownTargets
 from primum.selection.splitting import SemiSupervisedSplit, check_every_class
+
+Known = KnownLabels | KnownTargets
 
 
 @dataclass(frozen=True)
@@ -20,56 +23,104 @@ class Fold:
     test: Index
 
 
-def read_folds(
-    cv: Any, y: Any, labels: KnownLabels, groups: Any, *, shuffle: bool, random_state: Any
-) -> list[Fold]:
+def read_folds(cv: Any, known: Known, groups: Any, *, shuffle: bool, seed: Any) -> list[Fold]:
     """Return the folds that cv stands for.
 
     A number and a splitter split the labelled rows; an iterable consists of pairs of indices of
     rows of X, as everywhere in scikit-learn.
     """
-    splits: Iterable[Any]
-    if cv is None or isinstance(cv, Integral):
-        _check_every_class_fills_the_folds(5 if cv is None else int(cv), labels)
-    if isinstance(cv, SemiSupervisedSplit):
-        splits = cv.split(y, y, groups)
-    elif cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
-        splitter = SemiSupervisedSplit(cv, shuffle=shuffle, random_state=random_state)
-        splits = splitter.split(y, y, groups)
+    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+        splitter = _splitter(cv, known, shuffle, seed)
+        rows, labels = np.zeros((len(known.labeled), 1)), _labels(known)
+        parts = splitter.split(rows, labels, _known_groups(known, groups))
+        folds = [Fold(train, test) for train, test in parts]
     else:
-        splits = cv
-    folds = [_fold(number, labels, *split) for number, split in enumerate(splits)]
+        folds = [_given_fold(number, known, *split) for number, split in enumerate(cv)]
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
+    for number, fold in enumerate(folds):
+        _check_fold(number, fold, known)
     return folds
 
 
-def _check_every_class_fills_the_folds(n_folds: int, labels: KnownLabels) -> None:
-    """Raise an error if a class has fewer labelled rows than there are folds."""
-    counts = np.bincount(labels.codes, minlength=len(labels.classes))
-    smallest = int(counts.argmin())
-    if counts[smallest] < n_folds:
-        name, count = labels.classes.tolist()[smallest], int(counts[smallest])
+def _labels(known: Known) -> Any:
+    return known.codes if isinstance(known, KnownLabels) else known.targets
+
+
+def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
+    """Return the splitter of the labelled rows."""
+    if isinstance(cv, SemiSupervisedSplit):
+        return cv.splitter
+    if cv is not None and not isinstance(cv, Integral):
+        if shuffle:
+            raise ValueError(
+                f"shuffle=True is for a number of folds, but cv is {cv!r}: let that splitter "
+                "shuffle."
+            )
+        return check_cv(cv)
+    n_folds = 5 if cv is None else int(cv)
+    _check_enough_for(n_folds, known)
+    kind = StratifiedKFold if isinstance(known, KnownLabels) else KFold
+    return kind(n_folds, shuffle=shuffle, random_state=seed if shuffle else None)
+
+
+def _check_enough_for(n_folds: int, known: Known) -> None:
+    """Raise an error if there are more folds than labelled rows, of a class if there are any."""
+    if isinstance(known, KnownLabels):
+        counts = np.bincount(known.codes, minlength=len(known.classes))
+        count, name = int(counts.min()), known.classes.tolist()[int(counts.argmin())]
+        what, found = " of every class", f"class {name!r} has {count}"
+    else:
+        count, what = len(known.labeled), ""
+        found = "there is only one sample" if count == 1 else f"there are only {count}"
+    if count < n_folds:
+        advice = f"pass cv={count} or less, or label" if count > 1 else "label"
         raise ValueError(
-            f"cv={n_folds} folds need at least {n_folds} labelled rows of every class, but class "
-            f"{name!r} has {count}: "
-            + (f"pass cv={count} or less, or label" if count > 1 else "label")
-            + " more rows of it."
+            f"cv={n_folds} folds need at least {n_folds} labelled rows{what}, but {found}: "
+            f"{advice} more rows."
         )
 
 
-def _fold(number: int, labels: KnownLabels, train: Any, test: Any) -> Fold:
-    n_rows = len(labels.labeled) + len(labels.unlabeled)
+def _known_groups(known: Known, groups: Any) -> Any:
+    """Return the groups of the labelled rows."""
+    if groups is None:
+        return None
+    groups, n_rows = np.asarray(groups), len(known.labeled) + len(known.unlabeled)
+    if groups.shape != (n_rows,):
+        raise ValueError(
+            f"groups has the shape {groups.shape}, but X has {n_rows} rows: pass one group for "
+            "every row of X."
+        )
+    return groups[known.labeled]
+
+
+def _given_fold(number: int, known: Known, train: Any, test: Any) -> Fold:
+    """Return a fold given by indices, or a mask, of rows of X."""
+    n_rows = len(known.labeled) + len(known.unlabeled)
     position = np.full(n_rows, -1)
-    position[labels.labeled] = np.arange(len(labels.labeled))
-    # Boolean masks are as good as indices.
-    train, test = (position[np.arange(n_rows)[np.asarray(rows)]] for rows in (train, test))
-    if len(test) == 0 or (test < 0).any():
+    position[known.labeled] = np.arange(len(known.labeled))
+    train, test = (position[_indices(rows, n_rows)] for rows in (train, test))
+    if (test < 0).any():
         raise ValueError(
             f"The test set of split {number} has {np.count_nonzero(test < 0)} unlabelled and "
-            f"{np.count_nonzero(test >= 0)} labelled rows: unlabelled rows are always trained on, "
-            "so hold out labelled ones only, and at least one."
+            f"{np.count_nonzero(test >= 0)} labelled rows: unlabelled rows cannot be scored and "
+            "are always trained on, so hold out labelled ones only."
         )
-    train = train[train >= 0]
-    check_every_class(number, labels, train)
-    return Fold(train, test)
+    return Fold(train[train >= 0], test)
+
+
+def _indices(rows: Any, n_rows: int) -> Index:
+    """Return indices of rows, given as such or as a mask."""
+    rows = np.asarray(rows)
+    return np.arange(n_rows)[rows if rows.size else rows.astype(np.intp)]
+
+
+def _check_fold(number: int, fold: Fold, known: Known) -> None:
+    """Raise an error if a fold cannot be trained on or scored."""
+    if len(fold.test) == 0 or len(fold.train) == 0:
+        raise ValueError(
+            f"Split {number} trains on {len(fold.train)} labelled rows and holds out "
+            f"{len(fold.test)}: both need at least one."
+        )
+    if isinstance(known, KnownLabels):
+        check_every_class(number, known, fold.train)

@@ -44,6 +44,11 @@ class Grid:
     tol: float = 1e-8
     max_iter: int = 10000
 
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The points of the grid in order, as parameters of an estimator."""
+        return [{"alpha": alpha, "metric": m} for alpha in self.alphas for m in self.metrics]
+
 
 def supervised_models(
     labeled: LabeledRows, alphas: Sequence[float], fit_intercept: bool

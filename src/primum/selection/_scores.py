@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from primum._typing import Floats
+from primum._typing import Floats, Index
 from primum.labellings.sets import nearest_shares
 from primum.selection._models import Model
+
+# Mean scores that agree to this many digits are equal.
+EQUAL_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class HeldOutRows:
     X, targets, weight : arrays
         Features, labels as least squares fits them, and weights (None: 1).
     given : tuple
-        (X, y) as the user passed them, for scorers.
+        (X, y) as scorers see them: a DataFrame if there is one, and the names of the classes.
     score_params : dict
         Metadata that the scorer has requested, of these rows.
     """
@@ -49,6 +52,13 @@ def brier_scores(models: Sequence[Model], rows: HeldOutRows) -> Floats:
         shares = nearest_shares(by_model.reshape(-1, truth.shape[1])).reshape(by_model.shape)
         squares = np.sum((shares - truth[:, None, :]) ** 2, axis=2)
     return -np.average(squares, axis=0, weights=rows.weight)
+
+
+def squared_errors(models: Sequence[Model], rows: HeldOutRows) -> Floats:
+    """Return minus the mean squared error of every model."""
+    coef, intercept = (np.stack(values, axis=-1) for values in zip(*models, strict=True))
+    errors = np.asarray(rows.X @ coef) + intercept - rows.targets[:, None]
+    return -np.average(errors**2, axis=0, weights=rows.weight)
 
 
 def scorer_scores(
@@ -80,7 +90,17 @@ def results_table(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str,
         table[f"split{number}_test_score"] = row
     mean = scores.mean(axis=0)
     table["mean_test_score"], table["std_test_score"] = mean, scores.std(axis=0)
-    worst = np.nanmin(mean, initial=0.0) - 1.0
-    ranks = rankdata(-np.nan_to_num(mean, nan=worst), method="min")
-    table["rank_test_score"] = ranks.astype(np.int32)
+    table["rank_test_score"] = _ranks(mean)
     return table
+
+
+def _ranks(mean: Floats) -> Index:
+    """Return the ranks of mean scores: equal ones share a rank, and NaN is as bad as the worst.
+
+    Scores that differ by rounding only are equal. They are frequent: where the supervised twin can
+    be attained, all metrics give it.
+    """
+    finite = np.isfinite(mean)
+    size, worst = np.abs(mean[finite]).max(initial=0.0), mean[finite].min(initial=0.0) - 1.0
+    comparable = np.round(np.where(finite, mean, worst) / (size or 1.0), EQUAL_DIGITS)
+    return rankdata(-comparable, method="min").astype(np.int32)

@@ -1,103 +1,51 @@
-"""What the tuned estimators share: reading, folds, scoring, the choice and the final fit."""
+"""What the tuned estimators share: the search, its choice and the final fit.
 
-import warnings
+``TunedSupervised`` chooses a ridge penalty, ``TunedImplicit`` a ridge penalty and a metric. They
+are mixins of classifiers and of regressors, which say how ``fit`` reads its arguments.
+"""
+
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn import get_config
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from primum._sklearn import take_rows
+from primum._sklearn import Interval
 from primum._threads import one_blas_thread, using_threads
-from primum._typing import AnyArray, Floats, Index
-from primum.equations import Moments, gather_moments
+from primum._typing import Floats
 from primum.estimators._base import N_JOBS
-from primum.estimators._data import FitArguments, read_arguments, refuse_other_library
-from primum.estimators._fitting import fitting
-from primum.estimators._linear import LeastSquaresBase
-from primum.labellings import LabeledRows
-from primum.rows import ArrayRows, Rows, chain
-from primum.selection._folds import Fold, read_folds
-from primum.selection._models import Model, TrainingSet
-from primum.selection._scores import HeldOutRows, brier_scores, results_table, scorer_scores
+from primum.estimators._data import FitArguments, refuse_other_library
+from primum.labellings import METRICS
+from primum.selection._folds import read_folds
+from primum.selection._models import Grid, Model
+from primum.selection._scores import results_table, scorer_scores
+from primum.selection._search import (
+    FoldScores,
+    Search,
+    check_weights,
+    in_parallel,
+    read_alphas,
+    read_metrics,
+    score_grid,
+    score_supervised,
+    warn_if_unproven,
+)
 
 # Half a decade apart: for standardised features, from hardly any shrinking to nearly constant
 # scores.
 ALPHAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
 
 
-@dataclass(frozen=True)
-class FoldTask:
-    """One training set and the rows held out of it."""
+class Tuned:
+    """An estimator whose parameters are chosen by cross-validation of the labelled rows."""
 
-    training: TrainingSet
-    held_out: HeldOutRows
-
-
-@dataclass(frozen=True)
-class FoldScores:
-    """Scores of all points of the grid and of the supervised models of all alphas.
-
-    ``unproven`` is the number of models that are not proven to be within the tolerance.
-    """
-
-    points: Floats
-    twins: Floats
-    unproven: int = 0
-
-
-@dataclass(frozen=True)
-class Search:
-    """The validated arguments of a search: rows, folds and what the scorer has requested."""
-
-    given: FitArguments
-    folds: Sequence[Fold]
-    as_given: tuple[Any, Any]
-    score_params: dict[str, Any]
-
-    def tasks(self, *, with_unlabeled: bool) -> list[FoldTask]:
-        """Return the folds as tasks; the moments of the unlabelled rows are gathered once."""
-        given = self.given
-        unknown = given.labels.unlabeled[given.unknown] if with_unlabeled else np.zeros(0, np.intp)
-        # Consecutive in memory: they are read many times.
-        of_X = ArrayRows(ArrayRows(given.X).take(unknown).X, weight=given.weight_of(unknown))
-        unlabeled = chain([of_X, given.more]) if with_unlabeled else of_X
-        moments = gather_moments([unlabeled]) if unlabeled.n_rows and unlabeled.dense else None
-        return [self._task(fold, unlabeled, moments) for fold in self.folds]
-
-    def _task(self, fold: Fold, unlabeled: Rows, moments: Moments | None) -> FoldTask:
-        X, y = self.as_given
-        rows = self.given.labels.labeled[fold.test]
-        params = {name: take_rows(values, rows) for name, values in self.score_params.items()}
-        labeled, test = self._labeled(fold.train, present=True), self._labeled(fold.test)
-        held_out = HeldOutRows(
-            test.X, test.y, test.weight, (take_rows(X, rows), take_rows(y, rows)), params
-        )
-        return FoldTask(TrainingSet(labeled, unlabeled, moments), held_out)
-
-    def _labeled(self, positions: Index, *, present: bool = False) -> LabeledRows:
-        """Return some of the labelled rows; if ``present``, only those that have weight."""
-        given = self.given
-        if present:
-            positions = positions[np.isin(positions, given.known)]
-        rows = given.labels.labeled[positions]
-        targets = given.labels.targets[positions]
-        return LabeledRows(ArrayRows(given.X).take(rows).X, targets, given.weight_of(rows))
-
-
-class TunedLeastSquares(LeastSquaresBase):
-    """A least-squares classifier with parameters chosen by cross-validation."""
-
-    _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alphas": ["array-like"],
         "cv": ["cv_object"],
@@ -107,79 +55,85 @@ class TunedLeastSquares(LeastSquaresBase):
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
+    # The plain estimators that are compared, and the fitted attributes of the best one to have.
+    _plain: ClassVar[Any]
+    _supervised: ClassVar[Any]
+    _delegated: ClassVar[tuple[str, ...]]
+    # How models are scored if ``scoring`` is None.
+    _default_score: ClassVar[Any]
+
     alphas: Sequence[float]
     cv: Any
     scoring: Any
     fit_intercept: bool
     shuffle: bool
     random_state: Any
+    n_jobs: int | None
+    best_estimator_: Any
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        X_unlabeled: Any = None,
-        *,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Self:
-        """Choose the parameters by cross-validation, and fit with them to all rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. Sparse rows are never densified.
-        y : array-like of shape (n_samples,)
-            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
-                collection, default=None
-            Further unlabelled rows, each of weight 1: an array, a Parquet file or folder, or a
-            Dask array or DataFrame. They are in every training set. Rows in files and on a cluster
-            are read in several passes for every fold and every point of the grid: choose on a
-            sample of them if that takes too long.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X, in the fits and in the Brier score. A scorer receives it only
-            if metadata routing is enabled and the scorer has requested it, as in GridSearchCV.
-        groups : array-like of shape (n_samples,), default=None
-            Group of each row of X, for splitters such as GroupKFold.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        with fitting(self):
-            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
-            refuse_other_library(self, given.home)
-            self._check_grid()
-            search = self._read_search(given, X, y, sample_weight, groups)
-            with one_blas_thread(), using_threads(self.n_jobs):
-                results = self._run(search)
-            self._choose(results)
-            self._fit_best(X, y, X_unlabeled, sample_weight)
-        return self
-
-    def _read_search(
-        self, given: FitArguments, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> Search:
+    def _tune(
+        self, given: FitArguments[Any], X: Any, sample_weight: Any, groups: Any
+    ) -> list[FoldScores]:
+        """Return the scores of every fold."""
+        refuse_other_library(self, given.home)
         folds = read_folds(
-            self.cv,
-            y,
-            given.labels,
-            groups,
-            shuffle=self.shuffle,
-            random_state=self.random_state,
+            self.cv, given.labels, groups, shuffle=self.shuffle, seed=self.random_state
         )
-        _check_weights(given, folds, self.scoring is None)
-        return Search(given, folds, (X, y), self._score_params(sample_weight))
+        check_weights(given, folds, self.scoring is None)
+        # A scorer may need the columns of a DataFrame.
+        shown = X if hasattr(X, "columns") else given.X
+        params = self._score_params(sample_weight)
+        search = Search(given, folds, self.fit_intercept, shown, params)
+        with one_blas_thread(), using_threads(self.n_jobs):
+            return self._run(search)
+
+    @abstractmethod
+    def _run(self, search: Search) -> list[FoldScores]:
+        """Return the scores of every fold."""
+
+    @abstractmethod
+    def _fit_best(
+        self, results: Sequence[FoldScores], X: Any, y: Any, more: Any, weight: Any, **sets: Any
+    ) -> Self:
+        """Keep the scores, and fit with the best parameters to all rows."""
+
+    def _keep_scores(self, params: Sequence[dict[str, Any]], scores: Floats) -> None:
+        """Keep the table of scores (splits, points) and the first of the best points."""
+        self.cv_results_ = results_table(params, scores)
+        self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
+        self.best_params_ = dict(params[self.best_index_])
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.n_splits_ = len(scores)
+
+    def _keep_best(self, best: Any) -> None:
+        """Have the fitted attributes of the best estimator."""
+        self.best_estimator_ = best
+        for name in (*self._delegated, "n_features_in_", "feature_names_in_"):
+            if hasattr(best, name):
+                setattr(self, name, getattr(best, name))
+
+    def _score_of(self, given: FitArguments[Any], candidates: Sequence[Any]) -> Any:
+        """Return the function that scores models, one for each candidate."""
+        if self.scoring is None:
+            return type(self)._default_score
+        names = getattr(self, "feature_names_in_", None)
+        make = partial(_fitted, candidates, type(self)._remembered, given.labels, names)
+        return partial(scorer_scores, scorer=self._scorer_of(), fitted=make)
+
+    @staticmethod
+    @abstractmethod
+    def _remembered(estimator: Any, known: Any, model: Model) -> Any:
+        """Return an estimator with the coefficients of a model."""
 
     def _score_params(self, sample_weight: Any) -> dict[str, Any]:
         """Return the metadata that the scorer has requested."""
         routing = get_config()["enable_metadata_routing"]
         if self.scoring is None or sample_weight is None or not routing:
             return {}
-        routed = process_routing(self, "fit", sample_weight=sample_weight)
-        return dict(routed.scorer.score)
+        return dict(process_routing(self, "fit", sample_weight=sample_weight).scorer.score)
+
+    def _scorer_of(self) -> Any:
+        return check_scoring(self, self.scoring)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata ``fit`` accepts, and which of it the scorer receives.
@@ -195,136 +149,126 @@ class TunedLeastSquares(LeastSquaresBase):
             router.add(scorer=self._scorer_of(), method_mapping=mapping)
         return router
 
-    def _scorer_of(self) -> Any:
-        return check_scoring(self, self.scoring)
-
-    @abstractmethod
-    def _check_grid(self) -> None:
-        """Raise an error if the grid is not one."""
-
-    @abstractmethod
-    def _run(self, search: Search) -> list[FoldScores]:
-        """Return the scores of every fold."""
-
-    @abstractmethod
-    def _choose(self, results: list[FoldScores]) -> None:
-        """Keep the scores and the best parameters."""
-
-    @abstractmethod
-    def _fit_best(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> None:
-        """Fit with the best parameters to all rows."""
-
-    def _keep_scores(self, params: Sequence[dict[str, Any]], scores: Floats) -> None:
-        """Keep the table of scores and the first of the best points."""
-        self.cv_results_ = results_table(params, scores)
-        self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
-        self.best_params_ = dict(params[self.best_index_])
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self.n_splits_ = len(scores)
-
-    def _delegate(self, names: Sequence[str]) -> None:
-        """Have the fitted attributes of the best estimator."""
-        for name in names:
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
-
-    best_estimator_: Any
-
-    def _scoring_function(self, given: FitArguments, candidates: Sequence[Any]) -> Any:
-        """Return the function that scores models, one for each of some estimators."""
-        if self.scoring is None:
-            return brier_scores
-        names = getattr(self, "feature_names_in_", None)
-        fitted = partial(_fitted, candidates, given.labels.classes, names)
-        return partial(scorer_scores, scorer=self._scorer_of(), fitted=fitted)
-
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.array_api_support = False
         return tags
 
 
-def in_parallel(work: Any, tasks: Sequence[FoldTask], n_jobs: int | None) -> list[FoldScores]:
-    """Return ``work(task)`` of every fold, in order."""
-    in_memory = tasks[0].training.unlabeled.in_memory
-    return list(
-        Parallel(n_jobs=n_jobs, prefer=None if in_memory else "threads")(
-            delayed(work)(task) for task in tasks
+class TunedSupervised(Tuned):
+    """A supervised estimator whose ridge penalty is chosen by cross-validation."""
+
+    _delegated: ClassVar[tuple[str, ...]] = ("classes_", "coef_", "intercept_", "solver_")
+
+    def __init__(
+        self,
+        alphas: Sequence[float] = ALPHAS,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        fit_intercept: bool = True,
+        shuffle: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _run(self, search: Search) -> list[FoldScores]:
+        alphas = read_alphas(self.alphas)
+        candidates = [self._plain(alpha, fit_intercept=self.fit_intercept) for alpha in alphas]
+        work = partial(
+            score_supervised,
+            alphas=alphas,
+            fit_intercept=self.fit_intercept,
+            score=self._score_of(search.given, candidates),
         )
-    )
+        return in_parallel(work, search.tasks(with_unlabeled=False), self.n_jobs)
+
+    def _fit_best(
+        self, results: Sequence[FoldScores], X: Any, y: Any, more: Any, weight: Any, **sets: Any
+    ) -> Self:
+        """Fit with the best penalty to the labelled rows."""
+        scores = np.stack([result.twins for result in results])
+        self._keep_scores([{"alpha": alpha} for alpha in read_alphas(self.alphas)], scores)
+        self.alpha_ = self.best_params_["alpha"]
+        best = self._plain(self.alpha_, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        self._keep_best(best.fit(X, y, sample_weight=weight))
+        return self
+
+
+class TunedImplicit(Tuned):
+    """An implicitly constrained estimator, ridge and metric chosen by cross-validation."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Tuned._parameter_constraints,
+        "metrics": ["array-like"],
+        "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+    # Parameters of the plain estimator other than those of the grid, and the tuned twin.
+    _passed_on: ClassVar[tuple[str, ...]] = ("alpha_labeled", "fit_intercept", "tol", "max_iter")
+    _tuned_twin: ClassVar[Any]
+
+    metrics: Sequence[str | float]
+    alpha_labeled: float | None
+    tol: float
+    max_iter: int
+
+    def _grid(self) -> Grid:
+        return Grid(
+            read_alphas(self.alphas),
+            read_metrics(self.metrics, METRICS),
+            self.fit_intercept,
+            self.alpha_labeled,
+            self.tol,
+            self.max_iter,
+        )
+
+    def _candidate(self, **parameters: Any) -> Any:
+        return self._plain(**{name: getattr(self, name) for name in self._passed_on}, **parameters)
+
+    def _run(self, search: Search) -> list[FoldScores]:
+        grid = self._grid()
+        candidates = [self._candidate(**point) for point in grid.points]
+        twins = [self._supervised(a, fit_intercept=grid.fit_intercept) for a in grid.alphas]
+        work = partial(
+            score_grid,
+            grid=grid,
+            score=self._score_of(search.given, candidates),
+            score_twins=self._score_of(search.given, twins),
+        )
+        results = in_parallel(work, search.tasks(with_unlabeled=True), self.n_jobs)
+        warn_if_unproven(self, results)
+        return results
+
+    def _fit_best(
+        self, results: Sequence[FoldScores], X: Any, y: Any, more: Any, weight: Any, **sets: Any
+    ) -> Self:
+        """Fit with the best point of the grid, and the twin with its best penalty."""
+        points = np.stack([result.points for result in results])
+        self._keep_scores(self._grid().points, points)
+        self.alpha_, self.metric_ = self.best_params_["alpha"], self.best_params_["metric"]
+        best = self._candidate(**self.best_params_, n_jobs=self.n_jobs)
+        self._keep_best(best.fit(X, y, more, sample_weight=weight, **sets))
+        shared = ("alphas", "cv", "scoring", "fit_intercept", "shuffle", "random_state", "n_jobs")
+        twin = self._tuned_twin(**{name: getattr(self, name) for name in shared})
+        self.supervised_ = twin._fit_best(results, X, y, None, weight)
+        return self
 
 
 def _fitted(
-    candidates: Sequence[Any], classes: AnyArray, names: Any, number: int, model: Model
+    candidates: Sequence[Any], remembered: Any, known: Any, names: Any, number: int, model: Model
 ) -> Any:
-    """Return an estimator with the coefficients of a model."""
-    estimator = candidates[number]._remember(classes, *model)
+    """Return a candidate with the coefficients of a model, as if it were fitted."""
+    estimator = remembered(candidates[number], known, model)
     estimator.n_features_in_ = len(model[0])
     if names is not None:
         estimator.feature_names_in_ = names
     return estimator
-
-
-def read_alphas(alphas: Any) -> list[float]:
-    """Return ridge penalties, or raise an error that names the one that is not."""
-    values = _read_grid(alphas, "alphas", "ridge penalty")
-    for number, value in enumerate(values):
-        if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
-            raise ValueError(
-                f"alphas has the value {value!r} at position {number}: ridge penalties are finite "
-                "numbers that are not negative."
-            )
-    return [float(value) for value in values]
-
-
-def _read_grid(values: Any, name: str, what: str) -> list[Any]:
-    values = np.asarray(values, dtype=object).ravel().tolist() if np.ndim(values) else [values]
-    if not values:
-        raise ValueError(f"{name} is empty: give at least one {what}.")
-    return values
-
-
-def read_metrics(metrics: Any, known: Sequence[str]) -> list[str | float]:
-    """Return metrics, or raise an error that names the one that is not."""
-    values = _read_grid(metrics, "metrics", "metric")
-    for number, value in enumerate(values):
-        number_ok = isinstance(value, Real) and 0 <= float(value) <= 1
-        if not (number_ok or (isinstance(value, str) and value in known)):
-            raise ValueError(
-                f"metrics has the value {value!r} at position {number}: a metric is a number from "
-                f"0 to 1, or one of {', '.join(map(repr, known))}."
-            )
-    return [value if isinstance(value, str) else float(value) for value in values]
-
-
-def _check_weights(given: FitArguments, folds: Sequence[Fold], of_scores: bool) -> None:
-    """Raise an error if a class has no weight in a training set, or a test set has none."""
-    if given.weight is None:
-        return
-    labels, weight = given.labels, given.weight[given.labels.labeled]
-    for number, fold in enumerate(folds):
-        sums = np.bincount(labels.codes[fold.train], weight[fold.train], len(labels.classes))
-        if (sums == 0).any():
-            name = labels.classes.tolist()[int(np.argmin(sums))]
-            raise ValueError(
-                f"All labelled rows of class {name!r} in the training set of split {number} have "
-                "sample_weight 0: give some of them weight, or split otherwise."
-            )
-        if of_scores and weight[fold.test].sum() == 0:
-            raise ValueError(
-                f"All rows held out by split {number} have sample_weight 0, so they cannot be "
-                "scored: give some of them weight, or split otherwise."
-            )
-
-
-def warn_if_unproven(estimator: Any, results: Sequence[FoldScores], n_models: int) -> None:
-    """Warn if some models are not proven to be optimal."""
-    unproven = sum(result.unproven for result in results)
-    if unproven:
-        warnings.warn(
-            f"{unproven} of the {n_models * len(results)} models that {type(estimator).__name__} "
-            "compared are not proven to be within the requested tol; raise tol, standardise the "
-            "features or leave out the smallest alphas.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )

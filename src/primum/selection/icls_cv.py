@@ -7,44 +7,17 @@ training set. The search gives the same choice and the same scores as a grid sea
 """
 
 from collections.abc import Sequence
-from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import Interval
-from primum._threads import one_blas_thread
 from primum.estimators import ICLSClassifier, LeastSquaresClassifier
-from primum.labellings import METRICS
-from primum.selection._models import Grid, supervised_models
-from primum.selection._tuned import (
-    ALPHAS,
-    FoldScores,
-    FoldTask,
-    Search,
-    TunedLeastSquares,
-    in_parallel,
-    read_alphas,
-    read_metrics,
-    warn_if_unproven,
-)
+from primum.selection._tuned import ALPHAS, METRIC_GRID, TunedImplicit
+from primum.selection._tuned_classifier import TunedClassifier
 from primum.selection.least_squares_cv import LeastSquaresClassifierCV
 
-DELEGATED = (
-    "classes_",
-    "coef_",
-    "intercept_",
-    "soft_labels_",
-    "certificate_",
-    "solver_",
-    "n_iter_",
-    "n_features_in_",
-)
 
-
-class ICLSClassifierCV(TunedLeastSquares):
+class ICLSClassifierCV(TunedImplicit, TunedClassifier):
     """Implicitly constrained least squares, with ridge and metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to all unlabelled rows
@@ -76,7 +49,7 @@ class ICLSClassifierCV(TunedLeastSquares):
     shuffle : bool, default=False
         Whether to shuffle the labelled rows before splitting them; only with a number of folds.
     random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling; only with ``shuffle=True``.
+        Seed of the shuffling; ignored with ``shuffle=False``.
     n_jobs : int, default=None
         Number of folds that are computed at the same time; -1 means all processors, None means 1
         unless inside a ``joblib.parallel_config``. It does not affect the result.
@@ -84,7 +57,7 @@ class ICLSClassifierCV(TunedLeastSquares):
     Attributes
     ----------
     alpha_ : float
-        The penalty of the point with the highest mean score; of several, the first.
+        The penalty of the point with the highest mean score; of equal ones, the first.
     metric_ : float or str
         Its metric.
     best_score_ : float
@@ -136,18 +109,23 @@ class ICLSClassifierCV(TunedLeastSquares):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TunedLeastSquares._parameter_constraints,
-        "metrics": ["array-like"],
-        "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    _plain: ClassVar[type] = ICLSClassifier
+    _supervised: ClassVar[type] = LeastSquaresClassifier
+    _tuned_twin: ClassVar[type] = LeastSquaresClassifierCV
+    _delegated: ClassVar[tuple[str, ...]] = (
+        "classes_",
+        "coef_",
+        "intercept_",
+        "soft_labels_",
+        "certificate_",
+        "solver_",
+        "n_iter_",
+    )
 
     def __init__(
         self,
         alphas: Sequence[float] = ALPHAS,
-        metrics: Sequence[str | float] = (0.0, 0.2, 0.5, 1.0),
+        metrics: Sequence[str | float] = METRIC_GRID,
         *,
         alpha_labeled: float | None = None,
         cv: Any = 5,
@@ -171,60 +149,6 @@ class ICLSClassifierCV(TunedLeastSquares):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_grid(self) -> None:
-        self._grid = Grid(
-            read_alphas(self.alphas),
-            read_metrics(self.metrics, METRICS),
-            self.fit_intercept,
-            self.alpha_labeled,
-            self.tol,
-            self.max_iter,
-        )
-
-    @property
-    def _points(self) -> list[dict[str, Any]]:
-        grid = self._grid
-        return [{"alpha": a, "metric": m} for a in grid.alphas for m in grid.metrics]
-
-    def _candidate(self, **parameters: Any) -> ICLSClassifier:
-        return ICLSClassifier(
-            alpha_labeled=self.alpha_labeled,
-            fit_intercept=self.fit_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            **parameters,
-        )
-
-    def _run(self, search: Search) -> list[FoldScores]:
-        twins = [
-            LeastSquaresClassifier(alpha, fit_intercept=self.fit_intercept)
-            for alpha in self._grid.alphas
-        ]
-        candidates = [self._candidate(**point) for point in self._points]
-        work = partial(
-            _fold_scores,
-            grid=self._grid,
-            score=self._scoring_function(search.given, candidates),
-            score_twins=self._scoring_function(search.given, twins),
-        )
-        results = in_parallel(work, search.tasks(with_unlabeled=True), self.n_jobs)
-        warn_if_unproven(self, results, len(candidates))
-        return results
-
-    def _choose(self, results: list[FoldScores]) -> None:
-        self._keep_scores(self._points, np.stack([result.points for result in results]))
-        self.alpha_, self.metric_ = self.best_params_["alpha"], self.best_params_["metric"]
-        self._twin_scores = np.stack([result.twins for result in results])
-
-    def _fit_best(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> None:
-        best = self._candidate(**self.best_params_, n_jobs=self.n_jobs)
-        self.best_estimator_ = best.fit(X, y, X_unlabeled, sample_weight=sample_weight)
-        self._delegate(DELEGATED)
-        shared = ("alphas", "cv", "scoring", "fit_intercept", "shuffle", "random_state", "n_jobs")
-        twin = LeastSquaresClassifierCV(**{name: getattr(self, name) for name in shared})
-        self.supervised_ = twin._fit_from(self._twin_scores, X, y, sample_weight)
-        del self._twin_scores
-
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
 
@@ -240,18 +164,3 @@ class ICLSClassifierCV(TunedLeastSquares):
         """
         check_is_fitted(self)
         return self.best_estimator_.soft_labels(X_unlabeled)
-
-
-def _fold_scores(task: FoldTask, *, grid: Grid, score: Any, score_twins: Any) -> FoldScores:
-    """Return the scores of all points of the grid, and of the twins of all alphas."""
-    training = task.training
-    with one_blas_thread():
-        tuned = list(supervised_models(training.labeled, grid.alphas, grid.fit_intercept))
-        twins = tuned
-        if grid.alpha_labeled is not None:
-            fixed = supervised_models(training.labeled, [grid.alpha_labeled], grid.fit_intercept)
-            twins = list(fixed) * len(grid.alphas)
-        found = list(training.constrained_models(grid, twins))
-    models, proven = zip(*found, strict=True)
-    unproven = len(proven) - sum(proven)
-    return FoldScores(score(models, task.held_out), score_twins(tuned, task.held_out), unproven)

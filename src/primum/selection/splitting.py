@@ -48,13 +48,13 @@ class SemiSupervisedSplit:
 
     def __init__(self, cv: Any = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
         self.cv, self.shuffle, self.random_state = cv, shuffle, random_state
-        self._splitter()  # raise errors for invalid options here, not in the middle of a search
+        _ = self.splitter  # raise errors for invalid options here, not in the middle of a search
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
         """Yield (training rows, test rows); all unlabelled rows are in every training set."""
         labels = read_labels(y, len(y), multi_class=True)
         known = labels.labeled
-        dealt = self._splitter()
+        dealt = self.splitter
         if isinstance(dealt, StratifiedKFold):
             _check_enough_for_folds(dealt.n_splits, labels.codes)
         known_groups = None if groups is None else np.asarray(groups)[known]
@@ -66,13 +66,14 @@ class SemiSupervisedSplit:
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits."""
         if y is None:
-            return int(self._splitter().get_n_splits(X, y, groups))
+            return int(self.splitter.get_n_splits(X, y, groups))
         labels = read_labels(y, len(y), multi_class=True)
         known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
-        return int(self._splitter().get_n_splits(labels.codes, labels.codes, known_groups))
+        return int(self.splitter.get_n_splits(labels.codes, labels.codes, known_groups))
 
-    def _splitter(self) -> Any:
-        """Return the splitter of the labelled rows."""
+    @property
+    def splitter(self) -> Any:
+        """The splitter of the labelled rows."""
         if self.cv is None or isinstance(self.cv, Integral):
             n_folds = 5 if self.cv is None else self.cv
             return StratifiedKFold(n_folds, shuffle=self.shuffle, random_state=self.random_state)

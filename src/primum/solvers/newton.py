@@ -144,7 +144,7 @@ def follow_path(
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
     if start is not None and start[0] > sigma:
-        sigma, point = start[0], _Point(start[1], columns.project(start[1]))
+        sigma, point = start[0], Point(start[1], columns.project(start[1]))
     while (
         not best.final
         and close < PATIENCE

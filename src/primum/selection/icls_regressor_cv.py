@@ -1,0 +1,209 @@
+"""``ICLSRegressor`` with the ridge and the metric chosen by cross-validation.
+
+As in ``icls_cv.py``, only labelled rows are held out, and all others are in every training set.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from primum.estimators import ICLSRegressor, LeastSquaresRegressor
+from primum.estimators._data import read_regression_arguments
+from primum.estimators._fitting import fitting
+from primum.selection._tuned import ALPHAS, METRIC_GRID, TunedImplicit
+from primum.selection._tuned_regressor import TunedRegressor
+from primum.selection.least_squares_regressor_cv import LeastSquaresRegressorCV
+
+
+class ICLSRegressorCV(TunedImplicit, TunedRegressor):
+    """Semi-supervised regression within bounds, ridge and metric chosen by cross-validation.
+
+    The labelled rows are split into folds. Every point of the grid is fitted to all unlabelled rows
+    and to the labelled rows of all folds but one, and is scored on that one. The result is that of
+    a grid search over ICLSRegressor with these folds, but the points of the grid share most of the
+    work.
+
+    Parameters
+    ----------
+    alphas : array-like of float, default=(0.0001, 0.0003, 0.001, ..., 30, 100)
+        The ridge penalties to choose from, on the mean squared loss; 0 is possible.
+    metrics : array-like of float or str, default=(0, 0.2, 0.5, 1)
+        The metrics to choose from, as in ICLSRegressor: 0 is the labelled loss, 1 the second moment
+        of all rows.
+    bounds : pair of float, default=None
+        The range (low, high) of the target of every unlabelled row without bounds of its own, as in
+        ICLSRegressor.
+    alpha_labeled : float, default=None
+        Ridge penalty of the labelled loss; None means that it equals alpha at every point.
+    cv : int, splitter or iterable, default=5
+        How to split the labelled rows: a number of folds of consecutive rows, a scikit-learn
+        splitter, or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are
+        in every training set whether or not they are listed.
+    scoring : str or callable, default=None
+        A scikit-learn scorer, the higher the better. None means minus the mean squared error.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    tol : float, default=1e-8
+        Tolerance on the proven gap of every fit, as in ICLSRegressor.
+    max_iter : int, default=10000
+        Maximum number of solver iterations of every fit.
+    shuffle : bool, default=False
+        Whether to shuffle the labelled rows before splitting them; only with a number of folds.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling; ignored with ``shuffle=False``.
+    n_jobs : int, default=None
+        Number of folds that are computed at the same time; -1 means all processors, None means 1
+        unless inside a ``joblib.parallel_config``. It does not affect the result.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The penalty of the point with the highest mean score; of equal ones, the first.
+    metric_ : float or str
+        Its metric.
+    best_score_ : float
+        Its mean score over the folds.
+    best_params_ : dict
+        The same point, as parameters of ICLSRegressor.
+    best_index_ : int
+        Its position in ``cv_results_``.
+    best_estimator_ : ICLSRegressor
+        Fitted with these parameters to all rows.
+    cv_results_ : dict of arrays
+        Scores of all points of the grid, in the layout of GridSearchCV.
+    supervised_ : LeastSquaresRegressorCV
+        The supervised twin, tuned on the same folds. That of the chosen alpha is
+        ``best_estimator_.supervised_``.
+    n_splits_ : int
+        Number of folds.
+    coef_, intercept_, targets_, certificate_, solver_, n_iter_ : arrays and others
+        Those of ``best_estimator_``.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    ICLSClassifierCV : the same for classes; its notes on speed apply.
+    primum.report.plot_path : draws the scores over the grid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ICLSRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 10))
+    >>> truth = np.clip(50 + 20 * X[:, 0] + 20 * rng.normal(size=200), 0, 100)
+    >>> y = np.where(np.arange(200) < 20, truth, np.nan)
+    >>> reg = ICLSRegressorCV(alphas=(0.1, 1.0), metrics=(0.0, 1.0), bounds=(0, 100)).fit(X, y)
+    >>> sorted(reg.best_params_)
+    ['alpha', 'metric']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TunedImplicit._parameter_constraints,
+        "bounds": ["array-like", None],
+    }
+    _plain: ClassVar[type] = ICLSRegressor
+    _supervised: ClassVar[type] = LeastSquaresRegressor
+    _tuned_twin: ClassVar[type] = LeastSquaresRegressorCV
+    _passed_on: ClassVar[tuple[str, ...]] = (*TunedImplicit._passed_on, "bounds")
+    _delegated: ClassVar[tuple[str, ...]] = (
+        "coef_",
+        "intercept_",
+        "targets_",
+        "certificate_",
+        "solver_",
+        "n_iter_",
+    )
+
+    def __init__(
+        self,
+        alphas: Sequence[float] = ALPHAS,
+        metrics: Sequence[str | float] = METRIC_GRID,
+        *,
+        bounds: tuple[float, float] | None = None,
+        alpha_labeled: float | None = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 10000,
+        shuffle: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.metrics = metrics
+        self.bounds = bounds
+        self.alpha_labeled = alpha_labeled
+        self.cv = cv
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        target_bounds: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Choose the parameters by cross-validation, and fit with them to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Targets; NaN, None or pd.NA where the target is unknown. Every number is a target.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1 and with the common ``bounds``, which are in
+            every training set. A Parquet file or folder, or a Dask array or DataFrame, is read in
+            several passes for every fold and point of the grid.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, in the fits and in the mean squared error. A scorer receives it
+            only if metadata routing is enabled and the scorer has requested it.
+        target_bounds : array-like of shape (n_samples, 2), default=None
+            The lowest and the highest possible target of each row of X, as in ICLSRegressor. Those
+            of labelled rows are checked and not used.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row of X, for splitters such as GroupKFold.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with fitting(self):
+            given = read_regression_arguments(self, X, y, X_unlabeled, sample_weight, target_bounds)
+            given.labels.check_bounded(given.more.n_rows)
+            results = self._tune(given, X, sample_weight, groups)
+            self._fit_best(results, X, y, X_unlabeled, sample_weight, target_bounds=target_bounds)
+        return self
+
+    def targets(self, X_unlabeled: Any) -> Any:
+        """Return the targets of the rows that were passed to ``fit`` as X_unlabeled.
+
+        Parameters
+        ----------
+        X_unlabeled : path or Dask collection
+            The same rows, in the same order.
+
+        Returns
+        -------
+        array of shape (n_more,)
+            Those of ``best_estimator_``.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.targets(X_unlabeled)
