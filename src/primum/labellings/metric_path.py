@@ -10,6 +10,7 @@ them is computed from the unlabelled rows.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from primum.equations.coordinates import CORRECT_BELOW, Coordinates
 from primum.labellings.columns import Columns, columns_of
 from primum.labellings.implicit import (
     ImplicitProblem,
+    LabeledRows,
     LeastSquaresFamily,
     _label_problem,
     _label_set,
@@ -75,45 +77,65 @@ class _MetricAxes:
         coordinates = family.equations
         assert isinstance(coordinates, Coordinates)
         self.family, self.labels = family, labels
-        self.loss = _LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
-        self.S, Vt, self.goal = _axes(self.loss)
-        self.columns: Columns = columns_of(Vt @ coordinates.full_basis.T, family.unlabeled)
-        self.known = Vt @ coordinates.solve(family.known)
-        self.twin = Vt @ coordinates.encode(*supervised)
+        self.loss = loss = _DiagonalLoss.of(family.labeled, coordinates, alpha_labeled)
+        self.columns: Columns = columns_of(loss.Vt @ coordinates.full_basis.T, family.unlabeled)
+        self.known = loss.Vt @ coordinates.solve(family.known)
+        self.twin = loss.Vt @ coordinates.encode(*supervised)
 
     def problem(self, share: float) -> ImplicitProblem | None:
         """Return the problem of the metric s, or None if it is tied or another metric."""
+        loss, weight = self.loss, self.family.equations.weight
         if share > 0:
-            rows_per_label = self.family.equations.weight / self.family.labeled.total
-            scale = np.sqrt((1 - share) * rows_per_label * self.S**2 + share)
+            scale = np.sqrt((1 - share) * weight / self.family.labeled.total * loss.S**2 + share)
             goal = _scaled(scale, self.twin - self.known)
-            return self._problem(scale, goal, 2.0 / self.family.equations.weight, 0.0)
-        if share == 0 and self.loss.determined:
+            return self._problem(scale, goal, 2.0 / weight, 0.0)
+        if share == 0 and loss.determined:
             unit = 2.0 / self.family.labeled.total
-            goal = self.goal - _scaled(self.S, self.known)
-            return self._problem(self.S, goal, unit, 0.5 * unit * self.loss.rest)
+            goal = loss.goal - _scaled(loss.S, self.known)
+            return self._problem(loss.S, goal, unit, 0.5 * unit * loss.rest)
         return None
 
     def _problem(self, scale: Floats, goal: Floats, unit: float, floor: float) -> ImplicitProblem:
-        columns = self.columns.scaled(scale)
+        columns = self.columns if (scale == 1.0).all() else self.columns.scaled(scale)
         problem = _label_problem(self.family, self.labels, columns, goal, unit, floor)
         return ImplicitProblem(problem)
 
 
-def _axes(loss: _LabeledLoss) -> tuple[Floats, Floats, Floats]:
-    """Return (S, V', U' goal) of the labelled metric ``R = U S V'``.
+@dataclass(frozen=True)
+class _DiagonalLoss:
+    """The labelled loss ``|| S V'gamma - goal ||^2 + rest``, summed over rows."""
 
-    Where R is well-conditioned, the eigenvectors of R'R are as accurate as its singular vectors,
-    and are found in half the time.
-    """
-    R, goal = loss.W, loss.goal
-    if len(R) == R.shape[1] and len(R):
-        squares, V = np.linalg.eigh(R.T @ R)
-        if squares[0] > CORRECT_BELOW * squares[-1]:
-            S = np.sqrt(squares)
-            return S, V.T, _scaled(1.0 / S, V.T @ (R.T @ goal))
-    U, S, Vt = np.linalg.svd(R)
-    return np.concatenate([S, np.zeros(len(Vt) - len(S))]), Vt, U.T @ goal
+    S: Floats
+    Vt: Floats
+    goal: Floats
+    rest: float
+    determined: bool
+
+    @classmethod
+    def of(
+        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
+    ) -> "_DiagonalLoss":
+        """Return the loss, from H if it is well-conditioned: that takes a third of the time."""
+        T, first = coordinates.full_basis, int(coordinates.fit_intercept)
+        Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
+        H = Z.T @ Z
+        if alpha_labeled > 0:
+            H += labeled.total * alpha_labeled * (T[first:].T @ T[first:])
+        squares, V = np.linalg.eigh(H)
+        if len(squares) == 0 or squares[0] <= CORRECT_BELOW * squares[-1]:
+            return cls._of_rows(labeled, coordinates, alpha_labeled)
+        S, y = np.sqrt(squares), _scaled(labeled.root, labeled.y)
+        goal = _scaled(1.0 / S, V.T @ (Z.T @ y))
+        return cls(S, V.T, goal, max(float(np.vdot(y, y) - np.vdot(goal, goal)), 0.0), True)
+
+    @classmethod
+    def _of_rows(
+        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
+    ) -> "_DiagonalLoss":
+        loss = _LabeledLoss.of(labeled, coordinates, alpha_labeled)
+        U, S, Vt = np.linalg.svd(loss.W)
+        S = np.concatenate([S, np.zeros(len(Vt) - len(S))])
+        return cls(S, Vt, U.T @ loss.goal, loss.rest, loss.determined)
 
 
 def _scaled(scale: Floats, values: Floats) -> Floats:

@@ -70,16 +70,23 @@ class TrainingSet:
     moments: Moments | None
     labels: LabelSet | None = None
 
-    def constrained_models(
-        self, grid: Grid, twins: Sequence[Model]
-    ) -> Iterator[tuple[Model, bool]]:
-        """Yield (model, whether it is proven) of every alpha and, for each, every metric.
+    def constrained_models(self, grid: Grid, twins: Sequence[Model]) -> list[tuple[Model, bool]]:
+        """Return (model, whether it is proven) of every alpha and, for each, every metric.
 
         ``twins`` are the supervised models of every alpha.
         """
+        # Large ridges first: their problems are the easiest to solve without a start.
+        order = np.argsort(-np.asarray(grid.alphas), kind="stable").tolist()
+        solved = dict(zip(order, self._in_order(grid, twins, order), strict=True))
+        return [found for number in range(len(order)) for found in solved[number]]
+
+    def _in_order(
+        self, grid: Grid, twins: Sequence[Model], order: Sequence[int]
+    ) -> Iterator[list[tuple[Model, bool]]]:
+        """Yield the models of all metrics for each of some alphas."""
         parts = [self.labeled.rows, self.unlabeled]
         path, start = RidgePath(parts, grid.fit_intercept, self.moments), None
-        for alpha, twin in zip(grid.alphas, twins, strict=True):
+        for alpha, twin in ((grid.alphas[number], twins[number]) for number in order):
             equations = path.at(alpha)
             family = LeastSquaresFamily(equations, self.labeled, equations.design(self.unlabeled))
             problems = implicit_problems(
@@ -96,7 +103,7 @@ class TrainingSet:
                 labellings.append(q)
                 proven.append(is_optimal)
             gammas = _gammas(family, labellings)
-            yield from zip(map(equations.decode, gammas), proven, strict=True)
+            yield list(zip(map(equations.decode, gammas), proven, strict=True))
 
 
 def _gammas(family: LeastSquaresFamily, labellings: Sequence[Any]) -> list[Floats]:
