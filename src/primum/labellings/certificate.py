@@ -55,8 +55,8 @@ class Certificate:
         Root mean square difference between the scores of the fit and of its supervised twin, over
         all rows passed to ``fit``.
     moved : bool or None
-        Whether the unlabelled rows moved the model away from the supervised twin; None if the fit
-        did not converge, or if the tolerance is too large to decide.
+        Whether the unlabelled rows moved the model away from the supervised twin; None if that is
+        not proven, because the fit did not converge or the tolerance is too large.
     changed : int or None
         Number of unlabelled rows that the fit and its supervised twin assign to different classes,
         whether partial labels allow them or not; rows whose scores equal 1/2 up to rounding are
@@ -184,6 +184,8 @@ class Certificate:
         tolerance = self.tol * self.scale
         if self.converged:
             return f"{proven} (proven; tolerance {tolerance:.0e})."
+        if self.gap <= self.tol * (self.scale + self.objective):
+            return f"{proven}, but the fit did not converge: it has {self.shortfall}."
         return f"{proven}. The fit did not reach its tolerance of {tolerance:.0e}."
 
     def _objective_in_words(self) -> str:
@@ -287,6 +289,7 @@ def certify(
     converged = _converged(judged, judged_distance, tol)
     if implicit.prior is not None and prior is not None:
         converged = converged and implicit.prior.shares.violation(prior.shares) <= SHARE_ROUNDING
+    moved = _moved(problem, judged, judged_distance, summary) if converged else None
     return Certificate(
         labeled_loss=summary.labeled_loss,
         supervised_loss=summary.supervised_loss,
@@ -297,7 +300,8 @@ def certify(
         converged=converged,
         supervised_feasible=feasible,
         shift=summary.shift,
-        moved=_moved(problem, judged, judged_distance, summary) if converged else None,
+        # A twin that no labelling attains is proof enough, whatever else is not proven.
+        moved=True if not feasible else moved,
         changed=summary.changed,
         n_unlabeled=problem.n_rows,
         metric=metric,
