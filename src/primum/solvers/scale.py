@@ -200,10 +200,10 @@ def _minimise_psi(
     here = _centred(columns.sweep(labels, xi, sigma))
     for step in range(STEPS_PER_SIGMA):
         g = problem.gradient(xi, here.Mq - t)
-        gap = _gap(problem, here, xi)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
-        if gap <= goal or 0.5 * float(np.vdot(g, g)) <= 1e-2 * gap:
+        within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * _path_gap(here, xi, g)
+        if within or _gap(problem, here, xi) <= goal:
             return xi, here, step
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi)
@@ -231,8 +231,13 @@ def _centred(sweep: Sweep) -> Sweep:
 def _gap(problem: LabelProblem, sweep: Sweep, xi: Floats) -> float:
     """Return the difference between P of the labels of a sweep and D."""
     residual = sweep.Mq - problem.target
-    primal, dual = 0.5 * float(np.sum(residual**2)), sweep.support - problem.conjugate(xi)
-    return primal - dual + problem.prior_gap(residual, problem.multipliers(xi))
+    gap = _path_gap(sweep, xi, problem.gradient(xi, residual))
+    return gap + problem.prior_gap(residual, problem.multipliers(xi))
+
+
+def _path_gap(sweep: Sweep, xi: Floats, g: Floats) -> float:
+    """Return the same without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
+    return float(np.vdot(xi, sweep.Mq)) - sweep.support + 0.5 * float(np.vdot(g, g))
 
 
 def _step_length(
