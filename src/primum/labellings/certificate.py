@@ -11,8 +11,9 @@ import numpy as np
 from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.implicit import ImplicitProblem, share_of_all
+from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import Judgement, LabelProblem
-from primum.labellings.shares import PriorProblem, PriorProof
+from primum.labellings.shares import PriorProof
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 ROUNDING = 1e-12
@@ -287,8 +288,8 @@ def certify(
     rounding += summary.score_rounding
     feasible = bool(judged.objective - summary.supervised_objective <= max(judged.gap, rounding))
     converged = _converged(judged, judged_distance, tol)
-    if implicit.prior is not None and prior is not None:
-        converged = converged and implicit.prior.shares.violation(prior.shares) <= SHARE_ROUNDING
+    if prior is not None:
+        converged = converged and prior.violation <= SHARE_ROUNDING
     moved = _moved(problem, judged, judged_distance, summary) if converged else None
     return Certificate(
         labeled_loss=summary.labeled_loss,
@@ -348,8 +349,8 @@ def _judge_prior(
     nu = witness.multipliers
     assert nu is not None
     judged, shares = prior.judge(q, nu, witness.moment)
-    bounds = prior.shares
-    return judged, PriorProof(bounds.low, bounds.high, shares, prior.problem.loss_unit * nu)
+    bounds, unit = prior.prior.shares, prior.problem.loss_unit
+    return judged, PriorProof(bounds.low, bounds.high, shares, unit * bounds.signed(nu, shares))
 
 
 def _judge_distance(
