@@ -39,6 +39,7 @@ from primum._typing import Floats, Mask
 from primum.labellings import LabelProblem, LabelSet, duality_gap, per_row, weighted
 from primum.labellings.sets import Face, faces_of
 from primum.solvers.faces import (
+    OpenLabels,
     along_faces,
     cholesky,
     flat,
@@ -307,13 +308,13 @@ def _solve_face(
     q, centres = q.copy(), labels.face_centres(face)
     for part in faces:
         q[part.rows] = centres[part.rows]
-    missing = flat(labels, -problem.residual(q))
-    if freedom_of(faces) > len(missing):
-        V = _solve_gram(hessian_of(columns, labels, faces), missing, rounding)
+    missing = -problem.residual(q)
+    if freedom_of(faces) > len(missing) * n_contrasts(labels):
+        V = _solve_gram(hessian_of(columns, labels, faces), flat(labels, missing), rounding)
         q += labels.along(face, columns.project(unflat(labels, V)))
         return np.asarray(labels.project(q))
-    A = stacked(columns, labels, faces, root_weighted=True)
-    x = _solve_gram(A.T @ A, missing @ A, rounding)
+    open_labels = OpenLabels(columns, faces)
+    x = _solve_gram(open_labels.gram(), open_labels.along(missing), rounding)
     for part, step in zip(faces, split(x, faces), strict=True):
         if columns.weight is not None:
             step = step / np.sqrt(columns.weight[part.rows])
