@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.equations import Design, Frame
-from primum.labellings import FormedColumns, Interval, LabelProblem, StreamedColumns
+from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, StreamedColumns
 from primum.rows import ArrayRows
 
 
@@ -61,3 +61,26 @@ def test_streamed_and_formed_columns_agree(rng):
     )
     assert formed.passes == 7
     assert streamed.passes > 0
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_streamed_and_formed_columns_agree_for_several_classes(rng, n_classes):
+    """Gaps also for multipliers of a prior, which are added to the scores of every row."""
+    X, B, labels = rng.normal(size=(30, 4)), rng.normal(size=(3, 5)), Simplex(n_classes)
+    weight = rng.uniform(size=30)
+    design = Design(ArrayRows(X, weight=weight), Frame(X.mean(axis=0), True))
+    D = np.column_stack([np.ones(30), X - X.mean(axis=0)])
+    formed, streamed = FormedColumns(B @ D.T, weight), StreamedColumns(B, design)
+    q = rng.dirichlet(np.ones(n_classes), 30)
+    xi = rng.normal(size=(3, n_classes))
+    for duals in (xi[None], np.stack([xi, -2 * xi])):
+        found = streamed.gaps(labels, duals, q)
+        np.testing.assert_allclose(found, formed.gaps(labels, duals, q), atol=1e-12)
+    centred = xi - xi.mean(axis=1, keepdims=True)
+    assert streamed.support(labels, centred) == pytest.approx(formed.support(labels, centred))
+    np.testing.assert_allclose(streamed.project(xi), formed.project(xi), atol=1e-12)
+    np.testing.assert_allclose(streamed.accumulate(q), formed.accumulate(q), atol=1e-12)
+    for _ in range(2):  # the first sweep adds up all classes, later ones all but the last
+        sweep = streamed.sweep(labels, centred, 2.0)
+        expected = labels.project(1 / n_classes - 2.0 * formed.project(centred))
+        np.testing.assert_allclose(sweep.Mq, formed.accumulate(expected), atol=1e-12)

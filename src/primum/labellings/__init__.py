@@ -6,9 +6,6 @@ from primum.labellings.columns import (
     FormedColumns,
     StreamedColumns,
     Sweep,
-    duality_gap,
-    per_row,
-    weighted,
 )
 from primum.labellings.implicit import (
     METRICS,
@@ -26,6 +23,7 @@ from primum.labellings.metric_path import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import Judgement, LabelProblem, centred, without_mean
+from primum.labellings.rowwise import duality_gap, per_row, weighted
 from primum.labellings.sets import Interval, LabelSet, Simplex
 from primum.labellings.shares import SOFT, Prior, PriorProof, Shares
 from primum.labellings.zonotope import zonotope_vertices

@@ -16,8 +16,8 @@ from scipy import sparse
 
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
+from primum.labellings.rowwise import duality_gap, inner, scores_of, towards, weighted
 from primum.labellings.sets import LabelSet, groups
-from primum.labellings.sets.base import array_library
 from primum.rows import (
     BLOCK_NUMBERS,
     Block,
@@ -170,54 +170,6 @@ class FormedColumns:
         return float(weighted(labels.support(self.project(xi)), self.weight).sum())
 
 
-def scores_of(view: View, V: Floats) -> Any:
-    """Return the design rows times V, p of some rows.
-
-    The scores of several classes add up to 0, so those of the last follow from the others. They are
-    stored class by class, because sums and minima over few classes are many times as fast then.
-    """
-    if V.ndim == 1 or view.xp is not np:
-        return view.dot(V)
-    P = np.empty((V.shape[1], view.block.n_rows))
-    P[:-1] = view.dot_by_column(V[:, :-1])
-    np.negative(P[:-1].sum(axis=0), out=P[-1])
-    return P.T
-
-
-def _towards(labels: LabelSet, step: float, p: Any) -> Any:
-    """Return ``centre + step p``, with as few temporary arrays as possible."""
-    v = step * p
-    v += labels.centre
-    return v
-
-
-def _inner(labels: LabelSet, sigma: float, p: Any, q: Any) -> Any:
-    """Return ``p q + (q - centre)^2 / (2 sigma)``, with as few temporary arrays as possible."""
-    terms = q - labels.centre
-    terms *= terms
-    terms /= 2 * sigma
-    terms += p * q
-    return terms
-
-
-def weighted(values: Floats, weight: Floats | None) -> Floats:
-    """Return values, one or more per row, times the weight of their row."""
-    if weight is None:
-        return values
-    return np.asarray(values * (weight if values.ndim == 1 else weight[:, None]))
-
-
-def duality_gap(labels: LabelSet, p: Floats, q: Floats, weight: Floats | None = None) -> float:
-    """Return the weighted sum of ``slack(p, q)``, which is P(Q) - D(Xi)."""
-    slack = labels.slack(p, q)
-    return float(slack.sum() if weight is None else slack @ weight)
-
-
-def per_row(values: Any) -> Any:
-    """Return the sum over the classes of values that are one or more per row."""
-    return values if values.ndim == 1 else array_library(values).sum(values, axis=1)
-
-
 @dataclass(frozen=True)
 class Sweep:
     """The result of one pass over the rows for a dual point Xi and a sigma.
@@ -306,14 +258,14 @@ class StreamedColumns:
         def block_sweep(block: Block) -> Sweep:
             view = frame.view(block)
             here, p = labels.at(view), scores_of(view, V)
-            q = here.project(_towards(here, -sigma, p))
+            q = here.project(towards(here, -sigma, p))
             keys = here.keys(here.open(q))
             return Sweep(
                 view.sum(q[:, :-1] if all_but_last else q),
                 self._grams(view, keys, skipped),
                 int(view.xp.count_nonzero(keys)),
                 view.total(here.support(p)),
-                view.total(_inner(here, sigma, p, q)),
+                view.total(inner(here, sigma, p, q)),
             )
 
         total = self.design.rows.map_reduce(block_sweep, add)

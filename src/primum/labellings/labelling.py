@@ -13,7 +13,7 @@ import numpy as np
 
 from primum._typing import Floats, Index
 from primum.equations import Frame, View
-from primum.labellings.columns import scores_of
+from primum.labellings.rowwise import scores_of
 from primum.labellings.sets import LabelSet
 from primum.rows import to_numpy
 

@@ -10,19 +10,23 @@ depends on their sizes. Vectors have one entry for each of the r dimensions and 
 classes, because adding the same number to all classes changes nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
-from primum._typing import Floats
+from primum._typing import Floats, Index
 from primum.labellings import SOFT, Columns, LabelProblem, LabelSet
 from primum.labellings.sets import Face
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.
 DIRECT_UP_TO, ACCURACY, STEPS = 2500, 1e-6, 500
+# The Gram matrices of this many faces are in memory together where they are only added up.
+AT_ONCE = 64
 
 
 def freedom_of(faces: Sequence[Face]) -> int:
@@ -63,19 +67,28 @@ def newton_direction(
     freedom = freedom_of(faces)
     if freedom == 0:
         return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
-    if freedom > len(g) * n_contrasts(labels):
-        grams = [(face.directions, columns.gram(face.rows)) for face in faces]
-        return unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g), held))
-    A, b = stacked(columns, labels, faces, root_weighted=True), flat(labels, g)
-    S = A.T @ A
+    if freedom > (size := len(g) * n_contrasts(labels)):
+        grams = ((face.directions, columns.gram(face.rows)) for face in faces)
+        if labels.contrasts is not None and size > DIRECT_UP_TO and held is None:
+            return _solve_by_rows(columns, labels, faces, grams, sigma, -g)
+        return unflat(labels, solve_hessian(labels, list(grams), sigma, -flat(labels, g), held))
+    open_labels = OpenLabels(columns, faces)
+    S = open_labels.gram()
     S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
-    direction = A @ solve_positive(S, b @ A) - b
-    if held is not None:
-        across = A.T @ held
-        inner = solve_positive(S, across)
-        E = across.T @ inner + SOFT / (1.0 - SOFT) * np.eye(held.shape[1])
-        direction += (held - A @ inner) @ solve_positive(E, held.T @ direction)
-    return unflat(labels, direction)
+    direction = open_labels.sum(solve_positive(S, open_labels.along(g))) - g
+    return direction if held is None else _held_back(labels, open_labels, S, direction, held)
+
+
+def _held_back(
+    labels: LabelSet, open_labels: "OpenLabels", S: Floats, direction: Floats, held: Floats
+) -> Floats:
+    """Return the Newton direction, with SOFT in place of I in the directions ``held``."""
+    across = open_labels.along_flat(labels, held)
+    inner = solve_positive(S, across)
+    E = across.T @ inner + SOFT / (1.0 - SOFT) * np.eye(held.shape[1])
+    rest = held - open_labels.sum_flat(labels, inner)
+    step = flat(labels, direction)
+    return unflat(labels, step + rest @ solve_positive(E, held.T @ step))
 
 
 def moved_target(
@@ -106,15 +119,77 @@ def _released(held: Floats, b: Floats) -> Floats:
     return np.asarray(b + (1.0 / SOFT - 1.0) * (held @ (held.T @ b)))
 
 
-def stacked(
-    columns: Columns, labels: LabelSet, faces: Sequence[Face], *, root_weighted: bool = False
-) -> Floats:
-    """Return A, with rows weighted or not, face by face and direction by direction."""
+class OpenLabels:
+    """Products with A, rows weighted, which is not formed: its columns are long.
+
+    They are ordered face by face and direction by direction. A column is ``D (x) m_i``, so the
+    product of two of them is that of their directions times that of their rows.
+    """
+
+    def __init__(self, columns: Columns, faces: Sequence[Face]) -> None:
+        self.faces = faces
+        rows = faces[0].rows if len(faces) == 1 else np.concatenate([face.rows for face in faces])
+        self.M = columns.take(rows)
+        if columns.weight is not None:
+            self.M = self.M * np.sqrt(columns.weight[rows])
+
+    @cached_property
+    def _row_and_direction(self) -> tuple[Index, Floats]:
+        """The row and the direction of every column."""
+        rows, directions, start = [], [], 0
+        for face in self.faces:
+            n, e = len(face.rows), face.directions.shape[1]
+            rows.append(np.tile(np.arange(start, start + n), e))
+            directions.append(np.repeat(face.directions, n, axis=1))
+            start += n
+        return np.concatenate(rows), np.concatenate(directions, axis=1)
+
+    @property
+    def _one_number(self) -> bool:
+        return len(self.faces[0].directions) == 1
+
+    def gram(self) -> Floats:
+        """Return ``A'A``."""
+        G = self.M.T @ self.M
+        if self._one_number:
+            return G
+        row, D = self._row_and_direction
+        S = D.T @ D
+        S *= G[row[:, None], row]
+        return np.asarray(S)
+
+    def along(self, g: Floats) -> Floats:
+        """Return ``A'g``, the components of ``M'g`` along the directions."""
+        if self._one_number:
+            return np.asarray(g @ self.M)
+        row, D = self._row_and_direction
+        return np.asarray(np.einsum("kc,kc->c", D, (g.T @ self.M)[:, row]))
+
+    def sum(self, x: Floats) -> Floats:
+        """Return ``A x``, one column per class."""
+        if self._one_number:
+            return np.asarray(self.M @ x)
+        parts = zip(self.faces, split(x, self.faces), strict=True)
+        return self.M @ np.concatenate([face.directions @ part for face, part in parts], axis=1).T
+
+    def along_flat(self, labels: LabelSet, b: Floats) -> Floats:
+        """Return ``A'b`` for a flat vector, or for several as columns."""
+        if b.ndim == 1:
+            return self.along(unflat(labels, b))
+        return np.stack([self.along(unflat(labels, column)) for column in b.T], axis=1)
+
+    def sum_flat(self, labels: LabelSet, x: Floats) -> Floats:
+        """Return ``A x``, flat, for one vector or for several as columns."""
+        if x.ndim == 1:
+            return flat(labels, self.sum(x))
+        return np.stack([flat(labels, self.sum(column)) for column in x.T], axis=1)
+
+
+def stacked(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
+    """Return A, rows not weighted, face by face and direction by direction."""
     parts = []
     for face in faces:
         M = columns.take(face.rows)
-        if root_weighted and columns.weight is not None:
-            M = M * np.sqrt(columns.weight[face.rows])
         parts.append(M if labels.contrasts is None else _kron(labels, face.directions, M))
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
@@ -145,7 +220,11 @@ def along_faces(values: Floats, faces: Sequence[Face]) -> Floats:
 
 def hessian_of(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
     """Return ``sum E E' (x) G`` of some faces, in contrasts."""
-    return _assembled(labels, [(face.directions, columns.gram(face.rows)) for face in faces])
+    H: Floats | float = 0.0
+    for start in range(0, len(faces), AT_ONCE):
+        some = faces[start : start + AT_ONCE]
+        H = H + _assembled(labels, [(face.directions, columns.gram(face.rows)) for face in some])
+    return np.asarray(H)
 
 
 def solve_hessian(
@@ -186,6 +265,25 @@ def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floa
     return blocks.transpose(0, 2, 1, 3).reshape(k * r, k * r)
 
 
+def _solve_by_rows(
+    columns: Columns,
+    labels: LabelSet,
+    faces: Sequence[Face],
+    grams: Iterable[tuple[Floats, Floats]],
+    sigma: float,
+    b: Floats,
+) -> Floats:
+    """Solve by conjugate gradients; a product costs two with M, however many faces there are."""
+    open_labels = OpenLabels(columns, faces)
+
+    def product(x: Floats) -> Floats:
+        along = open_labels.along(unflat(labels, x))
+        return x + sigma * flat(labels, open_labels.sum(along))
+
+    blocks = _diagonal_blocks(labels, grams, sigma)
+    return unflat(labels, _conjugate_gradients(product, blocks, flat(labels, b)))
+
+
 def _solve_by_products(
     labels: LabelSet,
     grams: Sequence[tuple[Floats, Floats]],
@@ -193,7 +291,7 @@ def _solve_by_products(
     b: Floats,
     held: Floats | None = None,
 ) -> Floats:
-    """Solve by conjugate gradients, preconditioned by the diagonal blocks."""
+    """Solve by conjugate gradients; a product costs one for each face and contrast."""
     C = _coefficients(labels, grams)
     k, r = C.shape[1], len(grams[0][1])
 
@@ -203,23 +301,40 @@ def _solve_by_products(
         y = x + sigma * sum(parts, np.zeros((k, r))).ravel()
         return y if held is None else y - (1.0 - SOFT) * (held @ (held.T @ x))
 
-    blocks = [_block_factor(C[:, j, j], grams, sigma) for j in range(k)]
+    return _conjugate_gradients(product, _diagonal_blocks(labels, grams, sigma), b)
+
+
+def _diagonal_blocks(
+    labels: LabelSet, grams: Iterable[tuple[Floats, Floats]], sigma: float
+) -> list[Floats]:
+    """Return the Cholesky factor of the block of every contrast."""
+    assert labels.contrasts is not None
+    blocks: list[Any] = [0.0] * n_contrasts(labels)
+    for directions, gram in grams:
+        shares = np.sum((labels.contrasts.T @ directions) ** 2, axis=1)
+        for j, share in enumerate(shares):
+            blocks[j] = blocks[j] + share * gram
+    for j, block in enumerate(blocks):
+        H = sigma * block
+        H.flat[:: len(H) + 1] += 1.0
+        blocks[j] = lapack.dpotrf(H, lower=1)[0]
+    return blocks
+
+
+def _conjugate_gradients(
+    product: Callable[[Floats], Floats], blocks: Sequence[Floats], b: Floats
+) -> Floats:
+    """Solve, preconditioned by the diagonal blocks."""
 
     def precondition(x: Floats) -> Floats:
-        parts = zip(blocks, x.reshape(k, r), strict=True)
+        parts = zip(blocks, x.reshape(len(blocks), -1), strict=True)
         return np.concatenate([lapack.dpotrs(factor, part, lower=1)[0] for factor, part in parts])
 
-    shape = (k * r, k * r)
+    shape = (len(b), len(b))
     operator = LinearOperator(shape, matvec=product, dtype=np.float64)
     inverse = LinearOperator(shape, matvec=precondition, dtype=np.float64)
     x, _ = cg(operator, b, rtol=ACCURACY, maxiter=STEPS, M=inverse)
     return np.asarray(x)
-
-
-def _block_factor(shares: Floats, grams: Sequence[tuple[Floats, Floats]], sigma: float) -> Floats:
-    H = sigma * sum(share * gram for share, (_, gram) in zip(shares, grams, strict=True))
-    H.flat[:: len(H) + 1] += 1.0
-    return np.asarray(lapack.dpotrf(H, lower=1)[0])
 
 
 def solve_positive(S: Floats, b: Floats) -> Floats:

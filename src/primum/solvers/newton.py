@@ -40,6 +40,7 @@ from primum._typing import Floats, Mask
 from primum.labellings import LabelProblem, LabelSet, Prior, duality_gap, per_row, weighted
 from primum.labellings.sets import Face, faces_of
 from primum.solvers.faces import (
+    OpenLabels,
     along_faces,
     cholesky,
     flat,
@@ -341,10 +342,15 @@ def _solve_face(
         V = _solve_gram(G, moved, rounding)
         q += labels.along(face, columns.project(unflat(labels, V)))
         return np.asarray(labels.project(q)), nu
-    A = stacked(columns, labels, faces, root_weighted=True)
-    G = A.T @ A
-    moved, nu = moved_target(problem, missing, lambda b: A @ _solve_gram(G, A.T @ b, rounding), xi)
-    x = _solve_gram(G, moved @ A, rounding)
+    open_labels = OpenLabels(columns, faces)
+    G = open_labels.gram()
+
+    def fitted(b: Floats) -> Floats:
+        x = _solve_gram(G, open_labels.along_flat(labels, b), rounding)
+        return open_labels.sum_flat(labels, x)
+
+    moved, nu = moved_target(problem, missing, fitted, xi)
+    x = _solve_gram(G, open_labels.along_flat(labels, moved), rounding)
     for part, step in zip(faces, split(x, faces), strict=True):
         if columns.weight is not None:
             step = step / np.sqrt(columns.weight[part.rows])
