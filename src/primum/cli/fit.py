@@ -202,7 +202,9 @@ def _fit(model: Any, X: pd.DataFrame, y: pd.Series, stored: Path | None) -> None
         warnings.simplefilter("always")
         model.fit(X, y, X_unlabeled=stored)
     for warning in caught:
-        click.echo(f"Warning: {warning.message}", err=True)
+        # Attributes and parameters of Python in the words of the command line.
+        text = str(warning.message).replace("supervised_", "--method supervised")
+        click.echo(f"Warning: {text.replace('metric=0.2', '--metric 0.2')}", err=True)
 
 
 def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
@@ -211,7 +213,7 @@ def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
     labeled = counts.total()
     return [
         f"Fitted {type(model).__name__} to {labeled} labelled rows"
-        f"{_unlabeled_in_words(len(y) - labeled, stored)}.",
+        f"{_unlabeled_in_words(len(y) - labeled, stored)}.{_ignored_in_words(model)}",
         f"Its {len(counts)} classes, with their labelled rows, are "
         f"{_listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
         f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}. "
@@ -231,6 +233,11 @@ def _score_in_words(classes: list[Any]) -> str:
         f"Its score is fitted to 0 for {first!r} and to 1 for {second!r}, with the threshold at "
         "1/2."
     )
+
+
+def _ignored_in_words(model: Any) -> str:
+    """Say so if a model does not use unlabelled rows."""
+    return " It ignores unlabelled rows." if type(model) is METHODS["supervised"] else ""
 
 
 def _unlabeled_in_words(in_memory: int, stored: Path | None) -> str:

@@ -203,8 +203,8 @@ class ImplicitlyConstrained:
         warnings.warn(
             f"The {len(data.labeled.y)} labelled rows do not determine a model of "
             f"{self.n_features_in_} features, and the unlabelled rows moved the fit away from its "
-            f"supervised twin: {proof.change_in_words}. With so few labels and no ridge this can "
-            "do harm: compare with supervised_, or pass metric=0.2 or larger.",
+            f"supervised twin: {proof.change_in_words}. Without a ridge this can do harm: compare "
+            "with supervised_, or pass metric=0.2 or larger.",
             UndeterminedModelWarning,
             stacklevel=4,
         )
@@ -219,6 +219,10 @@ class ImplicitlyConstrained:
             advice = (
                 "another solver could continue on rows in memory, so load them, raise tol, "
                 "standardise the features or raise alpha"
+            )
+        elif proof.distance_gap is not None:
+            advice = (
+                "raise tol, or pass metric=0.2 or alpha above 0, with which the model is unique"
             )
         else:
             advice = "rounding limits it, so raise tol, standardise the features or raise alpha"

@@ -251,7 +251,7 @@ def refuse_infinity(y: AnyArray, name: str = "label") -> None:
 
 def _refuse_unknown_as_text(y: AnyArray) -> None:
     """Raise an error for text that most likely marks an unknown label."""
-    for text in ("-1", "nan", "None", "<NA>"):
+    for text in ("", "-1", "nan", "None", "<NA>"):
         if text in y:
             raise ValueError(
                 f'y contains strings, and "{text}" is one of them: in a y of strings, mark unknown '

@@ -21,16 +21,18 @@ from primum.labellings.implicit import (
     share_of_all,
     with_prior,
 )
-from primum.labellings.labelling import HyperplaneLabels, LabelsByValue
+from primum.labellings.labelling import HyperplaneLabels, LabelsByValue, LabelsInFrame
 from primum.labellings.metric_path import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
-from primum.labellings.problem import Judgement, LabelProblem, without_mean
+from primum.labellings.prior_problem import PriorProblem, prior_problem
+from primum.labellings.problem import Judgement, LabelProblem, centred, without_mean
 from primum.labellings.sets import Interval, LabelSet, Simplex
-from primum.labellings.shares import PriorProblem, PriorProof, Shares, prior_problem
+from primum.labellings.shares import SOFT, Prior, PriorProof, Shares
 from primum.labellings.zonotope import zonotope_vertices
 
 __all__ = [
     "METRICS",
+    "SOFT",
     "TIE_BREAKS",
     "Certificate",
     "Columns",
@@ -44,8 +46,10 @@ __all__ = [
     "LabelSet",
     "LabeledRows",
     "LabelsByValue",
+    "LabelsInFrame",
     "LeastSquaresFamily",
     "NearestTwin",
+    "Prior",
     "PriorProblem",
     "PriorProof",
     "Shares",
@@ -53,6 +57,7 @@ __all__ = [
     "StreamedColumns",
     "Sweep",
     "Witness",
+    "centred",
     "certify",
     "duality_gap",
     "implicit_problem",

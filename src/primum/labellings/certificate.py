@@ -11,8 +11,9 @@ import numpy as np
 from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.implicit import ImplicitProblem, share_of_all
+from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import Judgement, LabelProblem
-from primum.labellings.shares import PriorProblem, PriorProof
+from primum.labellings.shares import PriorProof
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 ROUNDING = 1e-12
@@ -55,8 +56,8 @@ class Certificate:
         Root mean square difference between the scores of the fit and of its supervised twin, over
         all rows passed to ``fit``.
     moved : bool or None
-        Whether the unlabelled rows moved the model away from the supervised twin; None if the fit
-        did not converge, or if the tolerance is too large to decide.
+        Whether the unlabelled rows moved the model away from the supervised twin; None if that is
+        not proven, because the fit did not converge or the tolerance is too large.
     changed : int or None
         Number of unlabelled rows that the fit and its supervised twin assign to different classes,
         whether partial labels allow them or not; rows whose scores equal 1/2 up to rounding are
@@ -184,6 +185,8 @@ class Certificate:
         tolerance = self.tol * self.scale
         if self.converged:
             return f"{proven} (proven; tolerance {tolerance:.0e})."
+        if self.gap <= self.tol * (self.scale + self.objective):
+            return f"{proven}, but the fit did not converge: it has {self.shortfall}."
         return f"{proven}. The fit did not reach its tolerance of {tolerance:.0e}."
 
     def _objective_in_words(self) -> str:
@@ -285,8 +288,9 @@ def certify(
     rounding += summary.score_rounding
     feasible = bool(judged.objective - summary.supervised_objective <= max(judged.gap, rounding))
     converged = _converged(judged, judged_distance, tol)
-    if implicit.prior is not None and prior is not None:
-        converged = converged and implicit.prior.shares.violation(prior.shares) <= SHARE_ROUNDING
+    if prior is not None:
+        converged = converged and prior.violation <= SHARE_ROUNDING
+    moved = _moved(problem, judged, judged_distance, summary) if converged else None
     return Certificate(
         labeled_loss=summary.labeled_loss,
         supervised_loss=summary.supervised_loss,
@@ -297,7 +301,8 @@ def certify(
         converged=converged,
         supervised_feasible=feasible,
         shift=summary.shift,
-        moved=_moved(problem, judged, judged_distance, summary) if converged else None,
+        # A twin that no labelling attains is proof enough, whatever else is not proven.
+        moved=True if not feasible else moved,
         changed=summary.changed,
         n_unlabeled=problem.n_rows,
         metric=metric,
@@ -344,8 +349,8 @@ def _judge_prior(
     nu = witness.multipliers
     assert nu is not None
     judged, shares = prior.judge(q, nu, witness.moment)
-    bounds = prior.shares
-    return judged, PriorProof(bounds.low, bounds.high, shares, prior.problem.loss_unit * nu)
+    bounds, unit = prior.prior.shares, prior.problem.loss_unit
+    return judged, PriorProof(bounds.low, bounds.high, shares, unit * bounds.signed(nu, shares))
 
 
 def _judge_distance(

@@ -43,9 +43,10 @@ from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
 from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
 from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import LabelProblem, without_mean
 from primum.labellings.sets import Interval, LabelSet, Simplex
-from primum.labellings.shares import PriorProblem, Shares, prior_problem
+from primum.labellings.shares import Shares
 from primum.rows import (
     ArrayRows,
     Block,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.equations import View
+from primum.equations import Frame, View
 from primum.labellings.columns import scores_of
 from primum.labellings.sets import LabelSet
 from primum.rows import to_numpy
@@ -88,6 +88,26 @@ class LabelsByValue:
     def __call__(self, view: View) -> Any:
         """Return the labels of some rows."""
         return view.like(self.labels[nearest(self.keys, to_numpy(view.dot(self.v)))])
+
+
+@dataclass(frozen=True)
+class LabelsInFrame:
+    """Labels that are a function of design rows of another frame.
+
+    Attributes
+    ----------
+    labels : RowValues
+        The labels.
+    frame : Frame
+        The frame of the design rows that they are a function of.
+    """
+
+    labels: Any
+    frame: Frame
+
+    def __call__(self, view: View) -> Any:
+        """Return the labels of some rows."""
+        return self.labels(self.frame.view(view.block))
 
 
 def nearest(values: Floats, wanted: Floats) -> Index:

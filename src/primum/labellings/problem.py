@@ -14,6 +14,8 @@ For any labelling Q, ``Xi = M Q - T`` is a point of the dual, and
 is an upper bound on the difference between P(Q) and its minimum. No summand is negative, and all
 are zero exactly when every label is the best one for its p_i. If several Q are optimal, the one
 closest to the centres of the label sets, the least committed, is the solution.
+
+A prior restricts M Q, and changes the first two terms of D (``shares.py``).
 """
 
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.columns import Columns
 from primum.labellings.sets import Interval, LabelSet
+from primum.labellings.shares import Prior
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class LabelProblem:
     scale : float
         The objective that counts as 1 when a tolerance is applied: 1 for losses of labels 0 and
         1, a typical value for quantities with units of their own.
+    prior : Prior or None
+        Bounds on the shares of the classes, if there are any.
     """
 
     columns: Columns
@@ -53,6 +58,7 @@ class LabelProblem:
     loss_unit: float = 1.0
     loss_floor: float = 0.0
     scale: float = 1.0
+    prior: Prior | None = None
 
     def gap_within(self, tol: float) -> float:
         """Return the gap, in units of P, that a tolerance allows at an objective of 0."""
@@ -65,8 +71,40 @@ class LabelProblem:
 
     def residual(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:
         """Return ``M Q - T``, a point of the dual: one pass, unless X_u'Q is known as moment."""
-        reached = self.columns.accumulate(q, moment) - self.target
-        return reached if reached.ndim == 1 else without_mean(reached)
+        return centred(self.columns.accumulate(q, moment) - self.target)
+
+    def conjugate(self, xi: Floats) -> float:
+        """Return ``1/2 ||Xi||^2 + <T, Xi>``, or what a prior leaves of it."""
+        plain = 0.5 * float(np.vdot(xi, xi)) + float(np.vdot(self.target, xi))
+        return plain if self.prior is None else plain - self.prior.reduction(xi + self.target)
+
+    def gradient(self, xi: Floats, residual: Floats) -> Floats:
+        """Return the gradient of the conjugate at Xi minus M Q, from ``M Q - T``."""
+        g = xi - residual
+        return g if self.prior is None else g - self.prior.pull(self.multipliers(xi))
+
+    def multipliers(self, xi: Floats) -> Floats:
+        """Return the multipliers of the prior at Xi; none without a prior."""
+        if self.prior is None:
+            return np.zeros(0)
+        return self.prior.multipliers(xi + self.target)
+
+    def dual_point(self, residual: Floats, nu: Floats) -> Floats:
+        """Return the dual point of ``M Q - T`` and multipliers of the prior."""
+        return residual if self.prior is None else residual + self.prior.pull(nu)
+
+    def prior_gap(self, residual: Floats, nu: Floats) -> float:
+        """Return the part of the duality gap of ``M Q - T`` that is due to the prior."""
+        if self.prior is None:
+            return 0.0
+        return self.prior.gap(residual + self.target, nu, self.dual_point(residual, nu))
+
+    def held(self, xi: Floats) -> Floats | None:
+        """Return the directions of M Q that the prior holds at Xi, if there are any."""
+        if self.prior is None:
+            return None
+        held = self.prior.held(xi + self.target, self.labels.contrasts)
+        return held if held.shape[1] else None
 
     def judge(
         self,
@@ -95,8 +133,12 @@ class LabelProblem:
 
     def dual_value(self, xi: Floats) -> float:
         """Return D(Xi), a lower bound of P: one pass."""
-        quadratic = -0.5 * float(np.vdot(xi, xi)) - float(np.vdot(self.target, xi))
-        return quadratic + self.columns.support(self.labels, xi)
+        return self.columns.support(self.labels, xi) - self.conjugate(xi)
+
+
+def centred(values: Floats) -> Floats:
+    """Return M Q, or what differs from it by a constant, without its mean over several classes."""
+    return values if values.ndim == 1 else without_mean(values)
 
 
 def without_mean(values: Floats) -> Floats:

@@ -43,6 +43,8 @@ def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> S
             f"Only binary classification is supported. solver={solver!r} is for two classes, but y "
             f"has {problem.labels.shape[0]}: use solver='auto'."
         )
+    if solver in ONE_NUMBER and problem.prior is not None:
+        raise ValueError(f"solver={solver!r} does not know priors: use solver='auto'.")
     if problem.n_rows == 0:
         return Solution(problem.labels.centres(0), iterations=0)
     columns = problem.columns

@@ -110,4 +110,9 @@ def sample_problem(problem: LabelProblem, columns: StreamedColumns) -> LabelProb
     M, weight = columns.sample(index)
     share = np.full(size, n / size)
     sample = FormedColumns(M, share if weight is None else share * weight)
-    return replace(problem, columns=sample, labels=problem.labels.take(index))
+    prior = problem.prior
+    if prior is not None and weight is not None and columns.weight is not None:
+        # The sample's weights need not add up to the total.
+        factor = float(columns.weight.sum()) / float(weight.sum() * n / size)
+        prior = replace(prior, direction=factor * prior.direction)
+    return replace(problem, columns=sample, labels=problem.labels.take(index), prior=prior)

@@ -10,14 +10,14 @@ depends on their sizes. Vectors have one entry for each of the r dimensions and 
 classes, because adding the same number to all classes changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats
-from primum.labellings import Columns, LabelSet
+from primum.labellings import SOFT, Columns, LabelProblem, LabelSet
 from primum.labellings.sets import Face
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
@@ -49,19 +49,61 @@ def unflat(labels: LabelSet, x: Floats) -> Floats:
 
 
 def newton_direction(
-    columns: Columns, labels: LabelSet, faces: Sequence[Face], sigma: float, g: Floats
+    columns: Columns,
+    labels: LabelSet,
+    faces: Sequence[Face],
+    sigma: float,
+    g: Floats,
+    held: Floats | None = None,
 ) -> Floats:
-    """Solve ``(I + sigma Hessian) direction = -g`` in the smaller of the two spaces."""
+    """Solve ``(I + sigma Hessian) direction = -g`` in the smaller of the two spaces.
+
+    In the directions ``held`` by a prior, orthonormal columns, SOFT takes the place of I.
+    """
     freedom = freedom_of(faces)
     if freedom == 0:
-        return -g
+        return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
     if freedom > len(g) * n_contrasts(labels):
         grams = [(face.directions, columns.gram(face.rows)) for face in faces]
-        return unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g)))
+        return unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g), held))
     A, b = stacked(columns, labels, faces, root_weighted=True), flat(labels, g)
     S = A.T @ A
     S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
-    return unflat(labels, A @ solve_positive(S, b @ A) - b)
+    direction = A @ solve_positive(S, b @ A) - b
+    if held is not None:
+        across = A.T @ held
+        inner = solve_positive(S, across)
+        E = across.T @ inner + SOFT / (1.0 - SOFT) * np.eye(held.shape[1])
+        direction += (held - A @ inner) @ solve_positive(E, held.T @ direction)
+    return unflat(labels, direction)
+
+
+def moved_target(
+    problem: LabelProblem, missing: Floats, fitted: Callable[[Floats], Floats], xi: Floats | None
+) -> tuple[Floats, Floats]:
+    """Return (the target moved along a prior's direction until its active bounds are met, nu).
+
+    ``missing``, flat, is the target minus the M Q from which some labels move, ``fitted`` is the
+    change of M Q that a best fit of these labels to a target makes. Multipliers that do not affect
+    it are those at Xi.
+    """
+    held = None if xi is None else problem.held(xi)
+    if held is None or problem.prior is None or xi is None:
+        return missing, np.zeros(0) if xi is None else problem.multipliers(xi)
+    labels, prior, nu = problem.labels, problem.prior, problem.multipliers(xi)
+    z = xi + problem.target
+    # From M Q to where it would be with all active shares at their bounds.
+    wanted = held.T @ (flat(labels, z - prior.pull(nu / (1.0 - SOFT)) - problem.target) + missing)
+    moved = missing - flat(labels, prior.pull(nu))
+    off = wanted - held.T @ fitted(moved)
+    step = np.asarray(np.linalg.lstsq(held.T @ fitted(held), off, rcond=None)[0])
+    change = unflat(labels, held @ step)
+    return moved + held @ step, np.asarray(nu - (prior.direction @ change) / prior.length**2)
+
+
+def _released(held: Floats, b: Floats) -> Floats:
+    """Solve ``(I - (1 - SOFT) held held') x = b``."""
+    return np.asarray(b + (1.0 / SOFT - 1.0) * (held @ (held.T @ b)))
 
 
 def stacked(
@@ -107,15 +149,24 @@ def hessian_of(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Flo
 
 
 def solve_hessian(
-    labels: LabelSet, grams: Sequence[tuple[Floats, Floats]], sigma: float, b: Floats
+    labels: LabelSet,
+    grams: Sequence[tuple[Floats, Floats]],
+    sigma: float,
+    b: Floats,
+    held: Floats | None = None,
 ) -> Floats:
-    """Solve ``(I + sigma sum E E' (x) G) x = b`` for pairs (E, G)."""
+    """Solve ``(I + sigma sum E E' (x) G) x = b`` for pairs (E, G).
+
+    In the directions ``held`` by a prior, SOFT takes the place of I.
+    """
     if not grams:
-        return b
+        return b if held is None else _released(held, b)
     if len(b) > DIRECT_UP_TO and labels.contrasts is not None:
-        return _solve_by_products(labels, grams, sigma, b)
+        return _solve_by_products(labels, grams, sigma, b, held)
     H = sigma * _assembled(labels, grams)
     H.flat[:: len(H) + 1] += 1.0
+    if held is not None:
+        H -= (1.0 - SOFT) * (held @ held.T)
     return solve_positive(H, b)
 
 
@@ -136,7 +187,11 @@ def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floa
 
 
 def _solve_by_products(
-    labels: LabelSet, grams: Sequence[tuple[Floats, Floats]], sigma: float, b: Floats
+    labels: LabelSet,
+    grams: Sequence[tuple[Floats, Floats]],
+    sigma: float,
+    b: Floats,
+    held: Floats | None = None,
 ) -> Floats:
     """Solve by conjugate gradients, preconditioned by the diagonal blocks."""
     C = _coefficients(labels, grams)
@@ -145,7 +200,8 @@ def _solve_by_products(
     def product(x: Floats) -> Floats:
         X = x.reshape(k, r)
         parts = (c @ X @ gram for c, (_, gram) in zip(C, grams, strict=True))
-        return x + sigma * sum(parts, np.zeros((k, r))).ravel()
+        y = x + sigma * sum(parts, np.zeros((k, r))).ravel()
+        return y if held is None else y - (1.0 - SOFT) * (held @ (held.T @ x))
 
     blocks = [_block_factor(C[:, j, j], grams, sigma) for j in range(k)]
 

@@ -15,7 +15,8 @@ is convex and piecewise quadratic, and has
     gradient   g = Xi + T - M Q          (and 1/2 ||g||^2 is the duality gap of (path)),
     Hessian    I + sigma sum_i w_i E_i E_i' (x) m_i m_i',
 
-where E_i are the directions in which q_i can still move: its face (``faces.py``).
+where E_i are the directions in which q_i can still move: its face (``faces.py``). A prior replaces
+the first two terms of psi and the I of its Hessian (``labellings.shares``).
 
 1. At each sigma take Newton steps with an exact line search, in systems of the size of T or of the
    number of undecided labels, whichever is smaller. High accuracy is not needed on the path: stop
@@ -30,13 +31,13 @@ The labelling with the smallest proven gap is returned.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Mask
-from primum.labellings import LabelProblem, LabelSet, duality_gap, per_row, weighted
+from primum.labellings import LabelProblem, LabelSet, Prior, duality_gap, per_row, weighted
 from primum.labellings.sets import Face, faces_of
 from primum.solvers.faces import (
     along_faces,
@@ -44,6 +45,7 @@ from primum.solvers.faces import (
     flat,
     freedom_of,
     hessian_of,
+    moved_target,
     n_contrasts,
     newton_direction,
     split,
@@ -86,11 +88,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Answer:
-    """A labelling, its gap, and whether it is the optimal labelling closest to the centres."""
+    """A labelling, its gap, and whether it is the optimal labelling closest to the centres.
+
+    ``nu`` are the multipliers of a prior, with which the gap was computed.
+    """
 
     q: Floats
     gap: float
     final: bool
+    nu: Floats
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,8 @@ def solve_newton(
     """
     for last in follow_path(problem, tol, max_iter, start):  # noqa: B007
         pass
-    return Solution(last.best.q, last.iterations)
+    nu = None if problem.prior is None else last.best.nu
+    return Solution(last.best.q, last.iterations, multipliers=nu)
 
 
 def follow_path(
@@ -137,8 +144,8 @@ def follow_path(
     centres = labels.centres(problem.n_rows)
     xi = problem.residual(centres)
     point, previous = Point(xi, columns.project(xi)), None
-    gap = duality_gap(labels, point.p, centres, columns.weight)
-    best = Answer(centres, gap, final=gap <= AIM * tol)
+    best = _judge(problem, centres, 0.0 * problem.multipliers(xi))
+    best = replace(best, final=best.gap <= AIM * tol)
     rounding = rounding_of(problem, point)
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
@@ -153,13 +160,13 @@ def follow_path(
     ):
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, steps = minimise_psi(problem, sigma, point, budget)
-        on_path = _judge(problem, q)
+        on_path = _judge(problem, q, problem.multipliers(arrived.xi))
         close += on_path.gap <= AIM * tol
         undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
         near_end = undecided == undecided_before or (
             on_path.gap <= max(tol, NEAR_ROUNDING * rounding.gap)
         )
-        guess, tries = guess_face(problem, q, AIM * tol, near_end, rounding)
+        guess, tries = guess_face(problem, q, AIM * tol, near_end, rounding, arrived.xi)
         best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
         iterations += steps + tries
         undecided_before = undecided
@@ -182,12 +189,12 @@ def rounding_of(problem: LabelProblem, point: Point) -> Rounding:
     return Rounding(weak, singular_value, float(EPS * size * total))
 
 
-def _judge(problem: LabelProblem, q: Floats) -> Answer:
+def _judge(problem: LabelProblem, q: Floats, nu: Floats) -> Answer:
     """Return q, a point of the path, with its gap; its labels are not yet final."""
-    columns = problem.columns
-    p = columns.project(problem.residual(q))
-    gap = duality_gap(problem.labels, p, q, columns.weight)
-    return Answer(q, gap, final=False)
+    columns, residual = problem.columns, problem.residual(q)
+    p = columns.project(problem.dual_point(residual, nu))
+    gap = duality_gap(problem.labels, p, q, columns.weight) + problem.prior_gap(residual, nu)
+    return Answer(q, gap, final=False, nu=nu)
 
 
 def minimise_psi(
@@ -202,16 +209,16 @@ def minimise_psi(
     for step in range(max_steps + 1):
         free = (labels.centre if centre is None else centre) - sigma * p
         q = labels.project(free)
-        g = xi - problem.residual(q)
+        g = problem.gradient(xi, problem.residual(q))
         if step == max_steps or 0.5 * float(np.vdot(g, g)) <= duality_gap(
             labels, p, q, columns.weight
         ):
             break
         faces = faces_of(labels, labels.open(q))
-        direction = newton_direction(columns, labels, faces, sigma, g)
+        direction = newton_direction(columns, labels, faces, sigma, g, problem.held(xi))
         along = columns.project(direction)
         line = _Line(labels, free, sigma * along, weighted(along, columns.weight))
-        length = _exact_step(line, xi + problem.target, direction, g)
+        length = _exact_step(line, xi + problem.target, direction, g, problem.prior)
         xi, p = xi + length * direction, p + length * along
     return Point(xi, p), q, step
 
@@ -231,7 +238,9 @@ class _Line:
         return float(np.vdot(self.weighted_along.T, q.T))  # labels are stored class by class
 
 
-def _exact_step(line: _Line, xi_t: Floats, direction: Floats, g: Floats) -> float:
+def _exact_step(
+    line: _Line, xi_t: Floats, direction: Floats, g: Floats, prior: Prior | None
+) -> float:
     """Return the step length that minimises psi along the direction, to some accuracy.
 
     The derivative of psi along the direction is an increasing, piecewise linear function of the
@@ -240,7 +249,8 @@ def _exact_step(line: _Line, xi_t: Floats, direction: Floats, g: Floats) -> floa
     level, slope = float(np.vdot(xi_t, direction)), float(np.vdot(direction, direction))
 
     def derivative(s: float) -> float:
-        return level + s * slope - line.product(s)
+        plain = level + s * slope - line.product(s)
+        return plain if prior is None else plain - prior.reduction_along(xi_t, direction, s)
 
     low, at_low = 0.0, float(np.vdot(g, direction))
     accuracy = LINE_SEARCH_ACCURACY * abs(at_low)
@@ -265,30 +275,39 @@ def _exact_step(line: _Line, xi_t: Floats, direction: Floats, g: Floats) -> floa
 
 
 def guess_face(
-    problem: LabelProblem, q: Floats, aim: float, near_end: bool, rounding: Rounding
+    problem: LabelProblem,
+    q: Floats,
+    aim: float,
+    near_end: bool,
+    rounding: Rounding,
+    xi: Floats | None = None,
 ) -> tuple[Answer, int]:
     """Return (the best labelling found with decided rows fixed, number of tries).
 
     While more labels are free than there are equations this pays off only near the end, where the
-    supervised solution turns out to be feasible and their number stays the same.
+    supervised solution turns out to be feasible and their number stays the same. ``xi`` is the dual
+    point at which the bounds of a prior are active that the guess keeps.
     """
     columns, labels = problem.columns, problem.labels
-    best = Answer(q, np.inf, final=False)
+    nu = np.zeros(0) if xi is None else problem.multipliers(xi)
+    best = Answer(q, np.inf, final=False, nu=nu)
     face = labels.open(q)
     for tries in range(GUESSES_PER_SIGMA):
         faces = faces_of(labels, face)
         if freedom_of(faces) > columns.shape[0] * n_contrasts(labels) and not near_end:
             return best, tries
-        q = _solve_face(problem, q, face, faces, rounding)
-        p = columns.project(problem.residual(q))
+        q, nu = _solve_face(problem, q, face, faces, rounding, xi)
+        residual = problem.residual(q)
+        p = columns.project(problem.dual_point(residual, nu))
         slack = labels.slack(p, q)
         gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
+        gap += problem.prior_gap(residual, nu)
         if gap <= max(aim, rounding.gap):
             closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p))
-            return Answer(q, gap, final=closest), tries + 1
+            return Answer(q, gap, final=closest, nu=nu), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
-        best = Answer(q, gap, final=False)
+        best = Answer(q, gap, final=False, nu=nu)
         # Faces shrink where a label reached their boundary. Those of the other rows grow where
         # their label is on the wrong boundary.
         kept = face & labels.open(q)
@@ -298,27 +317,39 @@ def guess_face(
 
 
 def _solve_face(
-    problem: LabelProblem, q: Floats, face: Mask, faces: list[Face], rounding: Rounding
-) -> Floats:
-    """Refit the labels inside some faces, as close to the centres as a best fit allows."""
+    problem: LabelProblem,
+    q: Floats,
+    face: Mask,
+    faces: list[Face],
+    rounding: Rounding,
+    xi: Floats | None,
+) -> tuple[Floats, Floats]:
+    """Refit the labels inside some faces, as close to the centres as a best fit allows.
+
+    Returns them with the multipliers of the bounds of a prior that are active at Xi.
+    """
     columns, labels = problem.columns, problem.labels
     if not faces:
-        return q
+        return q, np.zeros(0) if xi is None else problem.multipliers(xi)
     q, centres = q.copy(), labels.face_centres(face)
     for part in faces:
         q[part.rows] = centres[part.rows]
     missing = flat(labels, -problem.residual(q))
     if freedom_of(faces) > len(missing):
-        V = _solve_gram(hessian_of(columns, labels, faces), missing, rounding)
+        G = hessian_of(columns, labels, faces)
+        moved, nu = moved_target(problem, missing, lambda b: G @ _solve_gram(G, b, rounding), xi)
+        V = _solve_gram(G, moved, rounding)
         q += labels.along(face, columns.project(unflat(labels, V)))
-        return np.asarray(labels.project(q))
+        return np.asarray(labels.project(q)), nu
     A = stacked(columns, labels, faces, root_weighted=True)
-    x = _solve_gram(A.T @ A, missing @ A, rounding)
+    G = A.T @ A
+    moved, nu = moved_target(problem, missing, lambda b: A @ _solve_gram(G, A.T @ b, rounding), xi)
+    x = _solve_gram(G, moved @ A, rounding)
     for part, step in zip(faces, split(x, faces), strict=True):
         if columns.weight is not None:
             step = step / np.sqrt(columns.weight[part.rows])
         q[part.rows] += step[0] if q.ndim == 1 else step.T @ part.directions.T
-    return np.asarray(labels.project(q))
+    return np.asarray(labels.project(q)), nu
 
 
 def _is_closest_to_centres(problem: LabelProblem, q: Floats, tied: Mask) -> bool:
@@ -353,7 +384,7 @@ def _solve_gram(G: Floats, b: Floats, rounding: Rounding) -> Floats:
         return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
     values, V = np.linalg.eigh(G)
     kept = values > max(rounding.singular_value**2, RANK**2 * values[-1])
-    return np.asarray(V[:, kept] @ ((b @ V[:, kept]) / values[kept]))
+    return np.asarray(V[:, kept] @ ((b.T @ V[:, kept]) / values[kept]).T)
 
 
 def _predict(
@@ -377,4 +408,4 @@ def _psi(problem: LabelProblem, point: Point, sigma: float) -> float:
     q = labels.project(labels.centre - sigma * point.p)
     inner = per_row(point.p * q + (q - labels.centre) ** 2 / (2 * sigma))
     total = weighted(inner, problem.columns.weight).sum()
-    return 0.5 * float(np.vdot(xi, xi)) + float(np.vdot(problem.target, xi)) - float(total)
+    return problem.conjugate(xi) - float(total)

@@ -33,7 +33,7 @@ from primum.labellings import (
     LabelProblem,
     StreamedColumns,
     Sweep,
-    without_mean,
+    centred,
 )
 from primum.solvers.copies import find_copies, merged, sample_problem
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
@@ -67,13 +67,15 @@ LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 class _Best:
     """The best labelling so far, its proven gap and the dual point that proves it.
 
-    ``lost`` is True if Newton's steps did not converge from their start.
+    ``lost`` is True if Newton's steps did not converge from their start. ``nu`` are the multipliers
+    of a prior.
     """
 
     gap: float
     xi: Floats
     labels: HyperplaneLabels | None = None
     lost: bool = False
+    nu: Floats | None = None
 
 
 def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
@@ -100,15 +102,23 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
         return _better_of(
             problem, best, iterations, solve_newton(problem, tol, max_iter - iterations)
         )
-    return Solution(best.labels, iterations, dual=best.xi)
+    return _solution(best, iterations)
+
+
+def _solution(best: "_Best", iterations: int) -> Solution:
+    return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu)
 
 
 def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
     """Return the better of the best labelling so far and that of another solver."""
     steps = iterations + other.iterations
-    if problem.judge(other.labels).gap < problem.loss_unit * best.gap:
-        return Solution(other.labels, steps)
-    return Solution(best.labels, steps, dual=best.xi)
+    nu = np.zeros(0) if other.multipliers is None else other.multipliers
+    residual = problem.residual(other.labels)
+    duals = problem.dual_point(residual, nu)[None]
+    gap = float(problem.columns.gaps(problem.labels, duals, other.labels)[0])
+    if gap + problem.prior_gap(residual, nu) < best.gap:
+        return replace(other, iterations=steps)
+    return _solution(best, steps)
 
 
 def _follow_all_rows(
@@ -178,7 +188,7 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Column
     centres = HyperplaneLabels(problem.labels, np.zeros_like(columns.B.T @ problem.target), 1.0)
     xi = problem.residual(centres)
     size_of_p = float(np.sqrt(np.mean(sample.project(xi) ** 2)))
-    start = Answer(np.zeros(0), np.inf, final=False)
+    start = Answer(np.zeros(0), np.inf, final=False, nu=np.zeros(0))
     return Stage(1.0 / max(size_of_p, 1e-300), xi, columns.shape[1], start, 0)
 
 
@@ -189,18 +199,23 @@ def _minimise_psi(
     labels, t = problem.labels, problem.target
     here = _centred(columns.sweep(labels, xi, sigma))
     for step in range(STEPS_PER_SIGMA):
-        g = xi + t - here.Mq
-        gap = _primal(here, t) - _dual(here, xi, t)
+        g = problem.gradient(xi, here.Mq - t)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
-        if gap <= goal or 0.5 * float(np.vdot(g, g)) <= 1e-2 * gap:
+        within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * _path_gap(here, xi, g)
+        if within or _gap(problem, here, xi) <= goal:
             return xi, here, step
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
-        direction = unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g)))
+        b, held = -flat(labels, g), problem.held(xi)
+        direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
         mostly_inside = here.inside > 0.5 * columns.shape[1]
         there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
         slope = float(np.vdot(g, direction))
-        if _psi(there, xi + direction, t) > _psi(here, xi, t) + 1e-4 * slope:
+        psi, ahead = (
+            problem.conjugate(point) - sweep.inner
+            for point, sweep in ((xi, here), (xi + direction, there))
+        )
+        if ahead > psi + 1e-4 * slope:
             length = _step_length(problem, columns, sigma, xi, direction, slope)
             direction = length * direction
             there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
@@ -210,19 +225,19 @@ def _minimise_psi(
 
 def _centred(sweep: Sweep) -> Sweep:
     """Return a sweep with M Q of several classes without its mean over them."""
-    return sweep if sweep.Mq.ndim == 1 else replace(sweep, Mq=without_mean(sweep.Mq))
+    return replace(sweep, Mq=centred(sweep.Mq))
 
 
-def _primal(sweep: Sweep, t: Floats) -> float:
-    return 0.5 * float(np.sum((sweep.Mq - t) ** 2))
+def _gap(problem: LabelProblem, sweep: Sweep, xi: Floats) -> float:
+    """Return the difference between P of the labels of a sweep and D."""
+    residual = sweep.Mq - problem.target
+    gap = _path_gap(sweep, xi, problem.gradient(xi, residual))
+    return gap + problem.prior_gap(residual, problem.multipliers(xi))
 
 
-def _dual(sweep: Sweep, xi: Floats, t: Floats) -> float:
-    return -0.5 * float(np.vdot(xi, xi)) - float(np.vdot(t, xi)) + sweep.support
-
-
-def _psi(sweep: Sweep, xi: Floats, t: Floats) -> float:
-    return 0.5 * float(np.vdot(xi, xi)) + float(np.vdot(t, xi)) - sweep.inner
+def _path_gap(sweep: Sweep, xi: Floats, g: Floats) -> float:
+    """Return the same without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
+    return float(np.vdot(xi, sweep.Mq)) - sweep.support + 0.5 * float(np.vdot(g, g))
 
 
 def _step_length(
@@ -237,6 +252,9 @@ def _step_length(
     steps = np.concatenate([LINE_SEARCH, [0.0]])
     level = float(np.vdot(xi + problem.target, direction))
     derivative = level + steps * float(np.vdot(direction, direction))
+    if (prior := problem.prior) is not None:
+        z = xi + problem.target
+        derivative -= [prior.reduction_along(z, direction, step) for step in steps]
     derivative -= columns.slopes(problem.labels, xi, direction, sigma, steps)
     derivative[-1] = slope
     falling = int(np.argmax(derivative < 0))  # the longest step at which psi still decreases
@@ -250,8 +268,12 @@ def _step_length(
 def _on_path(
     problem: LabelProblem, columns: StreamedColumns, sweep: Sweep, xi: Floats, sigma: float
 ) -> _Best:
-    gap = _primal(sweep, problem.target) - _dual(sweep, xi, problem.target)
-    return _Best(gap, xi, HyperplaneLabels(problem.labels, columns.B.T @ xi, sigma))
+    labels = HyperplaneLabels(problem.labels, columns.B.T @ xi, sigma)
+    return _Best(_gap(problem, sweep, xi), xi, labels, nu=_multipliers(problem, xi))
+
+
+def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
+    return None if problem.prior is None else problem.multipliers(xi)
 
 
 def _in_band(
@@ -274,15 +296,20 @@ def _in_band(
     if close is None:
         return
     positions, inner_columns = close
+    fixed = centred(gathered.fixed_sum)
     inner = replace(
         problem,
         columns=inner_columns,
-        target=t - gathered.fixed_sum,
+        target=t - fixed,
         labels=labels.take(positions),
+        prior=None if problem.prior is None else problem.prior.without(fixed),
     )
-    values = solve_newton(inner, tol, 1000, (sigma, xi)).labels
-    reached = inner.residual(values)
-    squares = float(np.vdot(reached, reached)) + float(np.vdot(t, reached))
-    gap = squares - columns.support(labels, reached)
+    found = solve_newton(inner, tol, 1000, (sigma, xi))
+    nu = np.zeros(0) if found.multipliers is None else found.multipliers
+    reached = inner.residual(found.labels)
+    dual = problem.dual_point(reached, nu)
+    squares = float(np.vdot(dual, reached)) + float(np.vdot(t, dual))
+    gap = squares - columns.support(labels, dual) + problem.prior_gap(reached, nu)
     V = columns.B.T @ xi
-    yield _Best(gap, reached, HyperplaneLabels(labels, V, np.inf, positions, values))
+    within = HyperplaneLabels(labels, V, np.inf, positions, found.labels)
+    yield _Best(gap, dual, within, nu=found.multipliers)

@@ -1,0 +1,124 @@
+"""The label problem with a prior, for any M.
+
+If M has no u with ``M'u = 1/w``, because there is no intercept or the labelled rows do not
+determine it, M gets a row of ones. It adds a penalty on the distance of the shares from an
+*anchor*, which is zero where the anchor is the shares themselves: a proximal point method finds
+that anchor.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.equations import Design, Frame, RowValues
+from primum.labellings.columns import Columns, FormedColumns, StreamedColumns
+from primum.labellings.problem import Judgement, LabelProblem, centred
+from primum.labellings.shares import Prior, Shares
+
+# A vector u solves ``M'u = 1`` if it leaves no more than this.
+EXACT = 1e-9
+# The row of ones has this fraction of the size of M: the smaller it is, the fewer anchors are
+# needed, and the worse conditioned is the problem.
+FAINT = 1e-2
+
+
+@dataclass(frozen=True)
+class PriorProblem:
+    """The problem (prior).
+
+    Attributes
+    ----------
+    problem : LabelProblem
+        The problem without the prior.
+    prior : Prior
+        The prior, for the columns below.
+    columns : Columns
+        M, with a row of ones if it lacks one.
+    """
+
+    problem: LabelProblem
+    prior: Prior
+    columns: Columns
+
+    @property
+    def has_row_of_ones(self) -> bool:
+        """Whether a row of ones was added to M."""
+        return self.columns.shape[0] > self.problem.columns.shape[0]
+
+    def penalty(self, s: Floats, anchor: Floats) -> float:
+        """Return the cost of the added row of ones, in units of P."""
+        return 0.5 * float(np.sum(((s - anchor) / self.prior.direction[-1]) ** 2))
+
+    def at(self, anchor: Floats) -> LabelProblem:
+        """Return the label problem with the prior; the anchor matters if M got a row of ones."""
+        target = self.problem.target
+        if self.has_row_of_ones:
+            row = (anchor - self.prior.offset) / self.prior.direction[-1]
+            target = np.concatenate([target, row[None]])
+        return replace(self.problem, columns=self.columns, target=target, prior=self.prior)
+
+    def of(self, q: Floats | RowValues) -> Floats:
+        """Return the shares of a labelling."""
+        return self._shares(self.columns.accumulate(q))
+
+    def _shares(self, Mq: Floats) -> Floats:
+        return np.asarray(self.prior.direction @ Mq)
+
+    def judge(
+        self, q: Floats | RowValues, nu: Floats, moment: Floats | None = None
+    ) -> tuple[Judgement, Floats]:
+        """Return the objective of q and its gap, and the shares of q."""
+        if self.has_row_of_ones:
+            moment = None  # it lacks the sum of the labels
+        Mq = self.columns.accumulate(q, moment)
+        target, s = self.problem.target, self._shares(Mq)
+        xi = centred(Mq[: len(target)] - target)
+        dual = np.concatenate([xi, np.zeros_like(Mq[len(xi) :])]) + self.prior.pull(nu)
+        gap = float(self.columns.gaps(self.problem.labels, dual[None], q)[0])
+        gap += max(float(np.vdot(nu, self.prior.shares.farthest(nu) - s)), 0.0)
+        unit, primal = self.problem.loss_unit, 0.5 * float(np.vdot(xi, xi))
+        objective = self.problem.loss_floor + unit * primal
+        return Judgement(objective, unit * gap, self.problem.scale), s
+
+
+def prior_problem(problem: LabelProblem, shares: Shares, total: float) -> PriorProblem:
+    """Return the problem with a prior; ``total`` is the weight of all unlabelled rows."""
+    columns, n_classes = problem.columns, max(shares.low.size, 1)
+    direction = _ones_of(columns)
+    if direction is None:
+        columns, entry = _with_ones(columns, total)
+        direction = np.zeros(columns.shape[0])
+        direction[-1] = 1.0 / entry
+    # Labels of several classes are taken without their mean.
+    offset = np.full(shares.low.shape, 1.0 / n_classes if shares.low.ndim else 0.0)
+    return PriorProblem(problem, Prior(shares, direction / total, offset), columns)
+
+
+def _ones_of(columns: Columns) -> Floats | None:
+    """Return u with ``M'u = 1`` for every row, if there is one."""
+    if isinstance(columns, StreamedColumns):
+        wanted = np.zeros(columns.B.shape[1])
+        if not columns.design.frame.fit_intercept:
+            return None
+        wanted[0], A = 1.0, columns.B.T
+    else:
+        A = columns.take(np.arange(columns.shape[1])).T
+        wanted = np.ones(len(A))
+    u = np.asarray(np.linalg.lstsq(A, wanted, rcond=None)[0])
+    return u if np.abs(A @ u - wanted).max(initial=0.0) <= EXACT else None
+
+
+def _with_ones(columns: Columns, total: float) -> tuple[Columns, float]:
+    """Return (M with a row of equal entries, its entry)."""
+    entry = FAINT * float(np.sqrt(np.trace(columns.gram_of_all) / total))
+    if isinstance(columns, StreamedColumns):
+        frame = columns.design.frame
+        design = Design(columns.design.rows, Frame(frame.center, True, frame.near))
+        first = np.zeros((len(columns.B), int(not frame.fit_intercept)))
+        B = np.hstack([first, columns.B])
+        row = np.zeros((1, B.shape[1]))
+        row[0, 0] = entry
+        return StreamedColumns(np.vstack([B, row]), design), entry
+    M = columns.take(np.arange(columns.shape[1]))
+    return FormedColumns(np.vstack([M, np.full((1, M.shape[1]), entry)]), columns.weight), entry
