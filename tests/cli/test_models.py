@@ -12,7 +12,7 @@ import pytest
 import skops.io
 from sklearn.linear_model import LinearRegression
 
-from primum import ICLSClassifier
+from primum import ICLSClassifier, ICLSClassifierCV
 from primum.cli._models import FORMAT, StoredModel, load_model, save_model
 
 NAMES = ["a", "b", "c"]
@@ -89,7 +89,23 @@ def test_another_version(files, predict_refused, fitted, version):
 def test_types_of_another_version(files, predict_refused, fitted, monkeypatch):
     monkeypatch.setattr("primum.cli._models.TRUSTED", [])
     save_model(StoredModel(fitted), files / "m.skops")
-    predict_refused("another version of primum (it contains primum.", "fit the model again")
+    predict_refused("m.skops contains primum.", "which primum predict does not read", "predict in")
+
+
+def test_a_model_with_a_prior_is_read(tmp_path, rows):
+    y = rows["label"].where(np.arange(len(rows)) % 3 > 0)
+    fitted = ICLSClassifier(prior="confidence").fit(rows[NAMES], y)
+    skops.io.dump(fitted, tmp_path / "m.skops")
+    stored = load_model(tmp_path / "m.skops").estimator
+    np.testing.assert_array_equal(stored.prior_, fitted.prior_)
+    for model in (stored, fitted):
+        assert model.certificate_.prior.shares.shape == ()
+
+
+def test_a_tuned_model_is_not_read(files, rows, predict_refused):
+    tuned = ICLSClassifierCV(alphas=(0.1, 1.0), cv=2).fit(rows[NAMES], rows["label"])
+    skops.io.dump(tuned, files / "m.skops")
+    predict_refused("m.skops contains primum.", "which primum predict does not read", "predict in")
 
 
 def test_another_id_column(files, predict_refused, fitted):

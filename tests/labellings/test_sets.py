@@ -103,7 +103,7 @@ def test_two_classes_are_the_interval() -> None:
 
 
 def test_too_many_classes() -> None:
-    with pytest.raises(ValueError, match="There are 63 classes, but a joint problem knows at most"):
+    with pytest.raises(ValueError, match="There are 63 classes, but at most 62 can be fitted"):
         Simplex(63)
 
 

@@ -238,7 +238,7 @@ class TestFolds:
         shuffled = scores(shuffle=True, random_state=0)
         np.testing.assert_array_equal(shuffled, scores(shuffle=True, random_state=0))
         assert (shuffled != scores()).any()
-        with pytest.raises(ValueError, match="shuffle=True is for a number of folds"):
+        with pytest.raises(ValueError, match="shuffle=True needs a number of folds"):
             scores(ShuffleSplit(3), shuffle=True)
 
 

@@ -65,7 +65,7 @@ def test_no_rows(table):
         (["a", "b", "NA"], "'NA' in column 'kind' of .* is one of 3 different labels: pass --miss"),
         (["a", "None"], "'None' in column 'kind' of .* is one of 2 different labels"),
         ([0.5, 1.0, 2.25], "column 'kind' of .* are 3 different numbers that are not all integers"),
-        (["0.5", "1", "2e-3"], "are 3 different numbers that are not all integers: they are no"),
+        (["0.5", "1", "2e-3"], "are 3 different numbers that are not all integers, so they are no"),
     ],
 )
 def test_labels_that_are_no_classes(table, labels, sentence):

@@ -11,7 +11,7 @@ import numpy as np
 from primum import Certificate, ICLSClassifier, LeastSquaresClassifier, USMClassifier
 from primum.cli._output import replacing
 from primum.equations import Frame, GivenLabels
-from primum.labellings import HyperplaneLabels, LabelsByValue
+from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import Interval, Simplex
 from primum.labellings.sets.per_row import PerRow
 
@@ -24,8 +24,8 @@ METHODS = {
     "supervised": LeastSquaresClassifier,
 }
 # All types that a model may contain, in addition to arrays and numbers.
-LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, Interval, Simplex, PerRow)
-PARTS = (*METHODS.values(), Certificate, Frame, *LABELS)
+LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
+PARTS = (*METHODS.values(), Certificate, PriorProof, Frame, *LABELS)
 TRUSTED = sorted(f"{part.__module__}.{part.__qualname__}" for part in PARTS)
 
 
@@ -94,7 +94,10 @@ def _load(path: Path) -> Any:
             f"{path} is not a model written by primum fit, or it is damaged."
         ) from problem
     if strange and all(name.startswith("primum.") for name in strange):
-        raise _other_version(path, f"it contains {strange[0]}")
+        raise click.ClickException(
+            f"{path} contains {strange[0]}, which primum predict does not read: fit the model with "
+            "this version of primum fit, or predict in Python."
+        )
     if strange:
         raise click.ClickException(
             f"{path} is not loaded, because it contains {', '.join(strange[:3])}, which models "

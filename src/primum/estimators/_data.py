@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import sklearn
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_array, validate_data
 
 from primum._sklearn import (
@@ -315,9 +315,12 @@ def not_in_memory(estimator: BaseEstimator) -> ValueError:
 def refuse_other_library(estimator: BaseEstimator, home: ArrayBackend | None) -> None:
     """Raise the error of an estimator that computes with NumPy only, unless home is None."""
     if home is not None:
+        plain = "ICLSClassifier or LeastSquaresClassifier"
+        if is_regressor(estimator):
+            plain = "ICLSRegressor or LeastSquaresRegressor"
         raise ValueError(
             f"{type(estimator).__name__} computes with NumPy arrays only, but X is an array of "
-            f"{home}: convert it, or use ICLSClassifier or LeastSquaresClassifier."
+            f"{home}: convert it, or use {plain}."
         )
 
 

@@ -89,7 +89,7 @@ class ImplicitlyConstrained:
     ) -> tuple[Floats, Any]:
         """Solve the problem, keep the labelling and its proof, return (coefficients, intercept).
 
-        ``twin`` is the same of the supervised twin (None: its ``_score_parameters``).
+        ``twin`` is the twin's (coefficients, intercept); None: its ``_score_parameters``.
         """
         if twin is None:
             twin = self.supervised_._score_parameters

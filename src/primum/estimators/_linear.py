@@ -35,8 +35,8 @@ class LeastSquaresBase(
     with its threshold at zero.
 
     K > 2 classes have one score each, fitted to one-hot labels, and ``decision_function`` returns
-    the scores themselves. With an intercept they add up to 1. The class of the largest score is
-    predicted, and of several equal ones the first.
+    the scores themselves. With an intercept they add up to 1. The class with the largest score is
+    predicted, and the first of them if several are equal.
     """
 
     # Whether the estimator can be fitted to more than two classes.
@@ -82,8 +82,8 @@ class LeastSquaresBase(
     def decision_function(self, X: Any) -> Any:
         """Return the decision values of every row.
 
-        For two classes this is the score minus 1/2: at 0 or above, the second class is predicted.
-        For more it is the score of every class: that of the largest is predicted.
+        For two classes it is the score minus 1/2: the second class is predicted where it is at
+        least 0. For more it is the score of every class: the class with the largest is predicted.
 
         Parameters
         ----------
@@ -105,8 +105,8 @@ class LeastSquaresBase(
     def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
 
-        Of two classes it is the second where its score is at least 1/2; of several, the one with
-        the largest score, and the first of those with equal scores.
+        For two classes it is the second where its score is at least 1/2; for more, the class with
+        the largest score, and the first of them if several are equal.
 
         Parameters
         ----------
@@ -134,8 +134,8 @@ class LeastSquaresBase(
 
         For two classes they are the score clipped to [0, 1], and 1 minus it; for more, the point of
         the probability simplex at the least Euclidean distance from the scores. They agree with
-        ``predict`` (of two classes, ties at 1/2 go to the second), but least squares does not model
-        probabilities.
+        ``predict`` (with two classes, ties at 1/2 go to the second), but least squares does not
+        model probabilities.
 
         Parameters
         ----------
@@ -145,7 +145,8 @@ class LeastSquaresBase(
         Returns
         -------
         array of shape (n_samples, n_classes)
-            One column per class, in the order of ``classes_``.
+            One column per class, in the order of ``classes_``. A lazy Dask array if the rows are a
+            Dask collection.
         """
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:

@@ -31,7 +31,8 @@ class LeastSquaresRegressionBase(RegressorMixin, LinearEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows. Sparse rows are not densified as a whole.
         y : array-like of shape (n_samples,)
-            Targets; NaN, None or pd.NA where the target is unknown. Every number is a target.
+            Targets; NaN, None or pd.NA where the target is unknown. Every number, including -1, is
+            a target.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
                 collection, default=None
             Further unlabelled rows, which are validated and ignored.

@@ -19,9 +19,9 @@ from primum.rows import to_numpy
 def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
     """Return the class of every row.
 
-    Of two classes, with one decision value per row, it is the second at 0 and above; of several, it
-    is the first one of the largest value. The classes are on the device of the decision values,
-    unless they are not numbers.
+    For two classes, with one decision value per row, it is the second where the value is at least
+    0; for more, the class with the largest value, and the first of them if several are equal. The
+    classes are on the device of the decision values, unless they are not numbers.
     """
     values = to_numpy(decisions)
     codes = (values >= 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
@@ -51,8 +51,8 @@ class ClassPredictionMixin(LinearClassifierMixin):
         Returns
         -------
         array of shape (n_samples,)
-            Of two classes, the second where the decision function is at least 0; of several, the
-            first one of the largest decision value.
+            For two classes, the second where the decision function is at least 0; for more, the
+            class with the largest decision value, and the first of them if several are equal.
         """
         return predicted_classes(self.decision_function(X), self.classes_)
 

@@ -1,6 +1,6 @@
 """Validation of a y of numbers in which some targets are unknown, and of the bounds of those.
 
-Unknown targets are NaN, None or pd.NA. Every number is a target, -1 too.
+Unknown targets are NaN, None or pd.NA. Every number, including -1, is a target.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from primum.estimators._labels import as_one_dimensional, is_missing, refuse_inf
 from primum.labellings import Interval
 
 UNKNOWN = "NaN, None or pd.NA"
-# Losses are squares: those of larger numbers overflow.
+# Losses are squares, and those of larger numbers overflow.
 LARGEST_TARGET = 1e150
 
 
@@ -30,7 +30,7 @@ class KnownTargets:
     bounds : array (n_unlabeled, 2)
         The lowest and the highest possible target of each other row; NaN where it is not given.
     common : array (2,) or None
-        The same of all rows that have no bounds of their own.
+        The bounds of all rows that have none of their own.
     """
 
     labeled: Index

@@ -27,11 +27,12 @@ from primum.solvers import ONE_NUMBER
 class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
     """Implicitly constrained least squares: a semi-supervised linear classifier.
 
-    Of all models that least squares gives for some labelling of the unlabelled rows, it is the one
-    closest to the supervised least-squares model, its *twin*. Several classes are one joint
-    problem: every unlabelled row has a share of each class, and the squared losses of all classes
-    are added up. Where the scores of several classes are equal, the first of them is predicted; of
-    two, the second.
+    Of all models that least squares gives for some labelling of the unlabelled rows, the fit is the
+    one closest to the supervised least-squares model, its *twin*. More than two classes (at most
+    62) are fitted jointly: every unlabelled row has a share of each class, and the objective is the
+    sum of the squared losses of all classes.
+
+    Ties between scores go to the second of two classes, and to the first of more than two.
 
     Parameters
     ----------
@@ -39,8 +40,9 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         Ridge penalty of the fit to all rows: ``alpha * ||w||^2`` is added to the mean squared
         loss. The intercept is not penalised.
     alpha_labeled : float, default=None
-        The same for the labelled loss and the supervised twin; None means ``alpha``. Both are
-        added to a mean, so the same value shrinks equally strongly on 20 rows and on 20 million.
+        Ridge penalty of the labelled loss and the supervised twin; None means ``alpha``. Both
+        penalties are added to a mean, so a given value shrinks equally strongly on 20 rows and on
+        20 million.
     metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
         How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss
         (ICLS, the paper). ``"all"`` or 1: by the second moment of all rows (the projected
@@ -59,16 +61,18 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         1/2. This approximates what the authors' code returns and is meant for reproducing the
         paper; it is often much worse than the twin.
     prior : None, dict, array-like or "confidence", default=None
-        What is known of the share of each class among the unlabelled rows; only labellings that
-        agree with it are considered. A dict of shares or of pairs (lower, upper), by class; an
-        array of one share per class, or of one pair of bounds per class, of shape (n_classes, 2),
-        in the order of ``classes_``. ``"confidence"``: intervals that contain all shares with
-        probability ``prior_level``, given the labelled rows, if both kinds of rows are drawn from
-        the same population. Shares known from elsewhere help. Do not pass the shares of few
-        labelled rows as if they were exact: that does harm, and ``"confidence"`` is the way to use
-        them. What is promised for a metric holds only if the true shares are within the prior.
+        What is known about the share of each class among the unlabelled rows; only labellings that
+        agree with it are considered. A dict maps classes to shares or to pairs (lower, upper), and
+        classes that it does not contain are unrestricted. An array has one share per class, or one
+        pair of bounds per class, of shape (n_classes, 2), in the order of ``classes_``.
+        ``"confidence"`` computes intervals from the labelled rows that contain all shares with
+        probability ``prior_level``, if both kinds of rows are drawn from the same population. Do
+        not pass the shares among a few labelled rows as if they were exact, which does harm: use
+        ``"confidence"`` instead. The guarantee of a metric (see above) holds only if the true
+        shares are within the prior. If the labelled rows do not determine the model, a prior needs
+        a ridge, ``tie_break="half"`` or a metric other than ``"labeled"``.
     prior_level : float, default=0.95
-        Probability of ``prior="confidence"``.
+        Probability with which the intervals of ``prior="confidence"`` contain all shares.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     rcond : float, default=None
@@ -78,7 +82,8 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
     solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
         ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
         sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
-        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests.
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests. The
+        last two are for two classes only.
     tol : float, default=1e-8
         Tolerance on the proven gap, absolute plus relative, in units of the mean squared loss.
     max_iter : int, default=10000
@@ -93,20 +98,20 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The classes, sorted. Of two, the second is encoded as 1.
+        The classes, sorted. The second of two is encoded as 1; more than two are encoded one-hot.
     coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
-        Coefficients of the score, or of the score of each class.
+        Coefficients of the score of the second of two classes, or of every class.
     intercept_ : array of shape (1,), or (n_classes,) for more than two classes
-        Intercept of the decision function: for two classes that of the score minus 1/2, for more
-        that of each score.
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
     soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
         The labelling that gives this model: the unlabelled rows of X, then those of X_unlabeled.
-        Of two classes it is the share of the second, of more the share of each. If several
-        labellings give the model, it is the one closest to equal shares, or to the centre of what
-        partial labels allow. Absent if X_unlabeled is in files or on a cluster; use the method
-        ``soft_labels`` instead.
+        For two classes it is the share of the second class, for more the share of each class. If
+        several labellings give the model, it is the one closest to equal shares, or to the centre
+        of what partial labels allow. Absent if X_unlabeled is in files or on a cluster; use the
+        method ``soft_labels`` instead.
     prior_ : array of shape (n_classes, 2)
-        The bounds on the share of each class, if there is a prior.
+        The bounds on the share of each class. Absent without a prior or without unlabelled rows.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -120,6 +125,12 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
+
+    See Also
+    --------
+    ICLSClassifierCV : chooses the ridge and the metric by cross-validation.
+    ICLSRegressor : the same method for numeric targets within bounds.
+    LeastSquaresClassifier : its supervised twin.
 
     References
     ----------
@@ -210,11 +221,11 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
             classes that do not occur in y. A row with one possible class is a labelled row, as if
             y contained that class: it enters the labelled loss and the supervised twin. A row with
             several is an unlabelled row whose soft label is restricted to them. The label of a row
-            in y must be among its possible classes. None: an unlabelled row may have any class.
+            in y must be among its possible classes. None means that any class is possible.
         label_bounds : array-like of shape (n_samples, 2), default=None
             For two classes, bounds on the soft label of each unlabelled row of X, its share of the
-            second class ``classes_[1]``: [0.7, 1] for a row that is at least 70 % positive. NaN
-            twice means [0, 1], and bounds can be equal. Unlike a labelled row, a row with bounds
+            second class ``classes_[1]``: [0.7, 1] means at least 70 % positive, and [NaN, NaN]
+            means [0, 1]. The two bounds can be equal. Unlike a labelled row, a row with bounds
             [1, 1] does not enter the labelled loss. The bounds of a labelled row must include its
             label, 0 or 1.
 
@@ -243,7 +254,7 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         self._warn_if_undetermined(data)
 
     def _shares(self, data: TrainingData) -> Shares | None:
-        """Return the bounds that the prior puts on the mean label."""
+        """Return the bounds of the prior on the mean label; None if there are none."""
         if self.prior is None or data.unlabeled.n_rows == 0:
             return None
         weight = data.unlabeled.weight

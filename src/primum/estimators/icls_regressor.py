@@ -32,10 +32,11 @@ from primum.rows import to_numpy
 class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     """Implicitly constrained least squares: semi-supervised linear regression within bounds.
 
-    The unknown targets of the unlabelled rows are known to lie within bounds: percentages, ratings,
-    a price range, the bin of a binned target, the observed part of a censored one. Of all models
-    that least squares gives for some such targets, the fit is the one closest to the supervised
-    least-squares model, its *twin*. The narrower the bounds, the more the unlabelled rows tell.
+    The targets of the unlabelled rows are unknown, but known to lie within bounds: percentages,
+    ratings, a price range, the bin of a binned target, the limit of a censored one. Of all models
+    that least squares gives for some targets within these bounds, the fit is the one closest to
+    the supervised least-squares model, its *twin*. Narrow bounds carry more information than wide
+    ones.
 
     Parameters
     ----------
@@ -43,14 +44,15 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         Ridge penalty of the fit to all rows: ``alpha * ||w||^2`` is added to the mean squared
         loss. The intercept is not penalised.
     alpha_labeled : float, default=None
-        The same for the labelled loss and the supervised twin; None means ``alpha``. Both are
-        added to a mean, so the same value shrinks equally strongly on 20 rows and on 20 million.
+        Ridge penalty of the labelled loss and the supervised twin; None means ``alpha``. Both
+        penalties are added to a mean, so a given value shrinks equally strongly on 20 rows and on
+        20 million.
     bounds : pair of float, default=None
-        The range (low, high) of the target of every unlabelled row without bounds of its own. None
-        means that all of them have their own (``target_bounds``); otherwise it is required. There
-        is deliberately no default such as the range of the known targets: other targets usually
-        exceed it, and what is proven (see ``metric``) holds only if all true targets are within
-        their bounds. A known target outside them is an error.
+        The range (low, high) of the targets of all unlabelled rows without bounds of their own. It
+        is required unless every unlabelled row has its own (``target_bounds``). The range of the
+        known targets is deliberately not a default: other targets usually exceed it, and the
+        guarantee (see ``metric``) holds only if all true targets are within their bounds. A known
+        target outside its bounds is an error.
     metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
         How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss.
         ``"all"`` or 1: by the second moment of all rows. A number s in between is the mixture
@@ -76,8 +78,8 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests.
     tol : float, default=1e-8
         Tolerance on the proven gap, absolute plus relative. The absolute part is in units of the
-        square of the range of the targets: the range of ``bounds``, if no bounds of a row exceed
-        them. So units of the target do not matter.
+        squared range of all bounds and known targets, so that the units of the target do not
+        matter.
     max_iter : int, default=10000
         Maximum number of solver iterations.
     n_jobs : int, default=None
@@ -92,12 +94,13 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     coef_ : array of shape (n_features,)
         Coefficients.
     intercept_ : float
-        Intercept; 0.0 without one.
+        Intercept; 0.0 if ``fit_intercept=False``.
     targets_ : array of shape (n_unlabeled,)
         The targets within their bounds that give this model: the unlabelled rows of X, then those
-        of X_unlabeled. They are what ``soft_labels_`` is in a classifier, and not predictions. If
-        several do, those closest to the middle of their bounds. Absent if X_unlabeled is in files
-        or on a cluster; use the method ``targets`` instead.
+        of X_unlabeled. They correspond to ``soft_labels_`` of a classifier and are not
+        predictions. If several choices give the model, they are those closest to the middle of
+        their bounds. Absent if X_unlabeled is in files or on a cluster; use the method ``targets``
+        instead.
     supervised_ : LeastSquaresRegressor
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -114,8 +117,9 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
 
     See Also
     --------
-    LeastSquaresRegressor : its supervised twin.
+    ICLSRegressorCV : chooses the ridge and the metric by cross-validation.
     ICLSClassifier : the same method for classes.
+    LeastSquaresRegressor : its supervised twin.
 
     References
     ----------
@@ -131,14 +135,14 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 3))
     >>> truth = np.clip(50 + X @ [10.0, -5.0, 0.0] + 30 * rng.normal(size=200), 0, 100)
-    >>> y = np.where(np.arange(200) < 6, truth, np.nan)  # six percentages are known exactly,
-    >>> low = np.minimum(20 * np.floor(truth / 20), 80)  # and of the others the bin
+    >>> y = np.where(np.arange(200) < 6, truth, np.nan)  # six percentages are known exactly
+    >>> low = np.minimum(20 * np.floor(truth / 20), 80)  # and the others within bins of 20
     >>> bins = np.column_stack([low, low + 20])
     >>> reg = ICLSRegressor(metric="all").fit(X, y, target_bounds=bins)
     >>> reg.certificate_.moved
     True
     >>> loss, twin = (np.mean((m.predict(X) - truth) ** 2) for m in (reg, reg.supervised_))
-    >>> bool(loss <= twin)  # whatever the true targets within their bounds
+    >>> bool(loss <= twin)  # guaranteed for all true targets within their bounds
     True
     """
 
@@ -201,11 +205,11 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
             Weight of each row of X in the loss: an integer weight counts a row that many times.
         target_bounds : array-like of shape (n_samples, 2), default=None
             The lowest and the highest possible target of each row of X, instead of the common
-            ``bounds``. NaN stands for the common bound: (3, 5) is a binned target, (7, NaN) one
-            that is censored at 7 and at most the upper end of ``bounds``, (NaN, NaN) any target
-            within ``bounds``. Both ends must be finite. Bounds can be equal; unlike a labelled row,
-            such a row does not enter the labelled loss. The target of a labelled row must be within
-            its bounds.
+            ``bounds``. NaN means the common bound: (3, 5) is a binned target, (7, NaN) a target
+            censored at 7 and at most the upper end of ``bounds``, and (NaN, NaN) any target within
+            ``bounds``. Infinite bounds raise an error. The two bounds can be equal; unlike a
+            labelled row, such a row does not enter the labelled loss. The target of a labelled row
+            must be within its bounds.
 
         Returns
         -------

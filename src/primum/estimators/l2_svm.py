@@ -34,8 +34,8 @@ from primum.machines.systems import NewtonSystem, newton_system
 class L2SVMClassifier(LinearMachine):
     """Linear support vector machine with squared hinge loss; unlabelled rows are ignored.
 
-    More than two classes are separated one against the rest. The class of the largest decision
-    value is predicted, and of several equal ones the first.
+    More than two classes are separated one against the rest. The class with the largest decision
+    value is predicted, and the first of them if several are equal.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class L2SVMClassifier(LinearMachine):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The classes. Of two, the second is encoded as 1.
+        The classes, sorted. The second of two is encoded as 1.
     coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
         Coefficients of the SVM of the second of two classes, or of every class against the rest.
     intercept_ : array of shape (1,), or (n_classes,) for more than two classes

@@ -16,10 +16,10 @@ from primum.labellings import LabeledRows
 
 
 class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
-    """Supervised linear regression by least squares; rows of unknown target are ignored.
+    """Supervised linear regression by least squares; rows with unknown targets are ignored.
 
     It gives the same predictions as scikit-learn's ``Ridge(n * alpha)``, where n is the number of
-    labelled rows, and accepts everything that ICLSRegressor does.
+    labelled rows, and accepts the same kinds of rows as ICLSRegressor.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
     coef_ : array of shape (n_features,)
         Coefficients.
     intercept_ : float
-        Intercept; 0.0 without one.
+        Intercept; 0.0 if ``fit_intercept=False``.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
         How the least-squares problem was solved: by factorising the normal matrix, by factorising
         the rows (if there are fewer rows than columns) or iteratively (if there are many of both).
@@ -55,6 +55,7 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
     See Also
     --------
     ICLSRegressor : its semi-supervised counterpart.
+    LeastSquaresRegressorCV : chooses the ridge by cross-validation.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class USMClassifier(LeastSquaresBase):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The classes. Of two, the second is encoded as 1; more are encoded one-hot.
+        The classes, sorted. The second of two is encoded as 1; more than two are encoded one-hot.
     coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
         Coefficients of the score of the second of two classes, or of every class.
     intercept_ : array of shape (1,), or (n_classes,) for more than two classes

@@ -11,7 +11,7 @@ ones. The gradient is ``g = X'Wr``. The derivative of r with respect to the scor
 rows and ``M = 1 - C`` for unlabelled ones. C, the derivative of ``project``, is the orthogonal
 projection on the directions of the face of S that the label is inside of. The Hessian H is the
 normal matrix of all rows with these M, and g is in its range even where H is singular. Newton steps
-``beta - t H^+ g``  with the best t are taken until the gap is closed.
+``beta - t H^+ g`` with the best t are taken until the gap is closed.
 
 The labels of K classes add up to 1, so the sum of the K scores is fitted by plain least squares to
 labels that are 1 everywhere. Every fit to labels has this sum, so steps are taken in the other
@@ -21,8 +21,8 @@ Gap. By Fenchel's inequality, for any residuals v with ``X'Wv = 0``,
 
     f(beta) - min f  <=  1/2 sum w |r - v|^2 + sum_u w (max over q in S of v.q - v.c),
 
-where  ``c = project(x'beta)``,  and every term is non-negative. The residuals after the Newton step
-satisfy this: with  ``H step + A rest = g``  (A is the normal matrix of all rows),
+where ``c = project(x'beta)``, and every term is non-negative. The residuals after the Newton step
+satisfy this: with ``H step + A rest = g`` (A is the normal matrix of all rows),
 
     v = r - M x'step - x'rest,       X'Wv = g - H step - A rest = 0.
 
@@ -145,9 +145,7 @@ class SoftLabelProblem:
         """Return M of every unlabelled row."""
         keys = self.label_set.keys(self.label_set.open(self._natural(point.labels)))
         distinct = np.unique(keys)
-        distinct = distinct[
-            distinct != 0
-        ]  # a label with this key cannot move: it has full curvature
+        distinct = distinct[distinct != 0]  # a label with key 0 cannot move: full curvature
         full = np.eye(self.contrasts.shape[1])
         matrices = [full]
         for key in distinct:

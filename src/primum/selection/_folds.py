@@ -54,8 +54,8 @@ def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
     if cv is not None and not isinstance(cv, Integral):
         if shuffle:
             raise ValueError(
-                f"shuffle=True is for a number of folds, but cv is {cv!r}: let that splitter "
-                "shuffle."
+                f"shuffle=True needs a number of folds, but cv is {cv!r}: shuffle in that "
+                "splitter instead."
             )
         return check_cv(cv)
     n_folds = 5 if cv is None else int(cv)
@@ -120,7 +120,7 @@ def _check_fold(number: int, fold: Fold, known: Known) -> None:
     if len(fold.test) == 0 or len(fold.train) == 0:
         raise ValueError(
             f"Split {number} trains on {len(fold.train)} labelled rows and holds out "
-            f"{len(fold.test)}: both need at least one."
+            f"{len(fold.test)}: use splits with at least one of each."
         )
     if isinstance(known, KnownLabels):
         check_every_class(number, known, fold.train)

@@ -161,13 +161,13 @@ def check_weights(given: FitArguments[Any], folds: Sequence[Fold], of_scores: bo
         if (sums == 0).any():
             raise ValueError(
                 f"All labelled rows {'' if name is None else f'of class {name!r} '}in the training "
-                f"set of split {number} have sample_weight 0: give some of them weight, or split "
-                "otherwise."
+                f"set of split {number} have sample_weight 0: give some of them a weight above "
+                "0, or use other splits."
             )
         if of_scores and weight[fold.test].sum() == 0:
             raise ValueError(
                 f"All rows held out by split {number} have sample_weight 0, so they cannot be "
-                "scored: give some of them weight, or split otherwise."
+                "scored: give some of them a weight above 0, or use other splits."
             )
 
 

@@ -38,7 +38,7 @@ class TunedClassifier(Tuned, LeastSquaresBase):
                 collection, default=None
             Further unlabelled rows, each of weight 1, which are in every training set. A Parquet
             file or folder, or a Dask array or DataFrame, is read in several passes for every fold
-            and point of the grid: choose on a sample of its rows if that takes too long.
+            and point of the grid: pass a sample of its rows if that takes too long.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row of X, in the fits and in the Brier score. A scorer receives it only
             if metadata routing is enabled and the scorer has requested it, as in GridSearchCV.

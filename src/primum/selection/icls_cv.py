@@ -37,9 +37,10 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are in every
         training set whether or not they are listed.
     scoring : str or callable, default=None
-        A scikit-learn scorer, the higher the better. None means minus the Brier score of
-        ``predict_proba``, which is the clipped score: the mean squared error of the probability of
-        the second of two classes, or the sum of those of all classes if there are more.
+        Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
+        None means minus the Brier score of ``predict_proba``: for two classes the mean squared
+        error of the probability of the second, for more the sum over all classes. The method
+        ``score`` returns the accuracy, whatever the scoring.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     tol : float, default=1e-8
@@ -51,13 +52,13 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffling; ignored with ``shuffle=False``.
     n_jobs : int, default=None
-        Number of folds that are computed at the same time; -1 means all processors, None means 1
+        Number of folds that are processed in parallel; -1 means all processors, None means 1
         unless inside a ``joblib.parallel_config``. It does not affect the result.
 
     Attributes
     ----------
     alpha_ : float
-        The penalty of the point with the highest mean score; of equal ones, the first.
+        The penalty of the point with the highest mean score; the first of them if several tie.
     metric_ : float or str
         Its metric.
     best_score_ : float
@@ -77,7 +78,7 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         ``best_estimator_.supervised_``.
     n_splits_ : int
         Number of folds.
-    classes_, coef_, intercept_, soft_labels_, certificate_, solver_, n_iter_ : arrays and others
+    classes_, coef_, intercept_, soft_labels_, certificate_, solver_, n_iter_
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.
@@ -86,13 +87,18 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
 
     See Also
     --------
+    ICLSClassifier : the classifier whose parameters are chosen.
+    LeastSquaresClassifierCV : its supervised twin.
     primum.report.plot_path : draws the scores over the grid.
 
     Notes
     -----
-    The work is shared where rows are NumPy arrays or sparse matrices with at most a few thousand
-    columns. With more columns than that, and with rows in files or on a cluster, the same models
-    are computed with less or nothing in common: correct, but no faster than a grid search.
+    The points of the grid share most of their work if the rows are NumPy arrays or sparse matrices
+    with at most a few thousand columns. With more columns, and with rows in files or on a cluster,
+    the result is the same but the search is no faster than a grid search.
+
+    Partial labels and priors are not supported: use GridSearchCV over ICLSClassifier, with
+    SemiSupervisedSplit.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from primum.selection.least_squares_regressor_cv import LeastSquaresRegressorCV
 
 
 class ICLSRegressorCV(TunedImplicit, TunedRegressor):
-    """Semi-supervised regression within bounds, ridge and metric chosen by cross-validation.
+    """ICLSRegressor, with the ridge and the metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to all unlabelled rows
     and to the labelled rows of all folds but one, and is scored on that one. The result is that of
@@ -41,7 +41,9 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
         splitter, or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are
         in every training set whether or not they are listed.
     scoring : str or callable, default=None
-        A scikit-learn scorer, the higher the better. None means minus the mean squared error.
+        Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
+        None means minus the mean squared error. The method ``score`` returns R^2, whatever the
+        scoring.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     tol : float, default=1e-8
@@ -53,13 +55,13 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffling; ignored with ``shuffle=False``.
     n_jobs : int, default=None
-        Number of folds that are computed at the same time; -1 means all processors, None means 1
+        Number of folds that are processed in parallel; -1 means all processors, None means 1
         unless inside a ``joblib.parallel_config``. It does not affect the result.
 
     Attributes
     ----------
     alpha_ : float
-        The penalty of the point with the highest mean score; of equal ones, the first.
+        The penalty of the point with the highest mean score; the first of them if several tie.
     metric_ : float or str
         Its metric.
     best_score_ : float
@@ -77,7 +79,7 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
         ``best_estimator_.supervised_``.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, targets_, certificate_, solver_, n_iter_ : arrays and others
+    coef_, intercept_, targets_, certificate_, solver_, n_iter_
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.
@@ -86,7 +88,9 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
 
     See Also
     --------
+    ICLSRegressor : the regressor whose parameters are chosen.
     ICLSClassifierCV : the same for classes; its notes on speed apply.
+    LeastSquaresRegressorCV : its supervised twin.
     primum.report.plot_path : draws the scores over the grid.
 
     Examples
@@ -176,7 +180,7 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
             only if metadata routing is enabled and the scorer has requested it.
         target_bounds : array-like of shape (n_samples, 2), default=None
             The lowest and the highest possible target of each row of X, as in ICLSRegressor. Those
-            of labelled rows are checked and not used.
+            of labelled rows are only checked.
         groups : array-like of shape (n_samples,), default=None
             Group of each row of X, for splitters such as GroupKFold.
 

@@ -21,9 +21,10 @@ class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter,
         or pairs of indices of rows of X to train on and to hold out.
     scoring : str or callable, default=None
-        A scikit-learn scorer, the higher the better. None means minus the Brier score of
-        ``predict_proba``, which is the clipped score: the mean squared error of the probability of
-        the second of two classes, or the sum of those of all classes if there are more.
+        Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
+        None means minus the Brier score of ``predict_proba``: for two classes the mean squared
+        error of the probability of the second, for more the sum over all classes. The method
+        ``score`` returns the accuracy, whatever the scoring.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     shuffle : bool, default=False
@@ -31,13 +32,13 @@ class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffling; ignored with ``shuffle=False``.
     n_jobs : int, default=None
-        Number of folds that are computed at the same time; -1 means all processors, None means 1
+        Number of folds that are processed in parallel; -1 means all processors, None means 1
         unless inside a ``joblib.parallel_config``. It does not affect the result.
 
     Attributes
     ----------
     alpha_ : float
-        The penalty with the highest mean score; of equal ones, the first.
+        The penalty with the highest mean score; the first of them if several tie.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict
@@ -50,7 +51,7 @@ class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
         Scores of all penalties, in the layout of GridSearchCV.
     n_splits_ : int
         Number of folds.
-    classes_, coef_, intercept_, solver_ : arrays and str
+    classes_, coef_, intercept_, solver_
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.

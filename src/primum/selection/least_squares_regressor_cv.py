@@ -12,8 +12,8 @@ from primum.selection._tuned_regressor import TunedRegressor
 class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
     """Supervised linear regression whose ridge penalty is chosen by cross-validation.
 
-    Rows of unknown target are ignored. The folds are those of ``ICLSRegressorCV``, so that both can
-    be compared on the same held-out rows.
+    Rows with unknown targets are ignored. The folds are those of ``ICLSRegressorCV``, so that both
+    can be compared on the same held-out rows.
 
     Parameters
     ----------
@@ -23,7 +23,9 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
         How to split the labelled rows: a number of folds of consecutive rows, a scikit-learn
         splitter, or pairs of indices of rows of X to train on and to hold out.
     scoring : str or callable, default=None
-        A scikit-learn scorer, the higher the better. None means minus the mean squared error.
+        Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
+        None means minus the mean squared error. The method ``score`` returns R^2, whatever the
+        scoring.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     shuffle : bool, default=False
@@ -31,13 +33,13 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffling; ignored with ``shuffle=False``.
     n_jobs : int, default=None
-        Number of folds that are computed at the same time; -1 means all processors, None means 1
+        Number of folds that are processed in parallel; -1 means all processors, None means 1
         unless inside a ``joblib.parallel_config``. It does not affect the result.
 
     Attributes
     ----------
     alpha_ : float
-        The penalty with the highest mean score; of equal ones, the first.
+        The penalty with the highest mean score; the first of them if several tie.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict
@@ -50,7 +52,7 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
         Scores of all penalties, in the layout of GridSearchCV.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, solver_ : array, float and str
+    coef_, intercept_, solver_
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.

@@ -29,7 +29,7 @@ class SemiSupervisedSplit:
         How to split the labelled rows: a number of stratified folds, or any scikit-learn
         splitter.
     shuffle : bool, default=False
-        Whether to shuffle the labelled rows of each class before dealing them out; only with a
+        Whether to shuffle the labelled rows of each class before splitting them; only with a
         number of folds, as in ``StratifiedKFold``.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffling; only with ``shuffle=True``. With an integer, every call of ``split``
@@ -54,11 +54,11 @@ class SemiSupervisedSplit:
         """Yield (training rows, test rows); all unlabelled rows are in every training set."""
         labels = read_labels(y, len(y), multi_class=True)
         known = labels.labeled
-        dealt = self.splitter
-        if isinstance(dealt, StratifiedKFold):
-            _check_enough_for_folds(dealt.n_splits, labels.codes)
+        splitter = self.splitter
+        if isinstance(splitter, StratifiedKFold):
+            _check_enough_for_folds(splitter.n_splits, labels.codes)
         known_groups = None if groups is None else np.asarray(groups)[known]
-        parts = dealt.split(np.zeros((len(known), 1)), labels.codes, known_groups)
+        parts = splitter.split(np.zeros((len(known), 1)), labels.codes, known_groups)
         for number, (train, test) in enumerate(parts):
             check_every_class(number, labels, train)
             yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
@@ -99,7 +99,7 @@ def _check_enough_for_folds(n_folds: int, codes: Index) -> None:
 def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
     """Raise an error if a class has no labelled row in a training set.
 
-    A classifier fitted to it would never predict that class, and have one score too few.
+    A classifier fitted to it would never predict that class, and would have one score too few.
     """
     counts = np.bincount(labels.codes, minlength=len(labels.classes))
     missing = np.flatnonzero(np.bincount(labels.codes[train], minlength=len(labels.classes)) == 0)

@@ -40,7 +40,7 @@ def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> S
     """
     if solver in ONE_NUMBER and problem.labels.contrasts is not None:
         raise ValueError(
-            f"Only binary classification is supported. solver={solver!r} knows two classes, but y "
+            f"Only binary classification is supported. solver={solver!r} is for two classes, but y "
             f"has {problem.labels.shape[0]}: use solver='auto'."
         )
     if solver in ONE_NUMBER and problem.prior is not None:

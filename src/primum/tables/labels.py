@@ -63,8 +63,8 @@ def check_classes(table: Table, target: str, labels: Sequence[Any]) -> None:
     if len(classes) > 2 and any(map(_is_fraction, classes)) and all(map(_is_number, classes)):
         raise ValueError(
             f"The labels in {where} are {len(classes)} different numbers that are not all "
-            "integers: they are no classes; if they are codes of classes, store them as integers "
-            "or text."
+            "integers, so they are not classes: if they are codes of classes, store them as "
+            "integers or text."
         )
 
 

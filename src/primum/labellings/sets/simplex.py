@@ -49,8 +49,8 @@ class Simplex:
     def __post_init__(self) -> None:
         if self.n_classes > MOST_CLASSES:
             raise ValueError(
-                f"There are {self.n_classes} classes, but a joint problem knows at most "
-                f"{MOST_CLASSES}: merge rare classes."
+                f"There are {self.n_classes} classes, but at most {MOST_CLASSES} can be fitted "
+                "jointly: merge rare classes."
             )
 
     @classmethod
