@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats
-from primum.report.figures import STYLES, line_styles
+from primum.report.figures import line_styles
 
 TWIN = "supervised"
 
@@ -33,7 +33,8 @@ def plot_path(tuned: Any) -> Any:
     except ImportError as error:
         raise ImportError("plot_path needs matplotlib: pip install 'primum[plot]'.") from error
     metrics = list(dict.fromkeys(point["metric"] for point in tuned.cv_results_["params"]))
-    styles = line_styles([f"metric {metric}" for metric in metrics])
+    styles = line_styles(["Supervised", *(f"metric {metric}" for metric in metrics)])
+    twin_color, _ = styles.pop("Supervised")
     figure = Figure(figsize=(6, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for metric, style in zip(metrics, styles.values(), strict=True):
@@ -42,7 +43,7 @@ def plot_path(tuned: Any) -> Any:
         _draw_line(axes, tuned, np.array(chosen), f"metric {metric}", style, best)
     twin = tuned.supervised_
     every = np.ones(len(twin.cv_results_["params"]), dtype=bool)
-    _draw_line(axes, twin, every, TWIN, (STYLES["Supervised"][0], "--"), twin.alpha_)
+    _draw_line(axes, twin, every, TWIN, (twin_color, "--"), twin.alpha_)
     _finish(axes, tuned)
     return figure
 
@@ -54,7 +55,7 @@ def _draw_line(
     alpha = results["param_alpha"][points].astype(float)
     order = np.argsort(alpha, kind="stable")
     alpha, mean = alpha[order], results["mean_test_score"][points][order]
-    error = (_standard_error(tuned))[points][order]
+    error = _standard_error(tuned)[points][order]
     color, line = style
     axes.plot(alpha, mean, line, color=color, label=name, linewidth=1.3)
     axes.fill_between(alpha, mean - error, mean + error, color=color, alpha=0.12, linewidth=0)

@@ -19,7 +19,7 @@ alone.
 from primum._typing import Floats
 from primum.labellings import LabelProblem, duality_gap
 from primum.labellings.sets import Face, faces_of
-from primum.solvers.faces import freedom_of, newton_direction
+from primum.solvers.faces import freedom_of, n_contrasts, newton_direction
 from primum.solvers.newton import (
     AIM,
     GROWTH,
@@ -34,6 +34,8 @@ from primum.solvers.solution import Solution
 # The first sigma, times the size of p at the start: much smaller ones forget the start, and much
 # larger ones need many steps. From a fifth to five times as much takes about as long.
 FIRST_SIGMA = 25.0
+# A gap of this many times its rounding is no gap.
+NEAR = 10.0
 # Starts that do not lead to the solution within this many values of sigma, of this many steps each,
 # are not worth following.
 SIGMAS, STEPS_PER_SIGMA = 8, 30
@@ -46,7 +48,7 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
     xi = problem.residual(start)
     point = Point(xi, columns.project(xi))
     rounding = rounding_of(problem, point)
-    if duality_gap(labels, point.p, start, columns.weight) <= rounding.gap:
+    if duality_gap(labels, point.p, start, columns.weight) <= NEAR * rounding.gap:
         return Solution(start, 0, proven=True)
     sigma, q, iterations = FIRST_SIGMA / max(size_of(point.p), 1e-300), start, 0
     faces = faces_of(labels, labels.open(q))
@@ -60,11 +62,23 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
         iterations, sigma = iterations + steps + 1, sigma * GROWTH
         if number == 0 and steps > 0:
             continue  # faces have changed: a guess would rarely be right
+        if freedom_of(faces) > len(xi) * n_contrasts(labels) and (
+            _gap_of(problem, q) <= NEAR * rounding.gap
+        ):
+            # More labels are free than there are equations: proximal points end at one of many
+            # solutions, which is not the one that a guess would find.
+            return Solution(q, iterations, proven=True)
         guess, tries = guess_face(problem, q, aim, freedom_of(faces) == before, rounding)
         iterations += tries
         if guess.gap <= max(aim, rounding.gap):
             return Solution(guess.q, iterations, proven=True)
     return None
+
+
+def _gap_of(problem: LabelProblem, q: Floats) -> float:
+    """Return the duality gap of a labelling."""
+    p = problem.columns.project(problem.residual(q))
+    return duality_gap(problem.labels, p, q, problem.columns.weight)
 
 
 def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face]) -> Point:

@@ -1,0 +1,43 @@
+"""Problems of several metrics at once are those of each metric."""
+
+import numpy as np
+import pytest
+
+from generate import several_classes, two_classes
+from primum import LeastSquaresClassifier
+from primum.estimators._labels import targets_of
+from primum.labellings import (
+    LabeledRows,
+    implicit_problem,
+    implicit_problems,
+    least_squares_family,
+)
+from primum.rows import ArrayRows
+
+METRICS = (0.0, 0.3, 1.0, "labeled", "all", "euclidean")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("alpha", "alpha_labeled"), [(0.1, 0.1), (0.1, 0.0), (0.0, 0.0)])
+@pytest.mark.parametrize("n_labeled", [30, 6])
+def test_same_objectives_gaps_and_ties(n_classes, fit_intercept, alpha, alpha_labeled, n_labeled):
+    make = two_classes(n_labeled, 40, 8) if n_classes == 2 else several_classes(n_labeled, 40, 8, 3)
+    X, codes, X_u, _ = make
+    labeled = LabeledRows(X, targets_of(codes, n_classes), np.linspace(1, 2, n_labeled))
+    family = least_squares_family(labeled, ArrayRows(X_u), alpha=alpha, fit_intercept=fit_intercept)
+    twin = LeastSquaresClassifier(alpha_labeled, fit_intercept=fit_intercept)._fit_labeled(
+        np.arange(n_classes), labeled
+    )
+    given = {"alpha_labeled": alpha_labeled, "supervised": twin._score_parameters}
+    together = implicit_problems(family, metrics=METRICS, **given)
+    rng = np.random.default_rng(0)
+    for metric, shared in zip(METRICS, together, strict=True):
+        alone = implicit_problem(family, metric=metric, **given)
+        assert (shared.determined, shared.tie_break) == (alone.determined, alone.tie_break)
+        for _ in range(3):
+            v = rng.normal(size=(40, 3) if n_classes == 3 else 40)
+            q = alone.problem.labels.project(v)
+            one, other = shared.problem.judge(q), alone.problem.judge(q)
+            assert one.objective == pytest.approx(other.objective, rel=1e-8)
+            assert one.gap == pytest.approx(other.gap, rel=1e-8)

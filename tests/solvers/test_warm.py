@@ -1,0 +1,58 @@
+"""A start changes how fast a solution is found, not the solution."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, without_mean
+from primum.solvers.newton import solve_newton
+from primum.solvers.warm import solve_from
+
+
+def random_problem(seed, n_classes, weighted):
+    rng = np.random.default_rng(seed)
+    M = rng.normal(size=(4, 40))
+    weight = rng.uniform(0.5, 2.0, 40) if weighted else None
+    target = 8 * rng.normal(size=4 if n_classes == 2 else (4, n_classes))
+    if n_classes == 2:
+        return LabelProblem(FormedColumns(M, weight), target, Interval())
+    return LabelProblem(FormedColumns(M, weight), without_mean(target), Simplex(n_classes))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_classes=st.integers(2, 4),
+    weighted=st.booleans(),
+    kind=st.sampled_from(["random", "vertex", "solution"]),
+)
+def test_same_solution_from_any_start(seed, n_classes, weighted, kind):
+    problem = random_problem(seed, n_classes, weighted)
+    cold = solve_newton(problem, 1e-8, 10000).labels
+    v = np.random.default_rng(seed + 1).normal(size=cold.shape)
+    labels = problem.labels
+    start = {"random": labels.project(v), "vertex": labels.best(v), "solution": cold}[kind]
+    warm = solve_from(problem, start, 1e-8, 10000)
+    if warm is None:  # then there is no claim, and the path is followed instead
+        assert kind != "solution"
+        return
+    assert warm.proven
+    np.testing.assert_allclose(labels.project(warm.labels), warm.labels, atol=1e-12)
+    np.testing.assert_allclose(
+        problem.residual(warm.labels), problem.residual(cold), rtol=0, atol=1e-6
+    )
+    assert problem.judge(warm.labels).within(1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_solution_itself_takes_no_iteration(n_classes):
+    problem = random_problem(0, n_classes, weighted=False)
+    cold = solve_newton(problem, 1e-8, 10000).labels
+    assert solve_from(problem, cold, 1e-8, 10000).iterations == 0
+
+
+def test_no_answer_without_iterations():
+    problem = random_problem(0, 2, weighted=False)
+    start = problem.labels.best(np.random.default_rng(0).normal(size=40))
+    assert solve_from(problem, start, 1e-8, 1) is None
