@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats
-from primum.labellings import SOFT, Columns, LabelProblem, LabelSet
+from primum.labellings import SOFT, Columns, Held, LabelProblem, LabelSet
 from primum.labellings.sets import Face
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
@@ -54,11 +54,11 @@ def newton_direction(
     faces: Sequence[Face],
     sigma: float,
     g: Floats,
-    held: Floats | None = None,
+    held: Held | None = None,
 ) -> Floats:
     """Solve ``(I + sigma Hessian) direction = -g`` in the smaller of the two spaces.
 
-    In the directions ``held`` by a prior, orthonormal columns, SOFT takes the place of I.
+    In the directions ``held`` by a prior, their curvature takes the place of I.
     """
     freedom = freedom_of(faces)
     if freedom == 0:
@@ -71,10 +71,11 @@ def newton_direction(
     S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
     direction = A @ solve_positive(S, b @ A) - b
     if held is not None:
-        across = A.T @ held
+        V, kept = held.directions, 1.0 - held.curvature
+        across = A.T @ V
         inner = solve_positive(S, across)
-        E = across.T @ inner + SOFT / (1.0 - SOFT) * np.eye(held.shape[1])
-        direction += (held - A @ inner) @ solve_positive(E, held.T @ direction)
+        E = kept * (across.T @ inner) + held.curvature * np.eye(V.shape[1])
+        direction += (V - A @ inner) @ solve_positive(E, kept * (V.T @ direction))
     return unflat(labels, direction)
 
 
@@ -87,23 +88,23 @@ def moved_target(
     change of M Q that a best fit of these labels to a target makes. Multipliers that do not affect
     it are those at Xi.
     """
-    held = None if xi is None else problem.held(xi)
+    held = None if xi is None else problem.held(xi, np.inf)
     if held is None or problem.prior is None or xi is None:
         return missing, np.zeros(0) if xi is None else problem.multipliers(xi)
-    labels, prior, nu = problem.labels, problem.prior, problem.multipliers(xi)
-    z = xi + problem.target
+    V, labels, prior, nu = held.directions, problem.labels, problem.prior, problem.multipliers(xi)
     # From M Q to where it would be with all active shares at their bounds.
-    wanted = held.T @ (flat(labels, z - prior.pull(nu / (1.0 - SOFT)) - problem.target) + missing)
+    wanted = V.T @ (flat(labels, xi - prior.pull(nu / (1.0 - SOFT))) + missing)
     moved = missing - flat(labels, prior.pull(nu))
-    off = wanted - held.T @ fitted(moved)
-    step = np.asarray(np.linalg.lstsq(held.T @ fitted(held), off, rcond=None)[0])
-    change = unflat(labels, held @ step)
-    return moved + held @ step, np.asarray(nu - (prior.direction @ change) / prior.length**2)
+    step = np.linalg.lstsq(V.T @ fitted(V), wanted - V.T @ fitted(moved), rcond=None)[0]
+    change = V @ step
+    nu = nu - (prior.direction @ unflat(labels, change)) / prior.length**2
+    return moved + change, np.asarray(nu)
 
 
-def _released(held: Floats, b: Floats) -> Floats:
-    """Solve ``(I - (1 - SOFT) held held') x = b``."""
-    return np.asarray(b + (1.0 / SOFT - 1.0) * (held @ (held.T @ b)))
+def _released(held: Held, b: Floats) -> Floats:
+    """Solve ``(I - (1 - curvature) V V') x = b`` for the directions V."""
+    V = held.directions
+    return np.asarray(b + (1.0 / held.curvature - 1.0) * (V @ (V.T @ b)))
 
 
 def stacked(
@@ -153,11 +154,11 @@ def solve_hessian(
     grams: Sequence[tuple[Floats, Floats]],
     sigma: float,
     b: Floats,
-    held: Floats | None = None,
+    held: Held | None = None,
 ) -> Floats:
     """Solve ``(I + sigma sum E E' (x) G) x = b`` for pairs (E, G).
 
-    In the directions ``held`` by a prior, SOFT takes the place of I.
+    In the directions ``held`` by a prior, their curvature takes the place of I.
     """
     if not grams:
         return b if held is None else _released(held, b)
@@ -166,7 +167,7 @@ def solve_hessian(
     H = sigma * _assembled(labels, grams)
     H.flat[:: len(H) + 1] += 1.0
     if held is not None:
-        H -= (1.0 - SOFT) * (held @ held.T)
+        H -= (1.0 - held.curvature) * (held.directions @ held.directions.T)
     return solve_positive(H, b)
 
 
@@ -191,7 +192,7 @@ def _solve_by_products(
     grams: Sequence[tuple[Floats, Floats]],
     sigma: float,
     b: Floats,
-    held: Floats | None = None,
+    held: Held | None = None,
 ) -> Floats:
     """Solve by conjugate gradients, preconditioned by the diagonal blocks."""
     C = _coefficients(labels, grams)
@@ -201,7 +202,9 @@ def _solve_by_products(
         X = x.reshape(k, r)
         parts = (c @ X @ gram for c, (_, gram) in zip(C, grams, strict=True))
         y = x + sigma * sum(parts, np.zeros((k, r))).ravel()
-        return y if held is None else y - (1.0 - SOFT) * (held @ (held.T @ x))
+        if held is not None:
+            y -= (1.0 - held.curvature) * (held.directions @ (held.directions.T @ x))
+        return y
 
     blocks = [_block_factor(C[:, j, j], grams, sigma) for j in range(k)]
 
