@@ -7,19 +7,20 @@ n_k, is beta-binomial; as in the interval of Clopper and Pearson (1934), the bou
 Beta(n_k, L - n_k + 1) and Beta(n_k + 1, L - n_k), with the error divided by the number of bounds.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.special import betaln, gammaln
+from scipy.special import betaincinv, betaln, gammaln
 
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray, Floats, Mask
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
+from primum.labellings.sets.per_row import PerRow
 
 # Shares may miss a sum of 1 by this much; they are then divided by their sum.
 SUM_ROUNDING = 1e-6
-# Beyond this many rows the distribution of a count is the limit for infinitely many, widened by the
-# normal approximation of the binomial.
+# Beyond this many rows the distribution of a share is approximated.
 EXACT_UP_TO = 2**17
 
 
@@ -32,8 +33,6 @@ def shares_of(
     bounds = _given(prior, classes)
     _refuse_bad_bounds(bounds, classes)
     low, high = bounds.sum(axis=0)
-    if (bounds[:, 0] == bounds[:, 1]).all() and abs(low - 1) <= SUM_ROUNDING:
-        return bounds / low
     if low > 1 + SUM_ROUNDING or high < 1 - SUM_ROUNDING:
         words = "add up to" if low == high else "allow sums between"
         sums = f"{low:.6g}" if low == high else f"{low:.6g} and {high:.6g}"
@@ -41,14 +40,19 @@ def shares_of(
             f"The shares of prior {words} {sums}: pass shares, or bounds of shares, of all "
             f"{len(classes)} classes that can add up to 1."
         )
-    return bounds
+    # Sums of 1 that are missed by rounding: lower bounds are lowered, upper bounds are raised.
+    factors = [min(1.0, 1.0 / low) if low > 0 else 1.0, max(1.0, 1.0 / high)]
+    fixed = (bounds[:, 0] == bounds[:, 1]).all()
+    return np.minimum(bounds / low if fixed else bounds * factors, 1.0)
 
 
 def _given(prior: Any, classes: AnyArray) -> Floats:
-    """Return the bounds of a dict or an array."""
+    """Return the bounds of a dict, a pandas object with the classes as its index, or an array."""
+    if hasattr(prior, "index") and hasattr(prior, "to_numpy"):
+        prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
     if isinstance(prior, dict):
         return _of_dict(prior, classes)
-    values = np.asarray(prior, dtype=np.float64)
+    values = _numbers(prior, "prior")
     if values.shape not in ((len(classes),), (len(classes), 2)):
         raise ValueError(
             f"prior has shape {values.shape} but there are {len(classes)} classes, "
@@ -57,15 +61,29 @@ def _given(prior: Any, classes: AnyArray) -> Floats:
     return np.stack([values, values], axis=1) if values.ndim == 1 else values
 
 
+def _numbers(values: Any, name: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} is {values!r}: pass shares, numbers between 0 and 1, or pairs of bounds."
+        ) from None
+
+
 def _of_dict(prior: dict[Any, Any], classes: AnyArray) -> Floats:
     names = classes.tolist()
-    if unknown := [name for name in prior if name not in names]:
-        raise ValueError(
-            f"prior names the class {unknown[0]!r}, but the classes are {names}: use their names."
-        )
     bounds = np.array([[0.0, 1.0]] * len(names))
     for name, share in prior.items():
-        bounds[names.index(name)] = share
+        if name not in names:
+            raise ValueError(
+                f"prior names the class {name!r}, but the classes are {names}: use their names."
+            )
+        values = _numbers(share, f"prior[{name!r}]")
+        if values.shape not in ((), (2,)):
+            raise ValueError(
+                f"prior[{name!r}] has shape {values.shape}: pass a share or a pair of bounds."
+            )
+        bounds[names.index(name)] = values
     return bounds
 
 
@@ -82,13 +100,17 @@ def _confidence(level: float, labeled: LabeledRows, n_classes: int, n_rows: floa
     """Return prediction intervals of all shares, which hold jointly with the given probability."""
     y = labeled.y if labeled.y.ndim == 2 else np.stack([1 - labeled.y, labeled.y], axis=1)
     weight = np.ones(len(y)) if labeled.weight is None else labeled.weight
-    # Unequal weights count as fewer rows (Kish 1965).
-    size = float(weight.sum() ** 2 / (weight @ weight))
+    size = effective_size(weight)
     counts = size * (weight @ y) / weight.sum()
     # The shares of two classes are one number.
     error = (1 - level) / (2 * (n_classes if n_classes > 2 else 1))
     rows = max(1, round(n_rows))
     return np.array([_interval(count, size, rows, error) for count in counts.tolist()])
+
+
+def effective_size(weight: Floats) -> float:
+    """Return the number of rows that unequal weights count as (Kish 1965)."""
+    return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
 
 
 def _interval(count: float, size: float, rows: int, error: float) -> tuple[float, float]:
@@ -102,11 +124,10 @@ def _quantile(error: float, rows: int, a: float, b: float) -> float:
     if a <= 0:
         return 0.0
     if rows > EXACT_UP_TO:
-        from scipy.stats import beta, norm  # slow to import
-
-        share = float(beta.ppf(error / 2, a, b))
-        wide = float(norm.isf(error / 2)) * (share * (1 - share) / rows) ** 0.5
-        return max(0.0, share - wide)
+        # A beta distribution with the mean and the variance of the share.
+        size = (a + b + 1) * rows / (a + b + rows) - 1
+        share = float(betaincinv(size * a / (a + b), size * b / (a + b), error))
+        return float(np.floor(share * rows)) / rows
     k = np.arange(rows + 1)
     choices = gammaln(rows + 1) - gammaln(k + 1) - gammaln(rows - k + 1)
     below = np.cumsum(np.exp(choices + betaln(k + a, rows - k + b) - betaln(a, b)))
@@ -114,55 +135,78 @@ def _quantile(error: float, rows: int, a: float, b: float) -> float:
 
 
 def bounds_on_labels(
-    bounds: Floats, classes: AnyArray, labels: LabelSet | None, weight: Floats | None
+    bounds: Floats, classes: AnyArray, labels: LabelSet | None, n_rows: int, weight: Floats | None
 ) -> Shares:
     """Return the bounds on the mean label; refuse those that no possible labelling attains.
 
     ``weight`` are the weights of the unlabelled rows; None: 1.
     """
+    shares = Shares(bounds[:, 0], bounds[:, 1])
     if len(classes) == 2:
         low, high = max(bounds[1, 0], 1 - bounds[0, 1]), min(bounds[1, 1], 1 - bounds[0, 0])
-        shares = Shares(np.array(low), np.array(high))
-    else:
-        shares = Shares(bounds[:, 0], bounds[:, 1])
-    if isinstance(labels, Interval) and not labels.uniform:
-        _refuse_out_of_reach(shares, classes, _reach_of_bounds(labels, weight))
-    if isinstance(labels, Simplex) and not labels.uniform:
-        _refuse_out_of_reach(shares, classes, _reach_of_masks(labels, weight))
-        _refuse_infeasible(shares, classes, labels, weight)
+        shares = Shares(np.array(low), np.array(max(low, high)))
+    if isinstance(labels, Interval) and labels.bounds is not None:
+        weights = _Weights.of(labels.bounds, n_rows, weight)
+        return _within_reach(shares, classes, weights.mean(labels.bounds))
+    if isinstance(labels, Simplex) and labels.masks is not None:
+        weights = _Weights.of(labels.masks, n_rows, weight)
+        shares = _within_reach(shares, classes, _reach_of_masks(labels.masks, weights))
+        _refuse_infeasible(shares, classes, labels.masks, weights)
     return shares
 
 
-def _reach_of_bounds(labels: Interval, weight: Floats | None) -> Floats:
-    return np.array(
-        [[np.average(labels.low, weights=weight)], [np.average(labels.high, weights=weight)]]
-    )
+@dataclass(frozen=True)
+class _Weights:
+    """The weights of the first rows, and the sum of those of all later ones; 1 in total."""
+
+    first: Floats
+    later: float
+
+    @classmethod
+    def of(cls, values: PerRow, n_rows: int, weight: Floats | None) -> "_Weights":
+        n = len(values.first)
+        if weight is None:
+            return cls(np.full(n, 1.0 / n_rows), (n_rows - n) / n_rows)
+        return cls(weight[:n] / weight.sum(), float(weight[n:].sum() / weight.sum()))
+
+    def mean(self, values: PerRow) -> Floats:
+        """Return the weighted mean of a property of rows."""
+        return np.asarray(self.first @ values.first + self.later * values.later)
 
 
-def _reach_of_masks(labels: Simplex, weight: Floats | None) -> Floats:
-    possible = np.asarray(labels.possible, dtype=np.float64)
-    alone = possible * (possible.sum(axis=1, keepdims=True) == 1)
-    return np.stack([np.average(part, axis=0, weights=weight) for part in (alone, possible)])
+def _reach_of_masks(masks: PerRow, weights: _Weights) -> Floats:
+    """Return (lower, upper) bounds on the share of every class."""
+    alone = PerRow(*(_alone(mask) for mask in (masks.first, masks.later)))
+    return np.stack([weights.mean(alone), weights.mean(masks)])
 
 
-def _refuse_out_of_reach(shares: Shares, classes: AnyArray, reach: Floats) -> None:
+def _alone(possible: Mask) -> Mask:
+    """Return the possible classes of rows that have only one."""
+    return np.asarray(possible & (possible.sum(axis=-1, keepdims=True) == 1))
+
+
+def _within_reach(shares: Shares, classes: AnyArray, reach: Floats) -> Shares:
+    """Return shares of which each alone is possible; those that miss it by rounding are moved."""
     names = classes[-1:] if shares.low.ndim == 0 else classes
-    low, high = np.atleast_1d(shares.low), np.atleast_1d(shares.high)
-    for k, name in enumerate(names.tolist()):
-        if low[k] > reach[1, k] + SUM_ROUNDING or high[k] < reach[0, k] - SUM_ROUNDING:
+    limits = np.broadcast_arrays(shares.low, shares.high, *reach)
+    of_classes = zip(names.tolist(), *map(np.atleast_1d, limits), strict=True)
+    for name, low, high, least, most in of_classes:
+        if low > most + SUM_ROUNDING or high < least - SUM_ROUNDING:
             raise ValueError(
-                f"prior asks for a share of class {name!r} between {low[k]:.4g} and {high[k]:.4g} "
+                f"prior asks for a share of class {name!r} between {low:.4g} and {high:.4g} "
                 "of the unlabelled rows, but with the given partial labels it is between "
-                f"{reach[0, k]:.4g} and {reach[1, k]:.4g}: widen the prior or the partial labels."
+                f"{least:.4g} and {most:.4g}: widen the prior or the partial labels."
             )
+    return Shares(np.minimum(shares.low, reach[1]), np.maximum(shares.high, reach[0]))
 
 
 def _refuse_infeasible(
-    shares: Shares, classes: AnyArray, labels: Simplex, weight: Floats | None
+    shares: Shares, classes: AnyArray, possible: PerRow, weights: _Weights
 ) -> None:
     """Refuse bounds that cannot all be met: rows of the same mask are shared out as one."""
-    masks, which = np.unique(np.asarray(labels.possible), axis=0, return_inverse=True)
-    total = np.bincount(which.ravel(), weight)
+    masks, which = np.unique(possible.first, axis=0, return_inverse=True)
+    total = np.append(np.bincount(which.ravel(), weights.first, len(masks)), weights.later)
+    masks = np.vstack([masks, possible.later])
     n_masks, n_classes = masks.shape
     per_class = np.tile(np.eye(n_classes), n_masks)
     found = linprog(
@@ -170,11 +214,11 @@ def _refuse_infeasible(
         A_ub=np.vstack([per_class, -per_class]),
         b_ub=np.concatenate([shares.high, -shares.low]) + SUM_ROUNDING / n_classes,
         A_eq=np.kron(np.eye(n_masks), np.ones(n_classes)),
-        b_eq=total / total.sum(),
+        b_eq=total,
         bounds=[(0, 1 if can else 0) for can in masks.ravel()],
     )
     if not found.success:
-        reach = _reach_of_masks(labels, weight)
+        reach = _reach_of_masks(possible, weights)
         ranges = ", ".join(
             f"{name!r} {low:.4g} to {high:.4g}"
             for name, low, high in zip(classes.tolist(), *reach.tolist(), strict=True)

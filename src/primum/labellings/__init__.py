@@ -25,7 +25,7 @@ from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import Judgement, LabelProblem, centred, without_mean
 from primum.labellings.rowwise import duality_gap, per_row, weighted
 from primum.labellings.sets import Interval, LabelSet, Simplex
-from primum.labellings.shares import SOFT, Prior, PriorProof, Shares
+from primum.labellings.shares import SOFT, Held, Prior, PriorProof, Shares
 from primum.labellings.zonotope import zonotope_vertices
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Columns",
     "FitSummary",
     "FormedColumns",
+    "Held",
     "HyperplaneLabels",
     "ImplicitProblem",
     "Interval",

@@ -141,6 +141,9 @@ class Certificate:
     @property
     def shortfall(self) -> str:
         """What is proven of a fit that did not converge, compared with the tolerance."""
+        if self.prior is not None and self.prior.violation > SHARE_ROUNDING:
+            off = self.prior.violation
+            return f"shares of the classes outside the bounds of the prior by {off:.1e}"
         of_range = "" if self._of_classes else " of the squared range of the targets"
         if self.gap > self.tol * (self.scale + self.objective) or self.distance_gap is None:
             return (
@@ -287,9 +290,7 @@ def certify(
         judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
     rounding += summary.score_rounding
     feasible = bool(judged.objective - summary.supervised_objective <= max(judged.gap, rounding))
-    converged = _converged(judged, judged_distance, tol)
-    if prior is not None:
-        converged = converged and prior.violation <= SHARE_ROUNDING
+    converged = _converged(judged, judged_distance, prior, tol)
     moved = _moved(problem, judged, judged_distance, summary) if converged else None
     return Certificate(
         labeled_loss=summary.labeled_loss,
@@ -320,11 +321,15 @@ def is_proven(
     implicit: ImplicitProblem, q: Floats | RowValues, *, tol: float, witness: Witness
 ) -> bool:
     """Return whether a labelling is proven to be optimal within tol, as ``certify`` does."""
-    judged, _ = _judge_labelling(implicit, q, tol, witness)
-    return _converged(judged, _judge_distance(implicit, q, judged, witness), tol)
+    judged, prior = _judge_labelling(implicit, q, tol, witness)
+    return _converged(judged, _judge_distance(implicit, q, judged, witness), prior, tol)
 
 
-def _converged(judged: Judgement, distance: Judgement | None, tol: float) -> bool:
+def _converged(
+    judged: Judgement, distance: Judgement | None, prior: PriorProof | None, tol: float
+) -> bool:
+    if prior is not None and prior.violation > SHARE_ROUNDING:
+        return False
     # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
     return judged.within(tol) and (distance is None or distance.within(tol**0.5))
 

@@ -92,7 +92,7 @@ def prior_problem(problem: LabelProblem, shares: Shares, total: float) -> PriorP
         direction[-1] = 1.0 / entry
     # Labels of several classes are taken without their mean.
     offset = np.full(shares.low.shape, 1.0 / n_classes if shares.low.ndim else 0.0)
-    return PriorProblem(problem, Prior(shares, direction / total, offset), columns)
+    return PriorProblem(problem, Prior(shares, direction / total, offset, total), columns)
 
 
 def _ones_of(columns: Columns) -> Floats | None:

@@ -26,7 +26,7 @@ from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.columns import Columns
 from primum.labellings.sets import Interval, LabelSet
-from primum.labellings.shares import Prior
+from primum.labellings.shares import Held, Prior
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,11 @@ class LabelProblem:
             return 0.0
         return self.prior.gap(residual + self.target, nu, self.dual_point(residual, nu))
 
-    def held(self, xi: Floats) -> Floats | None:
+    def held(self, xi: Floats, sigma: float) -> Held | None:
         """Return the directions of M Q that the prior holds at Xi, if there are any."""
         if self.prior is None:
             return None
-        held = self.prior.held(xi + self.target, self.labels.contrasts)
-        return held if held.shape[1] else None
+        return self.prior.held(xi + self.target, self.labels.contrasts, sigma, self.n_rows)
 
     def judge(
         self,

@@ -33,6 +33,9 @@ from primum._typing import Floats
 # A bound gives way by this fraction of what M Q would have to move along u to meet it. This keeps
 # the Hessian regular where no label can move, and is far below the accuracy of the shares.
 SOFT = 1e-12
+# Newton's method adds this fraction of the curvature of one row whose label can move to directions
+# that the bounds hold: without it, steps would be far too long where few labels can move.
+DAMPING = 1e-2
 # Shares this close to a bound are at the bound.
 AT_BOUND = 1e-9
 
@@ -105,6 +108,22 @@ class Shares:
 
 
 @dataclass(frozen=True)
+class Held:
+    """Directions of M Q that the bounds of a prior hold, at some Xi.
+
+    Attributes
+    ----------
+    directions : array
+        Orthonormal columns; their entries are flat, contrast by contrast.
+    curvature : float
+        What Newton's method takes as the curvature of f* in these directions; it is 1 in others.
+    """
+
+    directions: Floats
+    curvature: float
+
+
+@dataclass(frozen=True)
 class Prior:
     """Bounds on shares that are a linear function of M Q.
 
@@ -116,11 +135,14 @@ class Prior:
         u.
     offset : array () or (K,)
         The shares if M Q is 0.
+    total : float
+        w.
     """
 
     shares: Shares
     direction: Floats
     offset: Floats
+    total: float
 
     @cached_property
     def length(self) -> float:
@@ -152,16 +174,19 @@ class Prior:
         change = self.direction @ direction
         return float(np.vdot(self._multipliers(self.of(z) + s * change), change))
 
-    def held(self, z: Floats, contrasts: Floats | None) -> Floats:
-        """Return orthonormal directions of M Q that the bounds hold, as columns, at ``Xi + T``.
-
-        They are flat, contrast by contrast.
-        """
+    def held(self, z: Floats, contrasts: Floats | None, sigma: float, n_rows: int) -> Held | None:
+        """Return what the bounds hold at ``z = Xi + T``, for Newton's method at some sigma."""
         free = self.shares.derivative(self.of(z))
         if contrasts is not None:
             free = contrasts.T @ free @ contrasts
         values, vectors = np.linalg.eigh(free)
-        return np.kron(vectors[:, values < 0.5], self.direction[:, None] / self.length)
+        vectors = vectors[:, values < 0.5]
+        if not vectors.size:
+            return None
+        # Along u, a row has the curvature sigma w_i / (w |u|)^2.
+        of_row = sigma / (n_rows * self.total * self.length**2)
+        curvature = min(max(DAMPING * of_row, SOFT), 1.0)
+        return Held(np.kron(vectors, self.direction[:, None] / self.length), curvature)
 
     def gap(self, z: Floats, nu: Floats, xi: Floats) -> float:
         """Return the part of the duality gap that is due to the prior, at ``M Q = z``.

@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index
-from primum.labellings import SOFT, Columns, LabelProblem, LabelSet
+from primum.labellings import SOFT, Columns, Held, LabelProblem, LabelSet
 from primum.labellings.sets import Face
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
@@ -58,11 +58,11 @@ def newton_direction(
     faces: Sequence[Face],
     sigma: float,
     g: Floats,
-    held: Floats | None = None,
+    held: Held | None = None,
 ) -> Floats:
     """Solve ``(I + sigma Hessian) direction = -g`` in the smaller of the two spaces.
 
-    In the directions ``held`` by a prior, orthonormal columns, SOFT takes the place of I.
+    In the directions ``held`` by a prior, their curvature takes the place of I.
     """
     freedom = freedom_of(faces)
     if freedom == 0:
@@ -80,15 +80,15 @@ def newton_direction(
 
 
 def _held_back(
-    labels: LabelSet, open_labels: "OpenLabels", S: Floats, direction: Floats, held: Floats
+    labels: LabelSet, open_labels: "OpenLabels", S: Floats, direction: Floats, held: Held
 ) -> Floats:
-    """Return the Newton direction, with SOFT in place of I in the directions ``held``."""
-    across = open_labels.along_flat(labels, held)
+    """Return the Newton direction with another curvature in place of I where a prior holds."""
+    V, kept = held.directions, 1.0 - held.curvature
+    across = open_labels.along_flat(labels, V)
     inner = solve_positive(S, across)
-    E = across.T @ inner + SOFT / (1.0 - SOFT) * np.eye(held.shape[1])
-    rest = held - open_labels.sum_flat(labels, inner)
-    step = flat(labels, direction)
-    return unflat(labels, step + rest @ solve_positive(E, held.T @ step))
+    E = kept * (across.T @ inner) + held.curvature * np.eye(V.shape[1])
+    step, rest = flat(labels, direction), V - open_labels.sum_flat(labels, inner)
+    return unflat(labels, step + rest @ solve_positive(E, kept * (V.T @ step)))
 
 
 def moved_target(
@@ -100,23 +100,23 @@ def moved_target(
     change of M Q that a best fit of these labels to a target makes. Multipliers that do not affect
     it are those at Xi.
     """
-    held = None if xi is None else problem.held(xi)
+    held = None if xi is None else problem.held(xi, np.inf)
     if held is None or problem.prior is None or xi is None:
         return missing, np.zeros(0) if xi is None else problem.multipliers(xi)
-    labels, prior, nu = problem.labels, problem.prior, problem.multipliers(xi)
-    z = xi + problem.target
+    V, labels, prior, nu = held.directions, problem.labels, problem.prior, problem.multipliers(xi)
     # From M Q to where it would be with all active shares at their bounds.
-    wanted = held.T @ (flat(labels, z - prior.pull(nu / (1.0 - SOFT)) - problem.target) + missing)
+    wanted = V.T @ (flat(labels, xi - prior.pull(nu / (1.0 - SOFT))) + missing)
     moved = missing - flat(labels, prior.pull(nu))
-    off = wanted - held.T @ fitted(moved)
-    step = np.asarray(np.linalg.lstsq(held.T @ fitted(held), off, rcond=None)[0])
-    change = unflat(labels, held @ step)
-    return moved + held @ step, np.asarray(nu - (prior.direction @ change) / prior.length**2)
+    step = np.linalg.lstsq(V.T @ fitted(V), wanted - V.T @ fitted(moved), rcond=None)[0]
+    change = V @ step
+    nu = nu - (prior.direction @ unflat(labels, change)) / prior.length**2
+    return moved + change, np.asarray(nu)
 
 
-def _released(held: Floats, b: Floats) -> Floats:
-    """Solve ``(I - (1 - SOFT) held held') x = b``."""
-    return np.asarray(b + (1.0 / SOFT - 1.0) * (held @ (held.T @ b)))
+def _released(held: Held, b: Floats) -> Floats:
+    """Solve ``(I - (1 - curvature) V V') x = b`` for the directions V."""
+    V = held.directions
+    return np.asarray(b + (1.0 / held.curvature - 1.0) * (V @ (V.T @ b)))
 
 
 class OpenLabels:
@@ -232,11 +232,11 @@ def solve_hessian(
     grams: Sequence[tuple[Floats, Floats]],
     sigma: float,
     b: Floats,
-    held: Floats | None = None,
+    held: Held | None = None,
 ) -> Floats:
     """Solve ``(I + sigma sum E E' (x) G) x = b`` for pairs (E, G).
 
-    In the directions ``held`` by a prior, SOFT takes the place of I.
+    In the directions ``held`` by a prior, their curvature takes the place of I.
     """
     if not grams:
         return b if held is None else _released(held, b)
@@ -245,7 +245,7 @@ def solve_hessian(
     H = sigma * _assembled(labels, grams)
     H.flat[:: len(H) + 1] += 1.0
     if held is not None:
-        H -= (1.0 - SOFT) * (held @ held.T)
+        H -= (1.0 - held.curvature) * (held.directions @ held.directions.T)
     return solve_positive(H, b)
 
 
@@ -289,7 +289,7 @@ def _solve_by_products(
     grams: Sequence[tuple[Floats, Floats]],
     sigma: float,
     b: Floats,
-    held: Floats | None = None,
+    held: Held | None = None,
 ) -> Floats:
     """Solve by conjugate gradients; a product costs one for each face and contrast."""
     C = _coefficients(labels, grams)
@@ -299,7 +299,9 @@ def _solve_by_products(
         X = x.reshape(k, r)
         parts = (c @ X @ gram for c, (_, gram) in zip(C, grams, strict=True))
         y = x + sigma * sum(parts, np.zeros((k, r))).ravel()
-        return y if held is None else y - (1.0 - SOFT) * (held @ (held.T @ x))
+        if held is not None:
+            y -= (1.0 - held.curvature) * (held.directions @ (held.directions.T @ x))
+        return y
 
     return _conjugate_gradients(product, _diagonal_blocks(labels, grams, sigma), b)
 

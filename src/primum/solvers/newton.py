@@ -216,7 +216,7 @@ def minimise_psi(
         ):
             break
         faces = faces_of(labels, labels.open(q))
-        direction = newton_direction(columns, labels, faces, sigma, g, problem.held(xi))
+        direction = newton_direction(columns, labels, faces, sigma, g, problem.held(xi, sigma))
         along = columns.project(direction)
         line = _Line(labels, free, sigma * along, weighted(along, columns.weight))
         length = _exact_step(line, xi + problem.target, direction, g, problem.prior)

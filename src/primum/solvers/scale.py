@@ -206,7 +206,7 @@ def _minimise_psi(
         if within or _gap(problem, here, xi) <= goal:
             return xi, here, step
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
-        b, held = -flat(labels, g), problem.held(xi)
+        b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
         mostly_inside = here.inside > 0.5 * columns.shape[1]
         there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
