@@ -14,7 +14,8 @@ from sklearn.utils.validation import validate_data
 from primum._sklearn import ARRAY_API, Interval, check_namespace
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
-from primum.estimators._data import ArrayBackend, backend_of, open_outside
+from primum.estimators._backend import ArrayBackend, backend_of
+from primum.estimators._data import open_outside
 from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
 
 # Valid values of the parameter n_jobs.

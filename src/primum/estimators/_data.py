@@ -1,23 +1,20 @@
 """Validation of the arguments of ``fit``, split into labelled and unlabelled rows."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import sklearn
-from scipy import sparse
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from primum._sklearn import (
-    ARRAY_API,
     check_parameters,
     check_sample_weight,
-    get_namespace_and_device,
 )
 from primum._typing import AnyArray, Floats, Index
+from primum.estimators._backend import ArrayBackend, backend_of, on_this_machine
+from primum.estimators._checks import check_same_columns, locating_bad_values
 from primum.estimators._labels import KnownLabels, check_labels, find_labels
 from primum.estimators._partial import read_label_bounds, read_possible, sets_of_masks
 from primum.estimators._targets import KnownTargets, read_targets
@@ -27,7 +24,6 @@ from primum.rows import (
     ArrayRows,
     Rows,
     chain,
-    first_non_finite,
     is_outside,
     open_rows,
     to_numpy,
@@ -59,7 +55,7 @@ class TrainingData(Generic[Known]):
     present: Index | None
     n_unlabeled: int
     n_more: int
-    home: "ArrayBackend | None" = None
+    home: ArrayBackend | None = None
     sets: LabelSet | None = None
 
     @property
@@ -100,7 +96,7 @@ class FitArguments(Generic[Known]):
     labels: Known
     weight: Floats | None
     more: Rows
-    home: "ArrayBackend | None"
+    home: ArrayBackend | None
     sets: LabelSet | None = None
 
     @property
@@ -248,49 +244,6 @@ def _split(given: FitArguments[Known]) -> TrainingData[Known]:
     )
 
 
-@dataclass(frozen=True)
-class ArrayBackend:
-    """The array library and device of arrays that are not NumPy arrays."""
-
-    xp: Any
-    device: Any
-
-    def __str__(self) -> str:
-        return f"{self.xp.__name__.rpartition('.')[2]} on {self.device}"
-
-    @property
-    def dtypes(self) -> list[Any]:
-        """The accepted dtypes."""
-        return [self.xp.float64, self.xp.float32]
-
-    def convert_attributes(self, estimator: Any, names: tuple[str, ...]) -> None:
-        """Move attributes of an estimator to this device, in double precision as with NumPy."""
-        for name in names:
-            if (value := getattr(estimator, name, None)) is not None:
-                moved = self.xp.asarray(value, dtype=self.xp.float64, device=self.device)
-                setattr(estimator, name, moved)
-
-
-def backend_of(X: Any) -> ArrayBackend | None:
-    """Return the library and device of X, or None for NumPy arrays and anything not an array."""
-    if isinstance(X, np.ndarray):
-        return None
-    xp, dispatched, device = get_namespace_and_device(X)
-    if not dispatched:
-        return None
-    if not ARRAY_API:
-        raise ValueError(
-            "Arrays of libraries other than NumPy need scikit-learn 1.9 or newer, but "
-            f"{sklearn.__version__} is installed: upgrade it, or pass NumPy arrays."
-        )
-    return ArrayBackend(xp, device)
-
-
-def on_this_machine(values: Any) -> Any:
-    """Return an array of another library as a NumPy array, and anything else unchanged."""
-    return values if backend_of(values) is None else to_numpy(values)
-
-
 def read_unlabeled_rows(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> Rows:
     """Return further unlabelled rows, wherever they are stored."""
     X_unlabeled = given_rows(X_unlabeled)
@@ -310,18 +263,6 @@ def not_in_memory(estimator: BaseEstimator) -> ValueError:
         f"{type(estimator).__name__} stores one label per row, but X_unlabeled is not in memory: "
         "load it, or use ICLSClassifier or USMClassifier."
     )
-
-
-def refuse_other_library(estimator: BaseEstimator, home: ArrayBackend | None) -> None:
-    """Raise the error of an estimator that computes with NumPy only, unless home is None."""
-    if home is not None:
-        plain = "ICLSClassifier or LeastSquaresClassifier"
-        if is_regressor(estimator):
-            plain = "ICLSRegressor or LeastSquaresRegressor"
-        raise ValueError(
-            f"{type(estimator).__name__} computes with NumPy arrays only, but X is an array of "
-            f"{home}: convert it, or use {plain}."
-        )
 
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
@@ -356,77 +297,6 @@ def _check_same_home(home: ArrayBackend | None, other: ArrayBackend | None) -> N
             f"X is an array of {home or 'NumPy'}, but X_unlabeled is one of {other or 'NumPy'}: "
             "pass both in the same library and on the same device."
         )
-
-
-@contextmanager
-def locating_bad_values(X: Any, name: str) -> Iterator[None]:
-    """Add the place of the first non-finite or non-numeric value to a validation error."""
-    try:
-        yield
-    except ValueError as problem:
-        if "could not convert string" in str(problem):
-            _refuse_text(X, name, problem)
-        place = _first_non_finite(X) if "contains" in str(problem) else None
-        if place is None:
-            raise
-        row, column, value = place
-        raise ValueError(
-            f"Input {name} contains {'NaN' if np.isnan(value) else 'infinity'} in row {row}, "
-            f"column {column}: drop such rows or impute the values, for example with SimpleImputer."
-        ) from None
-
-
-def _refuse_text(X: Any, name: str, problem: ValueError) -> None:
-    """Name the first column of a DataFrame that cannot be converted to numbers."""
-    for column in getattr(X, "columns", ()):
-        try:
-            np.asarray(X[column]).astype(np.float64)
-        except ValueError:
-            raise ValueError(
-                f"Input {name} has text in column {column!r} ({problem}): encode it as numbers, "
-                "for example with a OneHotEncoder in a ColumnTransformer, or drop the column."
-            ) from None
-        except TypeError:  # neither text nor numbers: not the cause of the error
-            continue
-
-
-def _first_non_finite(X: Any) -> tuple[int, Any, float] | None:
-    columns = getattr(X, "columns", None)
-    as_csr: Any = sparse.csr_array
-    try:
-        if columns is not None:
-            values = X.to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
-            values = as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
-    except (TypeError, ValueError):  # not numeric: keep the original error
-        return None
-    found = first_non_finite(values)
-    if found is None or columns is None:
-        return found
-    row, column, value = found
-    return row, repr(columns[column]), value
-
-
-def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
-    """Raise an error if further rows do not have the columns of X."""
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = getattr(X_unlabeled, "columns", None)
-    if names is not None and columns is not None and list(columns) != list(names):
-        raise ValueError(
-            f"X_unlabeled has columns {_brief(columns)} but X has {_brief(names)}: pass the same "
-            "columns in the same order, for example X_unlabeled[X.columns]."
-        )
-    shape: tuple[int, ...] = getattr(X_unlabeled, "shape", ())
-    if len(shape) == 2 and shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X_unlabeled has {shape[1]} features but X has {estimator.n_features_in_}: pass the "
-            "same columns in the same order."
-        )
-
-
-def _brief(names: Any) -> str:
-    names = [str(name) for name in names]
-    return "[" + ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") + "]"
 
 
 def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import check_namespace, check_sample_weight
 from primum._typing import Floats
+from primum.estimators._backend import on_this_machine
 from primum.estimators._base import LinearEstimator
-from primum.estimators._data import TrainingData, on_this_machine, read_regression_data
+from primum.estimators._data import TrainingData, read_regression_data
 from primum.estimators._fitting import fitting
 from primum.estimators._targets import KnownTargets, read_targets
 

@@ -11,7 +11,7 @@ from primum._sklearn import (
     get_namespace_and_device,
 )
 from primum._typing import AnyArray
-from primum.estimators._data import on_this_machine
+from primum.estimators._backend import on_this_machine
 from primum.estimators._labels import read_labels
 from primum.rows import to_numpy
 

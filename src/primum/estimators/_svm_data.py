@@ -11,12 +11,8 @@ from sklearn.utils import Tags
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.estimators._data import (
-    FitArguments,
-    not_in_memory,
-    read_arguments,
-    refuse_other_library,
-)
+from primum.estimators._backend import refuse_other_library
+from primum.estimators._data import FitArguments, not_in_memory, read_arguments
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._labels import KnownLabels
 from primum.estimators._scoring import ClassPredictionMixin, KnownLabelsScoreMixin

@@ -26,16 +26,14 @@ from sklearn.utils.validation import (
 from primum._sklearn import HasMethods, Interval, check_parameters, count_rows, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
+from primum.estimators._backend import backend_of, refuse_other_library
+from primum.estimators._checks import check_same_columns, locating_bad_values
 from primum.estimators._data import (
     DTYPES,
-    backend_of,
     check_every_class_has_weight,
-    check_same_columns,
-    locating_bad_values,
     not_in_memory,
     read_unlabeled,
     read_weight,
-    refuse_other_library,
 )
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._labels import KnownLabels, read_labels, targets_of

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from primum._typing import AnyArray, Floats
-from primum.estimators._data import locating_bad_values
+from primum.estimators._checks import locating_bad_values
 from primum.evaluation.identity import describe, describe_data
 from primum.evaluation.methods import Method
 from primum.evaluation.splits import SplitDesign

@@ -19,8 +19,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from primum._sklearn import Interval
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
+from primum.estimators._backend import refuse_other_library
 from primum.estimators._base import N_JOBS
-from primum.estimators._data import FitArguments, refuse_other_library
+from primum.estimators._data import FitArguments
 from primum.labellings import METRICS
 from primum.selection._folds import read_folds
 from primum.selection._models import Grid, Model
