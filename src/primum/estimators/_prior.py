@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import betaincinv, betaln, gammaln
 
@@ -204,18 +205,25 @@ def _refuse_infeasible(
     shares: Shares, classes: AnyArray, possible: PerRow, weights: _Weights
 ) -> None:
     """Refuse bounds that cannot all be met: rows of the same mask are shared out as one."""
+    if (shares.low <= 0).all() and (shares.high >= 1).all():
+        return
     masks, which = np.unique(possible.first, axis=0, return_inverse=True)
     total = np.append(np.bincount(which.ravel(), weights.first, len(masks)), weights.later)
     masks = np.vstack([masks, possible.later])
     n_masks, n_classes = masks.shape
-    per_class = np.tile(np.eye(n_classes), n_masks)
+    # One unknown for every mask and class that it allows: the weight of its rows in that class.
+    of_mask, of_class = np.nonzero(masks)
+    unknowns = np.arange(len(of_mask))
+    ones = np.ones(len(unknowns))
+    per_class: Any = sparse.csr_array((ones, (of_class, unknowns)), (n_classes, len(ones)))
+    per_mask: Any = sparse.csr_array((ones, (of_mask, unknowns)), (n_masks, len(ones)))
+    both_ways: Any = sparse.vstack([per_class, -per_class])
     found = linprog(
-        np.zeros(n_masks * n_classes),
-        A_ub=np.vstack([per_class, -per_class]),
+        np.zeros(len(unknowns)),
+        A_ub=both_ways,
         b_ub=np.concatenate([shares.high, -shares.low]) + SUM_ROUNDING / n_classes,
-        A_eq=np.kron(np.eye(n_masks), np.ones(n_classes)),
+        A_eq=per_mask,
         b_eq=total,
-        bounds=[(0, 1 if can else 0) for can in masks.ravel()],
     )
     if not found.success:
         reach = _reach_of_masks(possible, weights)

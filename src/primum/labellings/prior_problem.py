@@ -14,6 +14,7 @@ from primum._typing import Floats
 from primum.equations import Design, Frame, RowValues
 from primum.labellings.columns import Columns, FormedColumns, StreamedColumns
 from primum.labellings.problem import Judgement, LabelProblem, centred
+from primum.labellings.rowwise import weighted
 from primum.labellings.shares import Prior, Shares
 
 # A vector u solves ``M'u = 1`` if it leaves no more than this.
@@ -65,6 +66,15 @@ class PriorProblem:
     def _shares(self, Mq: Floats) -> Floats:
         return np.asarray(self.prior.direction @ Mq)
 
+    def _counted(self, q: Floats | RowValues, moment: Floats | None, Mq: Floats) -> Floats:
+        """Return the shares from the labels themselves, for a proof that does not rely on u."""
+        columns, total = self.columns, self.prior.total
+        if isinstance(q, np.ndarray):
+            return np.asarray(weighted(q, columns.weight).sum(axis=0) / total)
+        if moment is None or self.has_row_of_ones:
+            return self._shares(Mq)
+        return np.asarray(moment[0] / total)  # there is an intercept: design rows start with 1
+
     def judge(
         self, q: Floats | RowValues, nu: Floats, moment: Floats | None = None
     ) -> tuple[Judgement, Floats]:
@@ -72,7 +82,7 @@ class PriorProblem:
         if self.has_row_of_ones:
             moment = None  # it lacks the sum of the labels
         Mq = self.columns.accumulate(q, moment)
-        target, s = self.problem.target, self._shares(Mq)
+        target, s = self.problem.target, self._counted(q, moment, Mq)
         xi = centred(Mq[: len(target)] - target)
         dual = np.concatenate([xi, np.zeros_like(Mq[len(xi) :])]) + self.prior.pull(nu)
         gap = float(self.columns.gaps(self.problem.labels, dual[None], q)[0])
@@ -105,6 +115,10 @@ def _ones_of(columns: Columns) -> Floats | None:
     else:
         A = columns.take(np.arange(columns.shape[1])).T
         wanted = np.ones(len(A))
+    # Equations of features have the units of these: scale them, so that all are solved as well.
+    sizes = np.linalg.norm(A, axis=1)
+    sizes[sizes == 0] = 1.0
+    A, wanted = A / sizes[:, None], wanted / sizes
     u = np.asarray(np.linalg.lstsq(A, wanted, rcond=None)[0])
     return u if np.abs(A @ u - wanted).max(initial=0.0) <= EXACT else None
 
