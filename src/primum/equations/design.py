@@ -95,7 +95,9 @@ class View:
             return np.ascontiguousarray(self.dot(V).T)
         V, level = self._shifted(V)
         # np.dot, because the operator treats a matrix of one row as a matrix.
-        return np.asarray(np.dot(V.T, self.X.T) + level[:, None])
+        product = np.dot(V.T, self.X.T)
+        product += level[:, None]
+        return np.asarray(product)
 
     def _shifted(self, V: Floats) -> tuple[Floats, Floats]:
         """Return (the part of V for the features, what is added to each product)."""

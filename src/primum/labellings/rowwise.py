@@ -24,10 +24,8 @@ def scores_of(view: View, V: Floats) -> Any:
     if V.ndim == 1 or view.xp is not np:
         return view.dot(V)
     V = V - V.mean(axis=1, keepdims=True)
-    P = np.empty((V.shape[1], view.block.n_rows))
-    P[:-1] = view.dot_by_column(V[:, :-1])
-    np.negative(P[:-1].sum(axis=0), out=P[-1])
-    return P.T
+    others = view.dot_by_column(V[:, :-1])
+    return np.concatenate([others, -others.sum(axis=0, keepdims=True)]).T
 
 
 def towards(labels: LabelSet, step: float, p: Any) -> Any:

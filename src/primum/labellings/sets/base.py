@@ -166,9 +166,13 @@ def groups(keys: Any, skipped: int) -> list[tuple[int, Any]]:
         return [(key, xp.nonzero(keys == key)[0]) for key in found if key != skipped]
     rows = np.flatnonzero(keys != skipped)
     order = rows[np.argsort(keys[rows], kind="stable")]
-    values, starts = np.unique(keys[order], return_index=True)
-    parts = np.split(order, starts[1:]) if len(order) else []
-    return list(zip(values.tolist(), parts, strict=True))
+    values = keys[order]
+    starts = np.flatnonzero(np.diff(values, prepend=skipped))  # no key here is the skipped one
+    ends = np.append(starts[1:], len(order)) if len(starts) else starts
+    return [
+        (int(values[start]), order[start:end])
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
 
 
 def array_library(values: Any) -> Any:

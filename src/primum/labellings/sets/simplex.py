@@ -171,7 +171,10 @@ def nearest_shares(v: Any, possible: Any = None) -> Any:
     if possible is not None:
         columns = xp.where(possible.T, columns, -IMPOSSIBLE)
     if columns.shape[0] == 2:
-        return xp.clip(0.5 + 0.5 * (columns - xp.flip(columns, axis=0)), 0.0, 1.0).T
+        shares = columns - xp.flip(columns, axis=0)
+        shares *= 0.5
+        shares += 0.5
+        return xp.clip(shares, 0.0, 1.0).T
     # Relative to the largest entry, so that large numbers do not swallow the sum of 1.
     columns = columns - xp.max(columns, axis=0)
     if xp is not np:
