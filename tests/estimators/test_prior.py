@@ -108,7 +108,8 @@ def test_the_shares_of_the_labels_are_within_the_prior(seed, n_classes):
     bounds = random_bounds(np.random.default_rng(seed), n_classes)
     clf = ICLSClassifier(prior=bounds).fit(X, y, X_unlabeled=X_u)
     shares = one_hot(clf.soft_labels_).mean(axis=0)
-    assert (shares >= bounds[:, 0] - 1e-8).all() and (shares <= bounds[:, 1] + 1e-8).all()
+    assert (shares >= bounds[:, 0] - 1e-8).all()
+    assert (shares <= bounds[:, 1] + 1e-8).all()
     np.testing.assert_allclose(clf.prior_, bounds)
 
 
@@ -205,7 +206,8 @@ def test_streamed_rows_have_the_same_fit(unit):
     prior = [0.5, 0.25, 0.25]
     formed = ICLSClassifier(prior=prior, solver="newton").fit(unit * X, y, X_unlabeled=unit * X_u)
     scaled = ICLSClassifier(prior=prior).fit(unit * X, y, X_unlabeled=unit * X_u)
-    assert scaled.solver_ == "scale" and scaled.certificate_.converged
+    assert scaled.solver_ == "scale"
+    assert scaled.certificate_.converged
     np.testing.assert_allclose(scaled.soft_labels_.mean(axis=0), prior, atol=1e-8)
     np.testing.assert_allclose(unit * scaled.coef_, unit * formed.coef_, atol=1e-5)
 
@@ -218,9 +220,7 @@ def test_partial_labels_and_a_prior():
     clf = ICLSClassifier(prior=[0.4, 0.3, 0.3]).fit(rows, labels, possible=possible)
     np.testing.assert_allclose(clf.soft_labels_.mean(axis=0), [0.4, 0.3, 0.3], atol=1e-9)
     assert (clf.soft_labels_[:15, 0] == 0).all()
-    message = (
-        "share of class 0 between 0.6 and 0.6 of the unlabelled rows.*it is between 0 and 0.5"
-    )
+    message = "share of class 0 between 0.6 and 0.6 of the unlabelled rows.*it is between 0 and 0.5"
     with pytest.raises(ValueError, match=message):
         ICLSClassifier(prior=[0.6, 0.2, 0.2]).fit(rows, labels, possible=possible)
 
@@ -264,7 +264,8 @@ class TestConfidence:
         X, y, X_u = problem(3, n_unlabeled=100)
         clf = ICLSClassifier(prior="confidence").fit(X, y, X_unlabeled=X_u)
         labelled = np.bincount(y) / len(y)
-        assert (clf.prior_[:, 0] < labelled).all() and (clf.prior_[:, 1] > labelled).all()
+        assert (clf.prior_[:, 0] < labelled).all()
+        assert (clf.prior_[:, 1] > labelled).all()
 
 
 def test_a_dict_can_leave_classes_out():
@@ -308,6 +309,6 @@ def test_prior_level_is_a_probability():
 
 def test_a_prior_needs_a_model_that_is_determined():
     X, y, X_u = problem(2, n_labeled=6, n_unlabeled=40, d=20)
-    with pytest.raises(ValueError, match="The 6 labelled rows do not determine .*metric=0.2"):
+    with pytest.raises(ValueError, match=r"The 6 labelled rows do not determine .*metric=0\.2"):
         ICLSClassifier(prior=[0.5, 0.5]).fit(X, y, X_unlabeled=X_u)
     assert ICLSClassifier(prior=[0.5, 0.5], metric=0.2).fit(X, y, X_u).certificate_.converged
