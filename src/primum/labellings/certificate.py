@@ -303,7 +303,7 @@ def certify(
         supervised_feasible=feasible,
         shift=summary.shift,
         # A twin that no labelling attains is proof enough, whatever else is not proven.
-        moved=True if not feasible else moved,
+        moved=moved if feasible or problem.n_rows == 0 else True,
         changed=summary.changed,
         n_unlabeled=problem.n_rows,
         metric=metric,
