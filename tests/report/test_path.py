@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from generate import two_classes
-from primum import ICLSClassifierCV, ICLSRegressorCV
+from primum import ICLSClassifierCV, ICLSRegressorCV, LeastSquaresClassifierCV
 from primum.report import plot_path
 
 pytest.importorskip("matplotlib")
@@ -36,3 +36,10 @@ def test_path_of_a_regression_with_and_without_a_ridge():
     axes = plot_path(tuned.fit(X, y, X_u)).axes[0]
     assert axes.get_xscale() == "symlog"
     assert axes.get_ylabel() == "r2, mean of 3 folds"
+
+
+def test_a_search_without_metrics_is_refused():
+    X, y, *_ = two_classes(30, 0, 3)
+    tuned = LeastSquaresClassifierCV(cv=3).fit(X, y)
+    with pytest.raises(ValueError, match="draws one line per metric, but LeastSquaresClassifierCV"):
+        plot_path(tuned)

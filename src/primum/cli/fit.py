@@ -10,6 +10,7 @@ import click
 import numpy as np
 import pandas as pd
 
+from primum import UndeterminedModelWarning
 from primum.cli._models import METHODS, StoredModel, save_model
 from primum.cli._options import (
     Metric,
@@ -202,9 +203,9 @@ def _fit(model: Any, X: pd.DataFrame, y: pd.Series, stored: Path | None) -> None
         warnings.simplefilter("always")
         model.fit(X, y, X_unlabeled=stored)
     for warning in caught:
-        # Attributes and parameters of Python in the words of the command line.
-        text = str(warning.message).replace("supervised_", "--method supervised")
-        click.echo(f"Warning: {text.replace('metric=0.2', '--metric 0.2')}", err=True)
+        click.echo(f"Warning: {warning.message}", err=True)
+        if issubclass(warning.category, UndeterminedModelWarning):
+            click.echo("Here these are --method supervised and --metric 0.2.", err=True)
 
 
 def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:

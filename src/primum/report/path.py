@@ -28,6 +28,11 @@ def plot_path(tuned: Any) -> Any:
         The figure.
     """
     check_is_fitted(tuned)
+    if not hasattr(tuned, "metric_"):
+        raise ValueError(
+            f"plot_path draws one line per metric, but {type(tuned).__name__} has none: pass an "
+            "ICLSClassifierCV or an ICLSRegressorCV, whose twin is drawn beside it."
+        )
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

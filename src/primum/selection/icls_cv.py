@@ -111,7 +111,7 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
     >>> clf = ICLSClassifierCV(alphas=(0.01, 0.1, 1.0), cv=3).fit(X, y)
     >>> clf.alpha_, clf.metric_
     (1.0, 0.0)
-    >>> clf.best_score_ >= clf.supervised_.best_score_
+    >>> clf.best_score_ > clf.supervised_.best_score_  # here; on other data the twin can be better
     True
     """
 
