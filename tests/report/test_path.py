@@ -27,6 +27,7 @@ def test_path_shows_every_metric_the_twin_and_the_choice():
         [tuned.alpha_, tuned.best_score_],
         [tuned.supervised_.alpha_, tuned.supervised_.best_score_],
     ]
+    assert len({line.get_color() for line in lines.values()}) == 3
     assert len(axes.collections) == 3
 
 

@@ -9,9 +9,18 @@ from sklearn.base import BaseEstimator
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
-def documented_fit(fit: Fit) -> Fit:
-    """Give a ``fit`` method the docstring of all of them."""
-    fit.__doc__ = """Fit to labelled and unlabelled rows.
+def documented_fit(*, weights: str = "") -> Callable[[Fit], Fit]:
+    """Give a ``fit`` method the docstring of all of them, and a note on the weights of rows."""
+
+    def document(fit: Fit) -> Fit:
+        note = f"\n            {weights}" if weights else ""
+        fit.__doc__ = DOCSTRING.replace("{note}", note)
+        return fit
+
+    return document
+
+
+DOCSTRING = """Fit to labelled and unlabelled rows.
 
         Parameters
         ----------
@@ -26,16 +35,14 @@ def documented_fit(fit: Fit) -> Fit:
             store a label for every row need these rows in memory. A pipeline transforms them only
             if its ``transform_input`` names them. For cross-validation, wrap them in UnlabeledRows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X in the loss: an integer weight counts a row that many times.
-            Class fractions of transductive SVMs count rows regardless of their weight, and
-            self-learning needs a classifier that supports weights.
+            Weight of each row of X in the loss: an integer weight counts a row that many
+            times.{note}
 
         Returns
         -------
         self
             The fitted estimator.
         """
-    return fit
 
 
 @contextmanager

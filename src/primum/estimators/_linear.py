@@ -46,7 +46,7 @@ class LeastSquaresBase(
     coef_: Floats
     intercept_: Floats
 
-    @documented_fit
+    @documented_fit()
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         with self._fitting_to(X, y, X_unlabeled, sample_weight) as data:
             self._fit_data(data)

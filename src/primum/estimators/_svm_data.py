@@ -134,7 +134,7 @@ class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin
     _several_classes: ClassVar[bool]
     _uses_unlabeled: ClassVar[bool]
 
-    @documented_fit
+    @documented_fit(weights="Class fractions count rows regardless of their weight.")
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         with fitting(self, warm_start=self.warm_start):
             data = read_machine_data(self, X, y, X_unlabeled, sample_weight)

@@ -151,7 +151,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     def _descend(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
         """Return (coordinates, labels) of the minimum for soft labels, starting from labels q."""
-        problem = SoftLabelProblem(family, _label_set(family.labeled.y))
+        problem = SoftLabelProblem(family, sets.any_class(family.labeled.y))
         point, falls = problem.at(family.gamma(q)), True
         for n_iter in range(1, self.max_iter + 1):
             lower, gap = problem.newton(point)
@@ -204,12 +204,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     def _relabel(self, scores: Floats) -> Floats:
         """Return the best labels for scores (U,) of two classes, or (U, K) of more."""
         if self.labels == "soft":
-            return np.asarray(_label_set(scores).project(scores))
+            return np.asarray(sets.any_class(scores).project(scores))
         if scores.ndim == 1:
             return (scores >= 0.5).astype(np.float64)
         return targets_of(scores.argmax(axis=1), scores.shape[1])
-
-
-def _label_set(labels: Floats) -> sets.LabelSet:
-    """Return the set of soft labels with the shape of the given ones."""
-    return sets.Interval() if labels.ndim == 1 else sets.Simplex(labels.shape[1])

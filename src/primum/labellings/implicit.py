@@ -45,7 +45,7 @@ from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import LabelProblem, without_mean
-from primum.labellings.sets import Interval, LabelSet, Simplex
+from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.shares import Shares
 from primum.rows import (
     ArrayRows,
@@ -234,7 +234,7 @@ def implicit_problem(
 
     ``supervised`` is the twin's (coefficients, intercept).
     """
-    coordinates, labels = family.equations, _label_set(family, labels)
+    coordinates, labels = family.equations, label_set_of(family, labels)
     if not isinstance(coordinates, Coordinates):
         return _unfactorised_problem(family, metric, alpha_labeled, tie_break, labels)
     twin = coordinates.encode(*supervised)
@@ -245,7 +245,7 @@ def implicit_problem(
         scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
         return _problem(family, labels, W, W @ twin, unit, scale=scale)
     share = share_of_all(metric)
-    loss = _LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+    loss = LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
     if share > 0:
         W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
         return _problem(family, labels, W, W @ twin, 2.0 / coordinates.weight)
@@ -271,11 +271,10 @@ def with_prior(
     return replace(implicit, prior=prior_problem(implicit.problem, shares, total))
 
 
-def _label_set(family: LeastSquaresFamily, labels: LabelSet | None) -> LabelSet:
+def label_set_of(family: LeastSquaresFamily, labels: LabelSet | None) -> LabelSet:
     """Return the label sets of the unlabelled rows: of each, unless there are too many."""
     if labels is None:
-        y = family.labeled.y
-        labels = Interval() if y.ndim == 1 else Simplex(y.shape[1])
+        labels = any_class(family.labeled.y)
     rows = family.unlabeled.rows
     # Where M is formed, the solvers need the set of every row.
     few = rows.in_memory or rows.n_rows <= FORM_ROWS_UP_TO
@@ -297,10 +296,10 @@ def _problem(
     assert isinstance(coordinates, Coordinates)
     columns = columns_of(W @ coordinates.full_basis.T, family.unlabeled)
     target = goal - W @ coordinates.solve(family.known)
-    return ImplicitProblem(_label_problem(family, labels, columns, target, unit, floor, scale))
+    return ImplicitProblem(label_problem(family, labels, columns, target, unit, floor, scale))
 
 
-def _label_problem(
+def label_problem(
     family: LeastSquaresFamily,
     labels: LabelSet,
     columns: Columns,
@@ -336,7 +335,7 @@ def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Float
 def _tied_problem(
     family: LeastSquaresFamily,
     labels: LabelSet,
-    loss: "_LabeledLoss",
+    loss: "LabeledLoss",
     twin: Floats,
     unit: float,
 ) -> ImplicitProblem:
@@ -382,12 +381,12 @@ def _unfactorised_problem(
     B = equations.solve(X_t).T * labeled.root[:, None]
     target = (labeled.root * labeled.y.T).T - B @ family.known
     columns, unit = columns_of(B, family.unlabeled), 2.0 / labeled.total
-    problem = _label_problem(family, labels, columns, target, unit)
+    problem = label_problem(family, labels, columns, target, unit)
     return ImplicitProblem(problem, determined=False)
 
 
 @dataclass(frozen=True)
-class _LabeledLoss:
+class LabeledLoss:
     """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows."""
 
     W: Floats
@@ -397,7 +396,8 @@ class _LabeledLoss:
     @classmethod
     def of(
         cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
-    ) -> "_LabeledLoss":
+    ) -> "LabeledLoss":
+        """Return the labelled loss in the given coordinates, by a QR factorisation."""
         T, first = coordinates.full_basis, int(coordinates.fit_intercept)
         Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
         y = (labeled.root * labeled.y.T).T

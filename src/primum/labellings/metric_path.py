@@ -20,12 +20,12 @@ from primum.equations.coordinates import CORRECT_BELOW, Coordinates
 from primum.labellings.columns import Columns, columns_of
 from primum.labellings.implicit import (
     ImplicitProblem,
+    LabeledLoss,
     LabeledRows,
     LeastSquaresFamily,
-    _label_problem,
-    _label_set,
-    _LabeledLoss,
     implicit_problem,
+    label_problem,
+    label_set_of,
     share_of_all,
 )
 from primum.labellings.sets import LabelSet
@@ -47,7 +47,7 @@ def implicit_problems(
     """
     axes = None
     if isinstance(family.equations, Coordinates) and len(metrics) > 1:
-        axes = _MetricAxes(family, alpha_labeled, supervised, _label_set(family, labels))
+        axes = _MetricAxes(family, alpha_labeled, supervised, label_set_of(family, labels))
     problems = []
     for metric in metrics:
         shared = None if axes is None else axes.problem(share_of_all(metric))
@@ -97,7 +97,7 @@ class _MetricAxes:
 
     def _problem(self, scale: Floats, goal: Floats, unit: float, floor: float) -> ImplicitProblem:
         columns = self.columns if (scale == 1.0).all() else self.columns.scaled(scale)
-        problem = _label_problem(self.family, self.labels, columns, goal, unit, floor)
+        problem = label_problem(self.family, self.labels, columns, goal, unit, floor)
         return ImplicitProblem(problem)
 
 
@@ -132,7 +132,7 @@ class _DiagonalLoss:
     def _of_rows(
         cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
     ) -> "_DiagonalLoss":
-        loss = _LabeledLoss.of(labeled, coordinates, alpha_labeled)
+        loss = LabeledLoss.of(labeled, coordinates, alpha_labeled)
         U, S, Vt = np.linalg.svd(loss.W)
         S = np.concatenate([S, np.zeros(len(Vt) - len(S))])
         return cls(S, Vt, U.T @ loss.goal, loss.rest, loss.determined)

@@ -98,8 +98,9 @@ def line_styles(classifiers: Sequence[str]) -> dict[str, tuple[str, str]]:
     taken = [STYLES[name] for name in classifiers if name in STYLES]
     colors = list(dict.fromkeys(color for color, _ in STYLES.values()))
     spare = [style for style in product(colors, ("-", "--", "-.", ":")) if style not in taken]
-    # Neighbours differ in colour.
-    spare.sort(key=lambda style: ("-", "--", "-.", ":").index(style[1]))
+    # Neighbours differ in colour, and first come the colours that no fixed style has.
+    fixed = {color for color, _ in taken}
+    spare.sort(key=lambda style: (("-", "--", "-.", ":").index(style[1]), style[0] in fixed))
     others = [name for name in classifiers if name not in STYLES]
     free = {name: spare[k % len(spare)] for k, name in enumerate(others)}
     return {name: STYLES.get(name) or free[name] for name in classifiers}
