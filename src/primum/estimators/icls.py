@@ -111,7 +111,7 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         of what partial labels allow. Absent if X_unlabeled is in files or on a cluster; use the
         method ``soft_labels`` instead.
     prior_ : array of shape (n_classes, 2)
-        The bounds on the share of each class. Absent without a prior or without unlabelled rows.
+        The bounds on the share of each class. Absent without a prior.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -250,6 +250,7 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         self._remember(
             data.classes, *self._fit_implicit(data, data.label_set, shares=self._shares(data))
         )
+        self.certificate_ = self.certificate_.with_classes(data.classes.tolist())
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
 
