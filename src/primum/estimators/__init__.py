@@ -5,6 +5,8 @@ from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
+from primum.estimators.kernel_icls import KernelICLSClassifier
+from primum.estimators.kernel_least_squares import KernelLeastSquaresClassifier
 from primum.estimators.l2_svm import L2SVMClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.least_squares_regressor import LeastSquaresRegressor
@@ -19,6 +21,8 @@ __all__ = [
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
     "ICLSRegressor",
+    "KernelICLSClassifier",
+    "KernelLeastSquaresClassifier",
     "L2SVMClassifier",
     "LeastSquaresClassifier",
     "LeastSquaresRegressor",

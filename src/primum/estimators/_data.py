@@ -186,7 +186,7 @@ def read_training_data(
     **partial: Any,
 ) -> TrainingData[KnownLabels]:
     """Validate the arguments of a classifier's ``fit``, partial labels too, and split the rows."""
-    return _split(read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial))
+    return split_rows(read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial))
 
 
 def read_regression_data(
@@ -198,7 +198,7 @@ def read_regression_data(
     target_bounds: Any = None,
 ) -> TrainingData[KnownTargets]:
     """Validate the arguments of a regressor's ``fit`` and split the rows."""
-    return _split(
+    return split_rows(
         read_regression_arguments(estimator, X, y, X_unlabeled, sample_weight, target_bounds)
     )
 
@@ -226,7 +226,7 @@ def read_regression_arguments(
     return given
 
 
-def _split(given: FitArguments[Known]) -> TrainingData[Known]:
+def split_rows(given: FitArguments[Known]) -> TrainingData[Known]:
     """Return the labelled and the unlabelled rows that have weight."""
     labels, more, present = given.labels, given.more, given.unknown
     known, unknown = labels.labeled[given.known], labels.unlabeled[present]
