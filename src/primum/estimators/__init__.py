@@ -8,8 +8,12 @@ from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.kernel_icls import KernelICLSClassifier
 from primum.estimators.kernel_least_squares import KernelLeastSquaresClassifier
 from primum.estimators.l2_svm import L2SVMClassifier
+from primum.estimators.laplacian_least_squares import LaplacianLeastSquaresClassifier
+from primum.estimators.laplacian_svm import LaplacianSVMClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.least_squares_regressor import LeastSquaresRegressor
+from primum.estimators.manifold_classifier import ManifoldClassifier
+from primum.estimators.manifold_kernel import ManifoldKernel
 from primum.estimators.s4vm import S4VMClassifier
 from primum.estimators.self_learning import SelfLearningClassifier
 from primum.estimators.tsvm import TSVMClassifier
@@ -24,8 +28,12 @@ __all__ = [
     "KernelICLSClassifier",
     "KernelLeastSquaresClassifier",
     "L2SVMClassifier",
+    "LaplacianLeastSquaresClassifier",
+    "LaplacianSVMClassifier",
     "LeastSquaresClassifier",
     "LeastSquaresRegressor",
+    "ManifoldClassifier",
+    "ManifoldKernel",
     "S4VMClassifier",
     "SelfLearningClassifier",
     "TSVMClassifier",
