@@ -2,6 +2,7 @@
 
 from primum.estimators import (
     EMLeastSquaresClassifier,
+    EntropyLogisticClassifier,
     ICLSClassifier,
     ICLSRegressor,
     L2SVMClassifier,
@@ -28,6 +29,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "Certificate",
     "EMLeastSquaresClassifier",
+    "EntropyLogisticClassifier",
     "ICLSClassifier",
     "ICLSClassifierCV",
     "ICLSRegressor",
