@@ -3,6 +3,7 @@
 from primum.estimators import (
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
+    HealyWestmacottClassifier,
     ICLSClassifier,
     ICLSRegressor,
     L2SVMClassifier,
@@ -30,6 +31,7 @@ __all__ = [
     "Certificate",
     "EMLeastSquaresClassifier",
     "EntropyLogisticClassifier",
+    "HealyWestmacottClassifier",
     "ICLSClassifier",
     "ICLSClassifierCV",
     "ICLSRegressor",

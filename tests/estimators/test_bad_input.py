@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from primum import (
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
+    HealyWestmacottClassifier,
     ICLSClassifier,
     L2SVMClassifier,
     LeastSquaresClassifier,
@@ -32,6 +33,7 @@ SEMI_SUPERVISED = [
     S4VMClassifier,
     WellSVMClassifier,
     EntropyLogisticClassifier,
+    HealyWestmacottClassifier,
 ]
 EVERY = [LeastSquaresClassifier, L2SVMClassifier, *SEMI_SUPERVISED]
 

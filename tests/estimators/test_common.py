@@ -20,6 +20,7 @@ from generate import several_classes, two_classes
 from primum import (
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
+    HealyWestmacottClassifier,
     ICLSClassifier,
     ICLSRegressor,
     L2SVMClassifier,
@@ -54,6 +55,7 @@ ESTIMATORS = [
     TSVMClassifier("cccp"),
     S4VMClassifier(),
     WellSVMClassifier(),
+    HealyWestmacottClassifier(),
     EntropyLogisticClassifier(),
     EntropyLogisticClassifier(1.0, alpha=0.1, fit_intercept=False),
 ]

@@ -4,6 +4,7 @@ from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.entropy_logistic import EntropyLogisticClassifier
+from primum.estimators.healy_westmacott import HealyWestmacottClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.l2_svm import L2SVMClassifier
@@ -19,6 +20,7 @@ from primum.estimators.wellsvm import WellSVMClassifier
 __all__ = [
     "EMLeastSquaresClassifier",
     "EntropyLogisticClassifier",
+    "HealyWestmacottClassifier",
     "ICLSClassifier",
     "ICLSRegressor",
     "L2SVMClassifier",
