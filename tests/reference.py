@@ -13,12 +13,12 @@ SHARED = HERE.parent.parent / "shared"
 
 @cache
 def reference_problems():
-    """Return {name: problem}: the synthetic ones always, real data when ../shared is there."""
-    problems = json.loads((HERE / "data" / "rssl_gauss.json").read_text())
+    """Return {name: problem}: two synthetic ones, or all, with all methods, from ../shared."""
     full = SHARED / "reference" / "rssl_golden.json.gz"
     if full.exists():
-        more = json.loads(gzip.decompress(full.read_bytes()))
-        problems += [problem for problem in more if not problem["name"].startswith("gauss")]
+        problems = json.loads(gzip.decompress(full.read_bytes()))
+    else:
+        problems = json.loads((HERE / "data" / "rssl_gauss.json").read_text())
     return {problem["name"]: problem for problem in problems}
 
 

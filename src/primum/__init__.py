@@ -2,6 +2,8 @@
 
 from primum.estimators import (
     EMLeastSquaresClassifier,
+    EntropyLogisticClassifier,
+    HealyWestmacottClassifier,
     ICLSClassifier,
     ICLSRegressor,
     KernelICLSClassifier,
@@ -34,6 +36,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "Certificate",
     "EMLeastSquaresClassifier",
+    "EntropyLogisticClassifier",
+    "HealyWestmacottClassifier",
     "ICLSClassifier",
     "ICLSClassifierCV",
     "ICLSRegressor",

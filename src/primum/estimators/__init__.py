@@ -3,6 +3,8 @@
 from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
+from primum.estimators.entropy_logistic import EntropyLogisticClassifier
+from primum.estimators.healy_westmacott import HealyWestmacottClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.kernel_icls import KernelICLSClassifier
@@ -23,6 +25,8 @@ from primum.estimators.wellsvm import WellSVMClassifier
 
 __all__ = [
     "EMLeastSquaresClassifier",
+    "EntropyLogisticClassifier",
+    "HealyWestmacottClassifier",
     "ICLSClassifier",
     "ICLSRegressor",
     "KernelICLSClassifier",

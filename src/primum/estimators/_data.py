@@ -260,8 +260,8 @@ def open_outside(estimator: BaseEstimator, X: Any) -> Rows | None:
 def not_in_memory(estimator: BaseEstimator) -> ValueError:
     """Return the error of an estimator that needs its unlabelled rows in memory."""
     return ValueError(
-        f"{type(estimator).__name__} stores one label per row, but X_unlabeled is not in memory: "
-        "load it, or use ICLSClassifier or USMClassifier."
+        f"{type(estimator).__name__} needs all rows in memory, and X_unlabeled is not: load it, "
+        "or use ICLSClassifier or USMClassifier."
     )
 
 

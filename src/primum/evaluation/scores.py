@@ -51,7 +51,7 @@ def default_score(clf: Any) -> Score | None:
     inner = _innermost(clf)
     if isinstance(inner, LeastSquaresBase | KernelClassifier):
         return score_minus_half
-    if isinstance(inner, LinearMachine):
+    if isinstance(inner, LinearMachine) and not hasattr(inner, "predict_proba"):
         return score_signed
     return score_probability if hasattr(clf, "predict_proba") else None
 
