@@ -21,6 +21,7 @@ from primum import (
     ICLSClassifier,
     ICLSRegressor,
     L2SVMClassifier,
+    LDAClassifier,
     LeastSquaresClassifier,
     LeastSquaresRegressor,
     S4VMClassifier,
@@ -52,6 +53,8 @@ ESTIMATORS = [
     TSVMClassifier("cccp"),
     S4VMClassifier(),
     WellSVMClassifier(),
+    LDAClassifier(),
+    LDAClassifier("spherical", priors="equal"),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),
@@ -89,6 +92,8 @@ def expected_failures(estimator):
     return failures
 
 
+# Some checks have rows whose features are collinear within the classes.
+@pytest.mark.filterwarnings("ignore::primum.SingularCovarianceWarning")
 @parametrize_with_checks([*ESTIMATORS, *REGRESSORS], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -1,11 +1,13 @@
 """scikit-learn estimators, one method per file."""
 
+from primum.estimators._generative import SingularCovarianceWarning
 from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.l2_svm import L2SVMClassifier
+from primum.estimators.lda import LDAClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.least_squares_regressor import LeastSquaresRegressor
 from primum.estimators.s4vm import S4VMClassifier
@@ -20,10 +22,12 @@ __all__ = [
     "ICLSClassifier",
     "ICLSRegressor",
     "L2SVMClassifier",
+    "LDAClassifier",
     "LeastSquaresClassifier",
     "LeastSquaresRegressor",
     "S4VMClassifier",
     "SelfLearningClassifier",
+    "SingularCovarianceWarning",
     "TSVMClassifier",
     "USMClassifier",
     "UndeterminedModelWarning",
