@@ -1,6 +1,7 @@
 """Semi-supervised learning that aims never to make the supervised answer worse."""
 
 from primum.estimators import (
+    EMLDAClassifier,
     EMLeastSquaresClassifier,
     ICLSClassifier,
     ICLSRegressor,
@@ -29,6 +30,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Certificate",
+    "EMLDAClassifier",
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
     "ICLSClassifierCV",

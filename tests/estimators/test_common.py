@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
 from primum import (
+    EMLDAClassifier,
     EMLeastSquaresClassifier,
     ICLSClassifier,
     ICLSRegressor,
@@ -55,6 +56,8 @@ ESTIMATORS = [
     WellSVMClassifier(),
     LDAClassifier(),
     LDAClassifier("spherical", priors="equal"),
+    EMLDAClassifier(),
+    EMLDAClassifier("spherical", weight_unlabeled=0.5),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),

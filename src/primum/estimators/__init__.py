@@ -4,6 +4,7 @@ from primum.estimators._generative import SingularCovarianceWarning
 from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
+from primum.estimators.em_lda import EMLDAClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.l2_svm import L2SVMClassifier
@@ -18,6 +19,7 @@ from primum.estimators.usm import USMClassifier
 from primum.estimators.wellsvm import WellSVMClassifier
 
 __all__ = [
+    "EMLDAClassifier",
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
     "ICLSRegressor",

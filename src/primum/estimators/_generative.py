@@ -2,7 +2,7 @@
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -66,12 +66,19 @@ class GenerativeRows:
     def labeled(self) -> "GenerativeRows":
         """The labelled rows alone."""
         L = self.n_labeled
-        return GenerativeRows(self.X[:L], self.labels, self.weight[:L], self.data)
+        return replace(self, X=self.X[:L], weight=self.weight[:L])
 
     @property
     def unlabeled(self) -> Floats:
         """The features of the unlabelled rows."""
         return self.X[self.n_labeled :]
+
+    def weighted(self, weight_unlabeled: float) -> "GenerativeRows":
+        """Return the rows with the unlabelled ones weighted by a factor, or left out if it is 0."""
+        if weight_unlabeled == 0:
+            return self.labeled
+        factor = np.where(np.arange(len(self.X)) < self.n_labeled, 1.0, weight_unlabeled)
+        return replace(self, weight=self.weight * factor)
 
     def class_weights(self, soft_labels: Floats | None = None) -> Floats:
         """Return the weight of every row in every class, given labels of the unlabelled rows."""
@@ -174,6 +181,20 @@ class GenerativeClassifier(
         self.coef_ = np.ascontiguousarray((reader @ coef).T)
         self.intercept_ = intercept - self.coef_ @ origin
 
+    def _posterior(self, X: Floats) -> Floats:
+        """Return the class probabilities of rows that have been validated."""
+        scores = X @ self.coef_.T + self.intercept_
+        return _probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
+
+    def _no_maximum(self, rank: int, family: GaussianFamily) -> ValueError:
+        """Return the error for a likelihood that grows without bound."""
+        return ValueError(
+            f"The likelihood of {type(self).__name__} has no maximum: soft labels were found for "
+            f"which the covariance within the classes has rank {rank}, while all rows together "
+            f"span {family.coordinates.dimension} dimensions. Set alpha above 0, or drop features "
+            "that separate the classes exactly."
+        )
+
     def _keep_soft_labels(self, rows: GenerativeRows, Q: Floats) -> None:
         """Keep the shares Q (U, K) of the classes of the unlabelled rows that have weight."""
         q = Q if rows.n_classes > 2 else Q[:, 1]
@@ -203,10 +224,7 @@ class GenerativeClassifier(
         array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 2:
-            return np.asarray(softmax(scores, axis=1))
-        return np.column_stack([expit(-scores), expit(scores)])
+        return _probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithm of the posterior probability of every class.
@@ -230,3 +248,10 @@ class GenerativeClassifier(
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._several_classes
         return tags
+
+
+def _probabilities(scores: Floats) -> Floats:
+    """Return the posterior of log-odds (n,) of two classes, or log-posteriors (n, K) of more."""
+    if scores.ndim == 2:
+        return np.asarray(softmax(scores, axis=1))
+    return np.column_stack([expit(-scores), expit(scores)])

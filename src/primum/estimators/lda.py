@@ -9,8 +9,6 @@ nearest mean is predicted. See ``machines.gaussian``.
 
 from typing import Any
 
-import numpy as np
-
 from primum.estimators._generative import GenerativeClassifier, GenerativeRows
 
 
@@ -95,10 +93,3 @@ def fit_twin(clf: GenerativeClassifier, rows: GenerativeRows) -> LDAClassifier:
     if hasattr(clf, "feature_names_in_"):
         twin.feature_names_in_ = clf.feature_names_in_
     return twin
-
-
-def copy_model(clf: GenerativeClassifier, twin: LDAClassifier) -> None:
-    """Give a classifier the model of its twin: without unlabelled rows they are the same."""
-    for name in ("classes_", "means_", "covariance_", "priors_", "rank_", "coef_", "intercept_"):
-        value = getattr(twin, name)
-        setattr(clf, name, value.copy() if isinstance(value, np.ndarray) else value)
