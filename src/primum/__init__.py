@@ -1,6 +1,7 @@
 """Semi-supervised learning that aims never to make the supervised answer worse."""
 
 from primum.estimators import (
+    EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
@@ -11,12 +12,14 @@ from primum.estimators import (
     L2SVMClassifier,
     LaplacianLeastSquaresClassifier,
     LaplacianSVMClassifier,
+    LDAClassifier,
     LeastSquaresClassifier,
     LeastSquaresRegressor,
     ManifoldClassifier,
     ManifoldKernel,
     S4VMClassifier,
     SelfLearningClassifier,
+    SingularCovarianceWarning,
     TSVMClassifier,
     UndeterminedModelWarning,
     UnlabeledRows,
@@ -35,6 +38,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Certificate",
+    "EMLDAClassifier",
     "EMLeastSquaresClassifier",
     "EntropyLogisticClassifier",
     "HealyWestmacottClassifier",
@@ -47,6 +51,7 @@ __all__ = [
     "L2SVMClassifier",
     "LaplacianLeastSquaresClassifier",
     "LaplacianSVMClassifier",
+    "LDAClassifier",
     "LeastSquaresClassifier",
     "LeastSquaresClassifierCV",
     "LeastSquaresRegressor",
@@ -55,6 +60,7 @@ __all__ = [
     "ManifoldKernel",
     "S4VMClassifier",
     "SelfLearningClassifier",
+    "SingularCovarianceWarning",
     "TSVMClassifier",
     "USMClassifier",
     "UndeterminedModelWarning",

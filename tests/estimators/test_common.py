@@ -18,12 +18,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
 from primum import (
+    EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
     ICLSClassifier,
     ICLSRegressor,
     L2SVMClassifier,
+    LDAClassifier,
     LeastSquaresClassifier,
     LeastSquaresRegressor,
     S4VMClassifier,
@@ -58,6 +60,10 @@ ESTIMATORS = [
     HealyWestmacottClassifier(),
     EntropyLogisticClassifier(),
     EntropyLogisticClassifier(1.0, alpha=0.1, fit_intercept=False),
+    LDAClassifier(),
+    LDAClassifier("spherical", priors="equal"),
+    EMLDAClassifier(),
+    EMLDAClassifier("spherical", weight_unlabeled=0.5),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),
@@ -95,6 +101,8 @@ def expected_failures(estimator):
     return failures
 
 
+# Some checks have rows whose features are collinear within the classes.
+@pytest.mark.filterwarnings("ignore::primum.SingularCovarianceWarning")
 @parametrize_with_checks([*ESTIMATORS, *REGRESSORS], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
