@@ -45,9 +45,7 @@ def model_of(answer):
 
 
 @each_problem
-@pytest.mark.parametrize(
-    ("kind", "method"), [("spherical", "em_nearest_mean"), ("full", "em_lda")]
-)
+@pytest.mark.parametrize(("kind", "method"), [("spherical", "em_nearest_mean"), ("full", "em_lda")])
 def test_em(name, kind, method):
     """Both end in the same local maximum, and our likelihood is never the lower one."""
     problem = full_problems()[name]

@@ -4,9 +4,9 @@ from primum.estimators._generative import SingularCovarianceWarning
 from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
+from primum.estimators.em_lda import EMLDAClassifier
 from primum.estimators.entropy_logistic import EntropyLogisticClassifier
 from primum.estimators.healy_westmacott import HealyWestmacottClassifier
-from primum.estimators.em_lda import EMLDAClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.kernel_icls import KernelICLSClassifier
@@ -36,9 +36,9 @@ __all__ = [
     "KernelICLSClassifier",
     "KernelLeastSquaresClassifier",
     "L2SVMClassifier",
+    "LDAClassifier",
     "LaplacianLeastSquaresClassifier",
     "LaplacianSVMClassifier",
-    "LDAClassifier",
     "LeastSquaresClassifier",
     "LeastSquaresRegressor",
     "ManifoldClassifier",

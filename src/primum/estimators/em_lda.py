@@ -134,9 +134,7 @@ class EMLDAClassifier(GenerativeClassifier):
         self._remember(rows.data.classes, model, family.coordinates)
         self._keep_soft_labels(rows, self._posterior(rows.unlabeled))
 
-    def _iterate(
-        self, family: GaussianFamily, rows: GenerativeRows, Z: Floats
-    ) -> GaussianModel:
+    def _iterate(self, family: GaussianFamily, rows: GenerativeRows, Z: Floats) -> GaussianModel:
         """Return the model at which the likelihood gains no more than the tolerance."""
         Q = self.supervised_._posterior(rows.unlabeled)
         path: list[float] = []

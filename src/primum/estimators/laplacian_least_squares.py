@@ -7,8 +7,8 @@ kernel (``machines/deformed_kernel.py``) this is kernel ridge regression on the 
 
     f = sum_j c_j k~(., x_j),      (K~_ll + alpha L I) c + b 1 = y,      1'c = 0.
 
-Labels are 0 and 1, or one-hot for K > 2 classes, which have one f and b each. There is no penalty on
-the intercept b, neither of the norm nor along the graph. With weights w_i, which add up to 1,
+Labels are 0 and 1, or one-hot for K > 2 classes, which have one f and b each. There is no penalty
+on the intercept b, neither of the norm nor along the graph. With weights w_i, which add up to 1,
 alpha L I becomes alpha diag(1 / w_i).
 """
 
@@ -22,9 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import Interval
 from primum._typing import AnyArray, Floats
-from primum.estimators._linear import _probabilities
 from primum.estimators._manifold import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
-from primum.estimators._scoring import predicted_classes
+from primum.estimators._scoring import nearest_probabilities, predicted_classes
 from primum.machines.deformed_kernel import DeformedKernel
 
 
@@ -219,7 +218,7 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
             For two classes, 1 minus the score and the score, clipped to [0, 1]; for more, the point
             of the probability simplex at the least Euclidean distance from the scores.
         """
-        return np.asarray(_probabilities(self.decision_function(X)))
+        return np.asarray(nearest_probabilities(self.decision_function(X)))
 
 
 def kernel_ridge(

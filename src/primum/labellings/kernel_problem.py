@@ -33,8 +33,8 @@ from primum.labellings.implicit import (
     ImplicitProblem,
     LabeledRows,
     LeastSquaresFamily,
-    _label_problem,
-    _label_set,
+    label_problem,
+    label_set_of,
     share_of_all,
 )
 from primum.labellings.prior_problem import prior_problem
@@ -116,8 +116,8 @@ def kernel_problem(
         scale = 0.5 * unit * float(np.vdot(goal, goal)) or 1.0
     elif share_of_all(metric) == 0:
         unit, floor = 2.0 / labeled.total, _objective(labeled, supervised, alpha_labeled)
-    labels = _label_set(family, labels)
-    problem = _label_problem(family, labels, columns, target, unit, floor, scale)
+    labels = label_set_of(family, labels)
+    problem = label_problem(family, labels, columns, target, unit, floor, scale)
     if shares is None or rows.n_rows == 0:
         return ImplicitProblem(problem)
     ones = W.ones(coordinates) if coordinates.fit_intercept else None
