@@ -18,6 +18,7 @@ from scipy.special import betaincinv, betaln, gammaln
 from primum._typing import AnyArray, Floats, Mask
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
 from primum.labellings.sets.per_row import PerRow
+from primum.rows import to_numpy
 
 # Shares may miss a sum of 1 by this much; they are then divided by their sum.
 SUM_ROUNDING = 1e-6
@@ -64,7 +65,7 @@ def _given(prior: Any, classes: AnyArray) -> Floats:
 
 def _numbers(values: Any, name: str) -> Floats:
     try:
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} is {values!r}: pass shares, numbers between 0 and 1, or pairs of bounds."
