@@ -1,4 +1,4 @@
-"""Problems for tests: overlapping classes, spoilt in named ways, partial labels, bounded targets."""
+"""Problems for tests: overlapping classes, spoilt in named ways, and partly known labels."""
 
 import numpy as np
 

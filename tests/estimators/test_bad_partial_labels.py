@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from primum import ICLSClassifier
 
@@ -47,6 +48,23 @@ BAD_MASKS = {
     ),
     "missing": (frame(list("abc")).astype("boolean").replace({True: pd.NA}), "possible has the"),
     "text": (np.full((6, 3), "x"), "possible has the value 'x' in row 0, column 0: pass True"),
+    "None": (
+        changed(ALL.astype(object), (4, 1), None),
+        "possible has the value None in row 4, column 1: pass True for the classes that a row may "
+        "have and False for the others.",
+    ),
+    "one item of text": (
+        changed(ALL.astype(object), (4, 1), "no").tolist(),
+        "possible has the value 'no' in row 4, column 1: pass True for",
+    ),
+    "any object": ([[True, {}, True]] * 6, "possible has the value {} in row 0, column 1: pass"),
+    "rows of two lengths": ([[True] * 3] * 5 + [[True]], "possible has shape (6,) but X has"),
+    "complex": (
+        ALL.astype(complex),
+        "possible is not a table of values (Complex data not supported): pass a dense array with "
+        "one row for every row of X.",
+    ),
+    "sparse": (sparse.csr_array(ALL), "possible is not a table of values (Sparse data was passed"),
     "other names": (
         frame(["a", "b", "d"]),
         "The columns of possible are 'a', 'b', 'd', but y has 3 classes, 'a', 'b', 'c': name one "
@@ -115,6 +133,16 @@ BAD_BOUNDS = {
         "label_bounds has shape (6,) but X has 6 rows: pass a lower and an upper bound for every",
     ),
     "rows": (FREE[:4], "label_bounds has shape (4, 2) but X has 6 rows: pass a lower and an upper"),
+    "text": (
+        changed(FREE.astype(object), (3, 1), "high").tolist(),
+        "label_bounds has the value 'high' in row 3, column 1: pass numbers from 0 to 1, or NaN "
+        "twice.",
+    ),
+    "numbers as text": (
+        np.full((6, 2), "0.5"),
+        "label_bounds has the value '0.5' in row 0, column 0: pass numbers from 0 to 1, or NaN",
+    ),
+    "not a table": ("low", "label_bounds has shape () but X has 6 rows: pass a lower and an upper"),
     "own label": (
         changed(FREE, 0, [0.7, 1.0]),
         "label_bounds has [0.7, 1.0] in row 0, which excludes its label 0: pass NaN for labelled "
@@ -129,6 +157,15 @@ def test_bad_bounds(case):
     with pytest.raises(ValueError) as refusal:
         ICLSClassifier().fit(ROWS, TWO, label_bounds=bounds)
     assert str(refusal.value).startswith(sentence)
+
+
+def test_missing_bounds_may_be_marked_in_any_way():
+    expected = ICLSClassifier().fit(ROWS, TWO, label_bounds=changed(FREE, 3, [0.7, 0.9])).coef_
+    for missing in (None, pd.NA):
+        pairs = [[missing, missing]] * 3 + [[0.7, 0.9]] + [[missing, missing]] * 2
+        for bounds in (pairs, pd.DataFrame(pairs)):
+            clf = ICLSClassifier().fit(ROWS, TWO, label_bounds=bounds)
+            np.testing.assert_array_equal(clf.coef_, expected)
 
 
 def test_bounds_are_for_two_classes():
