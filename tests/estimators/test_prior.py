@@ -212,6 +212,21 @@ def test_streamed_rows_have_the_same_fit(unit):
     np.testing.assert_allclose(unit * scaled.coef_, unit * formed.coef_, atol=1e-5)
 
 
+@pytest.mark.parametrize("prior", ["confidence", [0.25] * 4, [0.4, 0.2, 0.2, 0.2]], ids=str)
+@pytest.mark.parametrize("metric", ["labeled", 0.2])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_priors_of_streamed_rows_are_proven(prior, metric, fit_intercept, monkeypatch):
+    """Where some labelling attains the supervised model, M Q - T is rounding and proves little."""
+    X, y, X_u = several_classes(160, 9000, 2, 4, separation=0.5)[:3]
+    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
+    parameters = {"metric": metric, "fit_intercept": fit_intercept, "solver": "scale"}
+    clf = ICLSClassifier(alpha=1.0, prior=prior, **parameters).fit(X, y, X_u)
+    assert clf.certificate_.converged
+    if prior != "confidence":
+        np.testing.assert_allclose(clf.soft_labels_.mean(axis=0), prior, atol=1e-8)
+
+
 def test_partial_labels_and_a_prior():
     X, y, X_u = problem(3, n_unlabeled=30)
     rows, labels = np.vstack([X, X_u]), np.r_[y, np.full(30, -1)]

@@ -361,6 +361,29 @@ def test_bad_splits():
         LeastSquaresClassifierCV(cv=[(known[3:], known[:3])]).fit(X, y, sample_weight=weight)
 
 
+@pytest.mark.parametrize("labels", [2, 3, 7])
+def test_the_default_number_of_folds_is_that_of_the_smallest_class(labels):
+    X, y, X_u, _ = several_classes(60, 20, 3, 3)
+    kept = np.concatenate([np.flatnonzero(y == k)[: labels + k] for k in range(3)])
+    tuned = ICLSClassifierCV([0.1, 1.0], [0.0]).fit(X[kept], y[kept], X_u)
+    assert tuned.n_splits_ == tuned.supervised_.n_splits_ == min(labels, 5)
+    explicit = clone(tuned).set_params(cv=min(labels, 5)).fit(X[kept], y[kept], X_u)
+    scores = explicit.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(tuned.cv_results_["mean_test_score"], scores)
+    for cv in (StratifiedKFold(min(labels, 5)), SemiSupervisedSplit()):
+        same = clone(tuned).set_params(cv=cv).fit(X[kept], y[kept], X_u)
+        np.testing.assert_array_equal(same.cv_results_["mean_test_score"], scores)
+
+
+def test_one_label_of_a_class_cannot_be_held_out():
+    X, y = np.arange(6.0)[:, None], np.array([0, 1, 1, 1, -1, -1])
+    message = "Cross-validation needs at least 2 labelled rows of every class, but class 0 has 1: "
+    with pytest.raises(ValueError, match=message + "label more rows"):
+        ICLSClassifierCV().fit(X, y)
+    with pytest.raises(ValueError, match="cv=5 folds need at least 5 labelled rows of every class"):
+        ICLSClassifierCV(cv=5).fit(X, y)
+
+
 def expected_failures(estimator):
     return {
         "check_classifiers_classes": "it uses -1 as a class, which means unknown here",

@@ -22,6 +22,7 @@ from primum._typing import AnyArray, Floats, Mask
 from primum.estimators._data import TrainingData
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
 from primum.labellings.sets.per_row import PerRow
+from primum.rows import to_numpy
 
 # Shares may miss a sum of 1 by this much; they are then divided by their sum.
 SUM_ROUNDING = 1e-6
@@ -91,7 +92,7 @@ def _given(prior: Any, classes: AnyArray) -> Floats:
 
 def _numbers(values: Any, name: str) -> Floats:
     try:
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} is {values!r}: pass shares, numbers between 0 and 1, or pairs of bounds."

@@ -16,9 +16,13 @@ otherwise. The solvers need its conjugate. With ``z = Xi + T`` and the multiplie
     gradient = z - u nu',
     Hessian  = I - u u' / |u|^2 (x) (I - derivative of project).
 
-The proof, for any nu, with ``Xi = M Q - T + u nu'`` and ``p = M'Xi``:
+The proof, for any nu and Xi, with ``p = M'(Xi + u nu')``:
 
     P(Q) - P(Q*) <= sum_i w_i slack(p_i, q_i) + max over x in X of nu.x - nu.s
+                    + 1/2 || M Q - T - Xi ||^2
+
+``Xi = M Q - T`` is the obvious choice, but if P(Q*) is 0 its rounding is all that is left, and the
+point of a solver proves more.
 
 With several classes M Q and Xi are taken without their means over the classes, and nu adds up to 0.
 """

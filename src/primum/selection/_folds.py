@@ -10,7 +10,12 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from primum._typing import Index
 from primum.estimators._labels import KnownLabels
 from primum.estimators._targets import KnownTargets
-from primum.selection.splitting import SemiSupervisedSplit, check_every_class
+from primum.selection.splitting import (
+    SemiSupervisedSplit,
+    check_every_class,
+    number_of_folds,
+    number_of_stratified_folds,
+)
 
 Known = KnownLabels | KnownTargets
 
@@ -50,7 +55,9 @@ def _labels(known: Known) -> Any:
 def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
     """Return the splitter of the labelled rows."""
     if isinstance(cv, SemiSupervisedSplit):
-        return cv.splitter
+        if isinstance(known, KnownLabels):
+            return cv.splitter_of(known)
+        cv, shuffle, seed = cv.cv, cv.shuffle, cv.random_state  # targets have no classes
     if cv is not None and not isinstance(cv, Integral):
         if shuffle:
             raise ValueError(
@@ -58,27 +65,14 @@ def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
                 "splitter instead."
             )
         return check_cv(cv)
-    n_folds = 5 if cv is None else int(cv)
-    _check_enough_for(n_folds, known)
-    kind = StratifiedKFold if isinstance(known, KnownLabels) else KFold
-    return kind(n_folds, shuffle=shuffle, random_state=seed if shuffle else None)
-
-
-def _check_enough_for(n_folds: int, known: Known) -> None:
-    """Raise an error if there are more folds than labelled rows, of a class if there are any."""
+    seed = seed if shuffle else None
     if isinstance(known, KnownLabels):
-        counts = np.bincount(known.codes, minlength=len(known.classes))
-        count, name = int(counts.min()), known.classes.tolist()[int(counts.argmin())]
-        what, found = " of every class", f"class {name!r} has {count}"
-    else:
-        count, what = len(known.labeled), ""
-        found = "there is only one sample" if count == 1 else f"there are only {count}"
-    if count < n_folds:
-        advice = f"pass cv={count} or less, or label" if count > 1 else "label"
-        raise ValueError(
-            f"cv={n_folds} folds need at least {n_folds} labelled rows{what}, but {found}: "
-            f"{advice} more rows."
-        )
+        n_folds = number_of_stratified_folds(cv, known)
+        return StratifiedKFold(n_folds, shuffle=shuffle, random_state=seed)
+    n_rows = len(known.labeled)
+    found = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
+    n_folds = number_of_folds(cv, n_rows, "", found)
+    return KFold(n_folds, shuffle=shuffle, random_state=seed)
 
 
 def _known_groups(known: Known, groups: Any) -> Any:

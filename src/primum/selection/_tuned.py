@@ -165,7 +165,7 @@ class TunedSupervised(Tuned):
         self,
         alphas: Sequence[float] = ALPHAS,
         *,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = None,
         fit_intercept: bool = True,
         shuffle: bool = False,

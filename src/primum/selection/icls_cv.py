@@ -32,10 +32,11 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         second moment of all rows.
     alpha_labeled : float, default=None
         Ridge penalty of the labelled loss; None means that it equals alpha at every point.
-    cv : int, splitter or iterable, default=5
+    cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter,
         or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are in every
-        training set whether or not they are listed.
+        training set whether or not they are listed. None means 5 folds or, if the smallest class
+        has fewer labelled rows, as many as it has, but at least 2.
     scoring : str or callable, default=None
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
         None means minus the Brier score of ``predict_proba``: for two classes the mean squared
@@ -134,7 +135,7 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         metrics: Sequence[str | float] = METRIC_GRID,
         *,
         alpha_labeled: float | None = None,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-8,

@@ -35,6 +35,7 @@ from primum.labellings import (
     Sweep,
     centred,
 )
+from primum.labellings.shares import AT_BOUND
 from primum.solvers.copies import find_copies, merged, sample_problem
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
 from primum.solvers.newton import (
@@ -203,7 +204,9 @@ def _minimise_psi(
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
         within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * _path_gap(here, xi, g)
-        if within or _gap(problem, here, xi) <= goal:
+        solved = _gap(problem, here, xi) <= goal
+        # Near an optimum of 0, shares outside their bounds cost next to nothing.
+        if (within and not solved) or (solved and problem.violation(here.Mq - t) <= AT_BOUND):
             return xi, here, step
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
