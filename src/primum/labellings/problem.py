@@ -99,11 +99,9 @@ class LabelProblem:
             return 0.0
         return self.prior.gap(residual + self.target, nu, self.dual_point(residual, nu))
 
-    def violation(self, residual: Floats) -> float:
-        """Return by how much the shares at ``M Q - T`` are outside the bounds of the prior."""
-        if self.prior is None:
-            return 0.0
-        return self.prior.shares.violation(self.prior.of(residual + self.target))
+    def meets_prior(self, residual: Floats) -> bool:
+        """Return whether the shares at ``M Q - T`` are within the bounds of the prior."""
+        return self.prior is None or self.prior.meets(residual + self.target)
 
     def held(self, xi: Floats, sigma: float) -> Held | None:
         """Return the directions of M Q that the prior holds at Xi, if there are any."""

@@ -43,6 +43,8 @@ SOFT = 1e-12
 DAMPING = 1e-2
 # Shares this close to a bound are at the bound.
 AT_BOUND = 1e-9
+# Solutions have shares within their bounds up to this, plus this many times the size of M Q.
+MET, ROUNDING = 1e-10, 16 * float(np.finfo(float).eps)
 SHOWN = 12  # classes, in words
 
 
@@ -194,6 +196,20 @@ class Prior:
         curvature = min(max(DAMPING * of_row, SOFT), 1.0)
         return Held(np.kron(vectors, self.direction[:, None] / self.length), curvature)
 
+    def along_one(self, g: Floats, curvature: float, turn: int) -> Floats:
+        """Return a step against the gradient along u for one of the classes, in turn.
+
+        The multipliers of shares so small that hardly any label moves must change one by one: no
+        step that changes all of them at once is of the right length for each.
+        """
+        off = self.direction @ g
+        only = np.zeros_like(off)
+        k = turn % off.size
+        only.flat[k] = off.flat[k]
+        if only.ndim:
+            only -= only.mean()
+        return self.pull(only) / (-curvature * self.length**2)
+
     def gap(self, z: Floats, nu: Floats, xi: Floats) -> float:
         """Return the part of the duality gap that is due to the prior, at ``M Q = z``.
 
@@ -205,6 +221,11 @@ class Prior:
         size = float(np.linalg.norm(xi)) + self.length * float(np.linalg.norm(nu))
         slack = float(np.vdot(nu, self.shares.farthest(nu) - s))
         return max(slack, 0.0) + outside * (size + 0.5 * outside)
+
+    def meets(self, z: Floats) -> bool:
+        """Return whether the shares at ``M Q = z`` are within their bounds."""
+        rounding = ROUNDING * self.length * float(np.linalg.norm(z))
+        return self.shares.violation(self.of(z)) <= MET + rounding
 
     def without(self, fixed: Floats) -> "Prior":
         """Return the same for a part of M Q, if another part of it is fixed."""
