@@ -155,7 +155,8 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
             if self.gamma is not None:  # a kernel's own default may be another than None
                 named["gamma"] = self.gamma
             other = None if Z is X else Z
-            K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)
         if not np.isfinite(K.sum()):
             raise ValueError(
                 "The kernel has values that are infinite or not numbers: standardise the features, "
