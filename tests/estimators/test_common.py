@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -27,9 +28,12 @@ from primum import (
     KernelICLSClassifier,
     KernelLeastSquaresClassifier,
     L2SVMClassifier,
+    LaplacianLeastSquaresClassifier,
+    LaplacianSVMClassifier,
     LDAClassifier,
     LeastSquaresClassifier,
     LeastSquaresRegressor,
+    ManifoldClassifier,
     S4VMClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
@@ -70,6 +74,10 @@ ESTIMATORS = [
     LDAClassifier("spherical", priors="equal"),
     EMLDAClassifier(),
     EMLDAClassifier("spherical", weight_unlabeled=0.5),
+    LaplacianLeastSquaresClassifier(),
+    LaplacianLeastSquaresClassifier(kernel="linear", graph_weights="heat", power=2),
+    LaplacianSVMClassifier(),
+    ManifoldClassifier(SVC(kernel="precomputed", tol=1e-8)),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),

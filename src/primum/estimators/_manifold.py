@@ -206,7 +206,7 @@ class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
     classes_: AnyArray
     _several_classes: ClassVar[bool] = True
 
-    @documented_fit()
+    @documented_fit(weights="Equal rows are one vertex of the graph, whatever their weights.")
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         with fitting(self):
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)

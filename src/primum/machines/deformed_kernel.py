@@ -156,11 +156,12 @@ def pivoted_cholesky(K: Floats) -> tuple[Floats, Index]:
     C is lower triangular, with as many columns as K has numerical rank. A matrix that is not
     finite, symmetric and positive semi-definite raises an error.
     """
-    # Products with a random vector show all of this, with probability one, at little cost.
+    scale = max(K.max(initial=0.0), -K.min(initial=0.0))
+    _check_finite(K, scale)
+    tolerance = PSD_TOLERANCE * np.sqrt(len(K)) * scale
+    # Products with a random vector show the rest, with probability one, at little cost.
     probe = np.random.default_rng(0).normal(size=len(K))
     product = K @ probe
-    tolerance = PSD_TOLERANCE * np.sqrt(len(K)) * np.abs(K).max(initial=0.0)
-    _check_finite(K, product)
     _check_symmetric(K, product - probe @ K, tolerance)
     # For a symmetric matrix, the upper triangle in Fortran order is the lower one in C order.
     packed, pivots, rank, _ = dpstrf(K.T, lower=0)
@@ -183,8 +184,8 @@ def _triangular_gram(triangle: Floats, product: Floats) -> Floats:
     return gram
 
 
-def _check_finite(K: Floats, product: Floats) -> None:
-    if not np.isfinite(product).all():
+def _check_finite(K: Floats, scale: float) -> None:
+    if not np.isfinite(scale):
         i, j = np.argwhere(~np.isfinite(K))[0]
         raise ValueError(
             f"The kernel of two rows is {K[i, j]}: scale the features, or choose a kernel or "
