@@ -7,10 +7,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from primum.evaluation import PLANS, ResultsError, ResultStore, agreement, ordering_claims
+from primum.evaluation import (
+    LEAST_SQUARES,
+    PLANS,
+    ResultsError,
+    ResultStore,
+    agreement,
+    ordering_claims,
+)
 from primum.report import error_table
-from primum.report.figures import PAPER, curves_figure, z_figure
+from primum.report.figures import curves_figure, z_figure
 
+PAPER = [method.name for method in LEAST_SQUARES]
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
@@ -43,7 +51,7 @@ def test_judgements():
 def test_figures():
     curves = curves_figure(summary_of("curves"), "error", classifiers=PAPER)
     legend = curves.legends[0].get_texts()
-    assert [text.get_text() for text in legend] == list(PAPER)
+    assert [text.get_text() for text in legend] == PAPER
     peaking = curves_figure(summary_of("peaking"), "error", log_scale=False, largest=25)
     assert len(peaking.axes) == 2
     assert len(z_figure(summary_of("table2")).axes[0].lines[-1].get_xdata()) > 300

@@ -14,6 +14,7 @@ from primum.evaluation.methods import (
     LEAST_SQUARES,
     NEAREST_TWIN,
     SUPPORT_VECTORS,
+    WITH_TRUE_SHARES,
     Method,
 )
 from primum.evaluation.splits import CrossValidation, LearningCurve, SplitDesign
@@ -41,6 +42,8 @@ class Plan:
         What a reader of the report should know about the run.
     reconstructed : (str, str) or None
         A method that was inferred from the published values, and its plain counterpart.
+    undrawn : tuple of str
+        Methods that the figures leave out, as those of the paper do.
     """
 
     title: str
@@ -51,6 +54,7 @@ class Plan:
     published: str | None = None
     remark: str = ""
     reconstructed: tuple[str, str] | None = None
+    undrawn: tuple[str, ...] = ()
 
     @property
     def curve(self) -> bool:
@@ -97,6 +101,15 @@ PLANS = {
         design=LearningCurve(),
         methods=(*LEAST_SQUARES, *FURTHER_LEAST_SQUARES),
         published="curves",
+        undrawn=tuple(method.name for method in FURTHER_LEAST_SQUARES),
+    ),
+    "prior-curves": Plan(
+        title="Learning curves with the true shares of the classes",
+        design=LearningCurve(),
+        methods=(LEAST_SQUARES[0], *WITH_TRUE_SHARES),
+        published="curves",
+        remark="ICLS_prior and Projection_prior know the true shares of the classes among the "
+        "unlabelled rows, as in the published runs: with one unlabelled row both are the oracle.",
     ),
     "peaking": Plan(
         title="Peaking",

@@ -200,9 +200,12 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
     rows, labels = {
         "labeled": (split.labeled, y[split.labeled]),
         "partly": (train, hidden),
+        "shares": (train, hidden),
         "all": (train, y[train]),
     }[method.sees]
     clf = clone(method.estimator)
+    if method.sees == "shares":
+        clf.set_params(prior=_true_shares(y, split))
     X_train = X[rows]
     start = time.perf_counter()
     clf.fit(X_train, labels)
@@ -217,6 +220,12 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
         # What the method minimised, if it is known: this distinguishes local optima.
         "objective": getattr(clf, "objective_", None),
     }
+
+
+def _true_shares(y: Index, split: Split) -> list[float]:
+    """Return the share of every class among the unlabelled rows."""
+    counts = np.bincount(y[split.unlabeled], minlength=int(y.max()) + 1)
+    return [float(share) for share in counts / len(split.unlabeled)]
 
 
 def _error_and_losses(
