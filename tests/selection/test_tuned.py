@@ -325,42 +325,6 @@ def test_unproven_models_are_counted():
     assert "ICLSClassifier stopped after" in messages[1]
 
 
-BAD = {
-    "alphas is empty: give at least one ridge penalty": {"alphas": []},
-    "alphas has the value -1.0 at position 1": {"alphas": [0.1, -1.0]},
-    "alphas has the value nan at position 0": {"alphas": [np.nan]},
-    "metrics is empty": {"metrics": []},
-    "metrics has the value 1.5 at position 1: a metric is a number from 0 to 1": {
-        "metrics": [0.0, 1.5]
-    },
-    "metrics has the value 'nearest'": {"metrics": ["nearest"]},
-    "cv=16 folds need at least 16 labelled rows of every class, but class 0 has 11: pass cv=11": {
-        "cv": 16
-    },
-    "cv has no splits": {"cv": []},
-}
-
-
-@pytest.mark.parametrize("message", BAD)
-def test_bad_input(message):
-    X, y = partly_labelled()
-    with pytest.raises(ValueError, match=message):
-        ICLSClassifierCV().set_params(**BAD[message]).fit(X, y)
-
-
-def test_bad_splits():
-    X, y = partly_labelled()
-    known, unknown = np.flatnonzero(y >= 0), np.flatnonzero(y < 0)
-    with pytest.raises(ValueError, match="split 0 has 1 unlabelled and 2 labelled rows"):
-        LeastSquaresClassifierCV(cv=[(known, [known[0], unknown[0], known[1]])]).fit(X, y)
-    with pytest.raises(ValueError, match="training set of split 0 has no labelled row of class 1"):
-        LeastSquaresClassifierCV(cv=[(known[y[known] == 0], known[:3])]).fit(X, y)
-    weight = np.ones(len(y))
-    weight[known[:3]] = 0.0
-    with pytest.raises(ValueError, match="All rows held out by split 0 have sample_weight 0"):
-        LeastSquaresClassifierCV(cv=[(known[3:], known[:3])]).fit(X, y, sample_weight=weight)
-
-
 @pytest.mark.parametrize("labels", [2, 3, 7])
 def test_the_default_number_of_folds_is_that_of_the_smallest_class(labels):
     X, y, X_u, _ = several_classes(60, 20, 3, 3)

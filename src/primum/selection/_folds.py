@@ -1,5 +1,6 @@
 """Folds of the labelled rows; the unlabelled ones are in every training set."""
 
+import reprlib
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -40,7 +41,9 @@ def read_folds(cv: Any, known: Known, groups: Any, *, shuffle: bool, seed: Any) 
         parts = splitter.split(rows, labels, _known_groups(known, groups))
         folds = [Fold(train, test) for train, test in parts]
     else:
-        folds = [_given_fold(number, known, *split) for number, split in enumerate(cv)]
+        if getattr(cv, "ndim", 1) == 0:
+            raise ValueError(f"cv is {cv!r}: pass a number of folds as an int, cv={cv.item()!r}.")
+        folds = [_given_fold(number, known, split) for number, split in enumerate(cv)]
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
     for number, fold in enumerate(folds):
@@ -88,12 +91,20 @@ def _known_groups(known: Known, groups: Any) -> Any:
     return groups[known.labeled]
 
 
-def _given_fold(number: int, known: Known, train: Any, test: Any) -> Fold:
+def _given_fold(number: int, known: Known, split: Any) -> Fold:
     """Return a fold given by indices, or a mask, of rows of X."""
+    if isinstance(split, str) or not hasattr(split, "__len__") or len(split) != 2:
+        raise ValueError(
+            f"Split {number} of cv is {reprlib.repr(split)}: pass pairs (training rows, test rows) "
+            "of indices of rows of X."
+        )
     n_rows = len(known.labeled) + len(known.unlabeled)
     position = np.full(n_rows, -1)
     position[known.labeled] = np.arange(len(known.labeled))
-    train, test = (position[_indices(rows, n_rows)] for rows in (train, test))
+    names = (f"The training set of split {number}", f"The test set of split {number}")
+    train, test = (
+        position[_indices(rows, n_rows, name)] for rows, name in zip(split, names, strict=True)
+    )
     if (test < 0).any():
         raise ValueError(
             f"The test set of split {number} has {np.count_nonzero(test < 0)} unlabelled and "
@@ -103,10 +114,27 @@ def _given_fold(number: int, known: Known, train: Any, test: Any) -> Fold:
     return Fold(train[train >= 0], test)
 
 
-def _indices(rows: Any, n_rows: int) -> Index:
+def _indices(rows: Any, n_rows: int, name: str) -> Index:
     """Return indices of rows, given as such or as a mask."""
-    rows = np.asarray(rows)
-    return np.arange(n_rows)[rows if rows.size else rows.astype(np.intp)]
+    try:
+        given = np.asarray(rows)
+    except ValueError:  # lists of unequal lengths
+        given = np.empty((), dtype=object)
+    if given.shape == (0,):
+        return np.zeros(0, dtype=np.intp)
+    is_mask = given.dtype.kind == "b"
+    if given.ndim != 1 or given.dtype.kind not in "iub" or (is_mask and len(given) != n_rows):
+        raise ValueError(
+            f"{name} is {reprlib.repr(rows)}: pass indices of rows of X, integers from 0 to "
+            f"{n_rows - 1}, or a mask of {n_rows} rows."
+        )
+    if not is_mask and ((given < -n_rows) | (given >= n_rows)).any():
+        wrong = given[(given < -n_rows) | (given >= n_rows)][0]
+        raise ValueError(
+            f"{name} has the index {wrong}, but X has {n_rows} rows: pass indices from 0 to "
+            f"{n_rows - 1}."
+        )
+    return np.arange(n_rows)[given]
 
 
 def _check_fold(number: int, fold: Fold, known: Known) -> None:

@@ -211,6 +211,9 @@ def read_metrics(metrics: Any, known: Sequence[str]) -> list[str | float]:
 
 
 def _read_grid(values: Any, name: str, what: str) -> list[Any]:
+    if getattr(values, "ndim", 1) == 0:
+        value = values.item()
+        raise ValueError(f"{name} is the single value {value!r}: pass a list, {name}=[{value!r}].")
     values = list(values)
     if not values:
         raise ValueError(f"{name} is empty: give at least one {what}.")

@@ -25,7 +25,7 @@ from primum.estimators._data import FitArguments
 from primum.labellings import METRICS
 from primum.selection._folds import read_folds
 from primum.selection._models import Grid, Model
-from primum.selection._scores import results_table, scorer_scores
+from primum.selection._scores import check_scores, results_table, scorer_scores
 from primum.selection._search import (
     FoldScores,
     Search,
@@ -101,6 +101,7 @@ class Tuned:
     def _keep_scores(self, params: Sequence[dict[str, Any]], scores: Floats) -> None:
         """Keep the table of scores (splits, points) and the first of the best points."""
         self.cv_results_ = results_table(params, scores)
+        check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         self.best_params_ = dict(params[self.best_index_])
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
