@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import make_scorer
+from sklearn.metrics import accuracy_score, check_scoring, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -313,6 +313,34 @@ def test_scorers_see_rows_as_they_were_given():
     np.testing.assert_allclose(
         tuned.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
     )
+
+
+@pytest.mark.parametrize("estimator", [ICLSClassifierCV, LeastSquaresClassifierCV])
+def test_score_is_that_of_the_scoring(estimator):
+    """Of rows with known labels, like every score of this library; None means accuracy."""
+    X, y = partly_labelled()
+    known = y >= 0
+    weight = np.linspace(1.0, 2.0, len(y))
+    for scoring in ("neg_log_loss", "balanced_accuracy", brier_scorer):
+        tuned = estimator([0.1], scoring=scoring, cv=3).fit(X, y)
+        scorer = check_scoring(tuned, scoring)
+        assert tuned.score(X, y) == scorer(tuned, X[known], y[known])
+        weighted = tuned.score(X, y, sample_weight=weight)
+        assert weighted == scorer(tuned, X[known], y[known], sample_weight=weight[known])
+    plain = estimator([0.1], cv=3).fit(X, y)
+    assert plain.score(X, y) == np.mean(plain.predict(X[known]) == y[known])
+
+
+def test_score_routes_the_weights_that_the_scorer_requested():
+    X, y = partly_labelled()
+    known, weight = y >= 0, np.linspace(1.0, 5.0, len(y))
+    with config_context(enable_metadata_routing=True):
+        for wanted in (True, False):
+            scorer = make_scorer(accuracy_score).set_score_request(sample_weight=wanted)
+            tuned = ICLSClassifierCV([0.1], [0.0], scoring=scorer, cv=3).fit(X, y)
+            correct = tuned.predict(X[known]) == y[known]
+            expected = np.average(correct, weights=weight[known] if wanted else None)
+            assert tuned.score(X, y, sample_weight=weight) == pytest.approx(expected, abs=1e-15)
 
 
 def test_unproven_models_are_counted():

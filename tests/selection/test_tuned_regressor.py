@@ -155,6 +155,13 @@ def test_semi_supervised_splits_of_targets_are_plain_folds():
         np.testing.assert_array_equal(given, wrapped)
 
 
+def test_score_is_that_of_the_scoring():
+    X, y, known = partly_known()
+    reg = LeastSquaresRegressorCV(scoring="neg_mean_absolute_error").fit(X, y)
+    expected = -np.mean(np.abs(reg.predict(X[known]) - y[known]))
+    assert reg.score(X, y) == pytest.approx(expected, rel=1e-14)
+
+
 def test_bad_input():
     X, y, known = partly_known()
     with pytest.raises(ValueError, match="50 unlabelled rows have no bounds"):

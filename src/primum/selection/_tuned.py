@@ -16,9 +16,9 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from primum._sklearn import Interval
+from primum._sklearn import Interval, take_rows
 from primum._threads import one_blas_thread, using_threads
-from primum._typing import Floats
+from primum._typing import AnyArray, Floats, Index
 from primum.estimators._backend import refuse_other_library
 from primum.estimators._base import N_JOBS
 from primum.estimators._data import FitArguments
@@ -137,8 +137,42 @@ class Tuned:
     def _scorer_of(self) -> Any:
         return check_scoring(self, self.scoring)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of ``scoring`` over the rows whose label or target is known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels or targets; unknown ones are marked as in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row. With metadata routing, a scorer receives it if it has requested it.
+
+        Returns
+        -------
+        float
+            The score; if ``scoring`` is None, the accuracy of a classifier and R^2 of a regressor.
+        """
+        if self.scoring is None:
+            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        known, truth = type(self)._known_of(y)
+        if len(known) < len(y):
+            X = take_rows(X, known)
+        params = {}
+        if sample_weight is not None:
+            params = {"sample_weight": take_rows(sample_weight, known)}
+        if get_config()["enable_metadata_routing"]:
+            params = dict(process_routing(self, "score", **params).scorer.score)
+        return float(self._scorer_of()(self, X, truth, **params))
+
+    @staticmethod
+    @abstractmethod
+    def _known_of(y: Any) -> tuple[Index, AnyArray]:
+        """Return the rows whose label or target is known, and these labels or targets."""
+
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata ``fit`` accepts, and which of it the scorer receives.
+        """Return which metadata ``fit`` and ``score`` accept, and what the scorer receives of it.
 
         Returns
         -------
@@ -148,6 +182,7 @@ class Tuned:
         router = MetadataRouter(owner=self).add_self_request(self)
         if self.scoring is not None:
             mapping = MethodMapping().add(caller="fit", callee="score")
+            mapping.add(caller="score", callee="score")
             router.add(scorer=self._scorer_of(), method_mapping=mapping)
         return router
 
