@@ -18,6 +18,7 @@ from scipy.special import betaincinv, betaln, gammaln
 from primum._typing import AnyArray, Floats, Mask
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
 from primum.labellings.sets.per_row import PerRow
+from primum.rows import Rows
 
 # Shares may miss a sum of 1 by this much; they are then divided by their sum.
 SUM_ROUNDING = 1e-6
@@ -45,6 +46,27 @@ def shares_of(
     factors = [min(1.0, 1.0 / low) if low > 0 else 1.0, max(1.0, 1.0 / high)]
     fixed = (bounds[:, 0] == bounds[:, 1]).all()
     return np.minimum(bounds / low if fixed else bounds * factors, 1.0)
+
+
+def prior_on(
+    prior: Any,
+    level: float,
+    classes: AnyArray,
+    labeled: LabeledRows,
+    unlabeled: Rows,
+    labels: LabelSet | None,
+) -> tuple[Floats, Shares | None]:
+    """Return the bounds (K, 2) of a prior, and those on the mean label of the unlabelled rows.
+
+    ``labels`` are the label sets of the unlabelled rows (None: any label). Without such rows there
+    is no mean label.
+    """
+    n_rows, weight = unlabeled.n_rows, unlabeled.weight
+    size = n_rows if weight is None else effective_size(weight)
+    bounds = shares_of(prior, level, classes, labeled, size)
+    if n_rows == 0:
+        return bounds, None
+    return bounds, bounds_on_labels(bounds, classes, labels, n_rows, weight)
 
 
 def _given(prior: Any, classes: AnyArray) -> Floats:

@@ -18,7 +18,7 @@ from primum._sklearn import Interval, StrOptions
 from primum.estimators._data import TrainingData
 from primum.estimators._implicit import ImplicitlyConstrained
 from primum.estimators._linear import LeastSquaresBase
-from primum.estimators._prior import bounds_on_labels, effective_size, shares_of
+from primum.estimators._prior import prior_on
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.labellings import Shares
 from primum.solvers import ONE_NUMBER
@@ -258,12 +258,15 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         """Return the bounds of the prior on the mean label; None if there are none."""
         if self.prior is None:
             return None
-        n_rows, weight = data.unlabeled.n_rows, data.unlabeled.weight
-        size = n_rows if weight is None else effective_size(weight)
-        self.prior_ = shares_of(self.prior, self.prior_level, data.classes, data.labeled, size)
-        if n_rows == 0:
-            return None
-        return bounds_on_labels(self.prior_, data.classes, data.label_set, n_rows, weight)
+        self.prior_, shares = prior_on(
+            self.prior,
+            self.prior_level,
+            data.classes,
+            data.labeled,
+            data.unlabeled,
+            data.label_set,
+        )
+        return shares
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
