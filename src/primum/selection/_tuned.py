@@ -5,7 +5,7 @@ are mixins of classifiers and of regressors, which say how ``fit`` reads its arg
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -22,9 +22,9 @@ from primum._typing import AnyArray, Floats, Index
 from primum.estimators._backend import refuse_other_library
 from primum.estimators._base import N_JOBS
 from primum.estimators._data import FitArguments
-from primum.labellings import METRICS
+from primum.labellings import METRICS, Shares
 from primum.selection._folds import read_folds
-from primum.selection._models import Grid, Model
+from primum.selection._models import Grid, Model, TrainingSet
 from primum.selection._scores import check_scores, results_table, scorer_scores
 from primum.selection._search import (
     FoldScores,
@@ -84,9 +84,15 @@ class Tuned:
         # A scorer may need the columns of a DataFrame.
         shown = X if hasattr(X, "columns") else given.X
         params = self._score_params(sample_weight)
-        search = Search(given, folds, self.fit_intercept, shown, params)
+        search = Search(
+            given, folds, self.fit_intercept, shown, params, self._shares_of(given.labels)
+        )
         with one_blas_thread(), using_threads(self.n_jobs):
             return self._run(search)
+
+    def _shares_of(self, known: Any) -> Callable[[TrainingSet], Shares | None] | None:
+        """Return how the bounds of a prior follow from a training set; None without a prior."""
+        return None
 
     @abstractmethod
     def _run(self, search: Search) -> list[FoldScores]:
@@ -286,9 +292,20 @@ class TunedImplicit(Tuned):
         return results
 
     def _fit_best(
-        self, results: Sequence[FoldScores], X: Any, y: Any, more: Any, weight: Any, **sets: Any
+        self,
+        results: Sequence[FoldScores],
+        X: Any,
+        y: Any,
+        more: Any,
+        weight: Any,
+        *,
+        of_twin: tuple[Any, Any, Any] | None = None,
+        **sets: Any,
     ) -> Self:
-        """Fit with the best point of the grid, and the twin with its best penalty."""
+        """Fit with the best point of the grid, and the twin with its best penalty.
+
+        ``of_twin`` are the (X, y, weight) that the twin is fitted to, if they are not the same.
+        """
         points = np.stack([result.points for result in results])
         self._keep_scores(self._grid().points, points)
         self.alpha_, self.metric_ = self.best_params_["alpha"], self.best_params_["metric"]
@@ -296,6 +313,7 @@ class TunedImplicit(Tuned):
         self._keep_best(best.fit(X, y, more, sample_weight=weight, **sets))
         shared = ("alphas", "cv", "scoring", "fit_intercept", "shuffle", "random_state", "n_jobs")
         twin = self._tuned_twin(**{name: getattr(self, name) for name in shared})
+        X, y, weight = (X, y, weight) if of_twin is None else of_twin
         self.supervised_ = twin._fit_best(results, X, y, None, weight)
         return self
 
