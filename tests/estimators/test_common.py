@@ -34,6 +34,7 @@ from primum import (
     LeastSquaresClassifier,
     LeastSquaresRegressor,
     ManifoldClassifier,
+    MomentConstrainedLDAClassifier,
     S4VMClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
@@ -78,6 +79,8 @@ ESTIMATORS = [
     LaplacianLeastSquaresClassifier(kernel="linear", graph_weights="heat", power=2),
     LaplacianSVMClassifier(),
     ManifoldClassifier(SVC(kernel="precomputed", tol=1e-8)),
+    MomentConstrainedLDAClassifier(),
+    MomentConstrainedLDAClassifier("spherical"),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),

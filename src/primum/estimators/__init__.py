@@ -19,6 +19,7 @@ from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.least_squares_regressor import LeastSquaresRegressor
 from primum.estimators.manifold_classifier import ManifoldClassifier
 from primum.estimators.manifold_kernel import ManifoldKernel
+from primum.estimators.moment_constrained_lda import MomentConstrainedLDAClassifier
 from primum.estimators.s4vm import S4VMClassifier
 from primum.estimators.self_learning import SelfLearningClassifier
 from primum.estimators.tsvm import TSVMClassifier
@@ -43,6 +44,7 @@ __all__ = [
     "LeastSquaresRegressor",
     "ManifoldClassifier",
     "ManifoldKernel",
+    "MomentConstrainedLDAClassifier",
     "S4VMClassifier",
     "SelfLearningClassifier",
     "SingularCovarianceWarning",
