@@ -23,6 +23,7 @@ from primum import (
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
+    ICLDAClassifier,
     ICLSClassifier,
     ICLSRegressor,
     KernelICLSClassifier,
@@ -81,6 +82,8 @@ ESTIMATORS = [
     ManifoldClassifier(SVC(kernel="precomputed", tol=1e-8)),
     MomentConstrainedLDAClassifier(),
     MomentConstrainedLDAClassifier("spherical"),
+    ICLDAClassifier(tol=1e-7),
+    ICLDAClassifier("spherical", priors="equal", tol=1e-7),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),

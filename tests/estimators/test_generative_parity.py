@@ -8,6 +8,7 @@ import pytest
 from likelihoods import mean_log_likelihood
 from primum import (
     EMLDAClassifier,
+    ICLDAClassifier,
     LDAClassifier,
     MomentConstrainedLDAClassifier,
     SingularCovarianceWarning,
@@ -103,3 +104,20 @@ def assert_singular_constraint(X, y, X_u, theirs):
 
     assert violation(ours) < 1e-10
     assert violation(theirs) > 0.1
+
+
+@each_problem
+def test_implicit_constraints(name):
+    """Our likelihood on the labelled rows is the higher one: RSSL stops a little early."""
+    problem = full_problems()[name]
+    X, y, X_u, _, X_test = arrays(problem)
+    answer = rssl_answer(problem, "ic_lda")
+    clf = ICLDAClassifier().fit(X, y, X_u)
+    if answer is None:  # fewer labels than features: RSSL starts from a singular covariance
+        assert (name, clf.supervised_.rank_, clf.rank_) == ("sonar_few", 18, 60)
+        return
+    theirs = mean_log_likelihood(model_of(answer), X, y)
+    assert theirs < clf.log_likelihood_ < theirs + 0.01
+    near = ICLDAClassifier(n_init=1).fit(X, y, X_u)  # RSSL has a single start, too
+    assert theirs < near.log_likelihood_ < theirs + 1e-6
+    np.testing.assert_array_equal(near.predict(X_test), answer["pred_test"])

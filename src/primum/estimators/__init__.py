@@ -7,6 +7,7 @@ from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.em_lda import EMLDAClassifier
 from primum.estimators.entropy_logistic import EntropyLogisticClassifier
 from primum.estimators.healy_westmacott import HealyWestmacottClassifier
+from primum.estimators.iclda import ICLDAClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.kernel_icls import KernelICLSClassifier
@@ -32,6 +33,7 @@ __all__ = [
     "EMLeastSquaresClassifier",
     "EntropyLogisticClassifier",
     "HealyWestmacottClassifier",
+    "ICLDAClassifier",
     "ICLSClassifier",
     "ICLSRegressor",
     "KernelICLSClassifier",
