@@ -37,6 +37,7 @@ from primum import (
     ManifoldClassifier,
     MomentConstrainedLDAClassifier,
     S4VMClassifier,
+    ScatterLDAClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
     USMClassifier,
@@ -84,6 +85,7 @@ ESTIMATORS = [
     MomentConstrainedLDAClassifier("spherical"),
     ICLDAClassifier(tol=1e-7),
     ICLDAClassifier("spherical", priors="equal", tol=1e-7),
+    ScatterLDAClassifier(),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),

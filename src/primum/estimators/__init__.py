@@ -22,6 +22,7 @@ from primum.estimators.manifold_classifier import ManifoldClassifier
 from primum.estimators.manifold_kernel import ManifoldKernel
 from primum.estimators.moment_constrained_lda import MomentConstrainedLDAClassifier
 from primum.estimators.s4vm import S4VMClassifier
+from primum.estimators.scatter_lda import ScatterLDAClassifier
 from primum.estimators.self_learning import SelfLearningClassifier
 from primum.estimators.tsvm import TSVMClassifier
 from primum.estimators.unlabeled_rows import UnlabeledRows
@@ -48,6 +49,7 @@ __all__ = [
     "ManifoldKernel",
     "MomentConstrainedLDAClassifier",
     "S4VMClassifier",
+    "ScatterLDAClassifier",
     "SelfLearningClassifier",
     "SingularCovarianceWarning",
     "TSVMClassifier",

@@ -141,7 +141,7 @@ class GenerativeClassifier(
             rows = _read_rows(self, data)
             with one_blas_thread():
                 self._fit_rows(rows)
-            self._warn_if_singular()
+            self._warn_if_singular(rows)
         return self
 
     @abstractmethod
@@ -209,9 +209,12 @@ class GenerativeClassifier(
         q = Q if rows.n_classes > 2 else Q[:, 1]
         self.soft_labels_ = rows.data.for_all_rows(q)
 
-    def _warn_if_singular(self) -> None:
-        d = self.means_.shape[1]
-        if self.rank_ < d:
+    def _is_singular(self, rows: GenerativeRows) -> bool:
+        return self.rank_ < self.means_.shape[1]
+
+    def _warn_if_singular(self, rows: GenerativeRows) -> None:
+        if self._is_singular(rows):
+            d = self.means_.shape[1]
             warnings.warn(
                 f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} for "
                 f"{d} features: directions without variance within the classes are ignored. Label "
