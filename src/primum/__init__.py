@@ -1,6 +1,7 @@
 """Semi-supervised learning that aims never to make the supervised answer worse."""
 
 from primum.estimators import (
+    ContrastivePessimisticLDAClassifier,
     EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
@@ -41,6 +42,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Certificate",
+    "ContrastivePessimisticLDAClassifier",
     "EMLDAClassifier",
     "EMLeastSquaresClassifier",
     "EntropyLogisticClassifier",

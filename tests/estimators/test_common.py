@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
 from primum import (
+    ContrastivePessimisticLDAClassifier,
     EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
@@ -86,6 +87,8 @@ ESTIMATORS = [
     ICLDAClassifier(tol=1e-7),
     ICLDAClassifier("spherical", priors="equal", tol=1e-7),
     ScatterLDAClassifier(),
+    ContrastivePessimisticLDAClassifier(tol=1e-7),
+    ContrastivePessimisticLDAClassifier("spherical"),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),

@@ -3,6 +3,7 @@
 from primum.estimators._generative import SingularCovarianceWarning
 from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
+from primum.estimators.contrastive_pessimistic_lda import ContrastivePessimisticLDAClassifier
 from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.em_lda import EMLDAClassifier
 from primum.estimators.entropy_logistic import EntropyLogisticClassifier
@@ -30,6 +31,7 @@ from primum.estimators.usm import USMClassifier
 from primum.estimators.wellsvm import WellSVMClassifier
 
 __all__ = [
+    "ContrastivePessimisticLDAClassifier",
     "EMLDAClassifier",
     "EMLeastSquaresClassifier",
     "EntropyLogisticClassifier",

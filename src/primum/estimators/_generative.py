@@ -192,10 +192,7 @@ class GenerativeClassifier(
 
     def _check_maximum(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
         """Raise an error if the covariance collapses: then the likelihood grows without bound."""
-        r = family.coordinates.dimension
-        if model.rank == r and (family.spherical or self.alpha > 0):
-            return
-        rank = model.rank if model.rank < r else r - _count_collapsed(model, Z)
+        r, rank = family.coordinates.dimension, covariance_rank(family, model, Z)
         if rank < r:
             raise ValueError(
                 f"The likelihood of {type(self).__name__} has no maximum: there are soft labels "
@@ -269,7 +266,9 @@ def _probabilities(scores: Floats) -> Floats:
     return np.column_stack([expit(-scores), expit(scores)])
 
 
-def _count_collapsed(model: GaussianModel, Z: Floats) -> int:
-    """Return in how many directions the variance within the classes is next to nothing."""
-    share = eigvalsh(model.covariance, np.cov(Z.T, bias=True).reshape(model.covariance.shape))
-    return int(np.count_nonzero(share < COLLAPSED))
+def covariance_rank(family: GaussianFamily, model: GaussianModel, Z: Floats) -> int:
+    """Return the rank of the covariance relative to the total one of rows with coordinates Z."""
+    if family.spherical or family.coordinates.ridge.any() or model.rank < Z.shape[1]:
+        return model.rank
+    total = np.cov(Z.T, bias=True).reshape(model.covariance.shape)
+    return int(np.count_nonzero(eigvalsh(model.covariance, total) > COLLAPSED))
