@@ -1,10 +1,12 @@
 """Semi-supervised learning that aims never to make the supervised answer worse."""
 
 from primum.estimators import (
+    ContrastivePessimisticLDAClassifier,
     EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
+    ICLDAClassifier,
     ICLSClassifier,
     ICLSRegressor,
     KernelICLSClassifier,
@@ -17,7 +19,9 @@ from primum.estimators import (
     LeastSquaresRegressor,
     ManifoldClassifier,
     ManifoldKernel,
+    MomentConstrainedLDAClassifier,
     S4VMClassifier,
+    ScatterLDAClassifier,
     SelfLearningClassifier,
     SingularCovarianceWarning,
     TSVMClassifier,
@@ -38,10 +42,12 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Certificate",
+    "ContrastivePessimisticLDAClassifier",
     "EMLDAClassifier",
     "EMLeastSquaresClassifier",
     "EntropyLogisticClassifier",
     "HealyWestmacottClassifier",
+    "ICLDAClassifier",
     "ICLSClassifier",
     "ICLSClassifierCV",
     "ICLSRegressor",
@@ -58,7 +64,9 @@ __all__ = [
     "LeastSquaresRegressorCV",
     "ManifoldClassifier",
     "ManifoldKernel",
+    "MomentConstrainedLDAClassifier",
     "S4VMClassifier",
+    "ScatterLDAClassifier",
     "SelfLearningClassifier",
     "SingularCovarianceWarning",
     "TSVMClassifier",

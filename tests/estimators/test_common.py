@@ -19,10 +19,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
 from primum import (
+    ContrastivePessimisticLDAClassifier,
     EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
+    ICLDAClassifier,
     ICLSClassifier,
     ICLSRegressor,
     KernelICLSClassifier,
@@ -34,7 +36,9 @@ from primum import (
     LeastSquaresClassifier,
     LeastSquaresRegressor,
     ManifoldClassifier,
+    MomentConstrainedLDAClassifier,
     S4VMClassifier,
+    ScatterLDAClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
     USMClassifier,
@@ -78,6 +82,13 @@ ESTIMATORS = [
     LaplacianLeastSquaresClassifier(kernel="linear", graph_weights="heat", power=2),
     LaplacianSVMClassifier(),
     ManifoldClassifier(SVC(kernel="precomputed", tol=1e-8)),
+    MomentConstrainedLDAClassifier(),
+    MomentConstrainedLDAClassifier("spherical"),
+    ICLDAClassifier(tol=1e-7),
+    ICLDAClassifier("spherical", priors="equal", tol=1e-7),
+    ScatterLDAClassifier(),
+    ContrastivePessimisticLDAClassifier(tol=1e-7),
+    ContrastivePessimisticLDAClassifier("spherical"),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),

@@ -16,13 +16,19 @@ from sklearn.linear_model import RidgeClassifierCV
 from primum._sklearn import logistic_regression_cv
 from primum._typing import Floats, Index
 from primum.estimators import (
+    ContrastivePessimisticLDAClassifier,
+    EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
+    ICLDAClassifier,
     ICLSClassifier,
     L2SVMClassifier,
+    LDAClassifier,
     LeastSquaresClassifier,
+    MomentConstrainedLDAClassifier,
     S4VMClassifier,
+    ScatterLDAClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
     USMClassifier,
@@ -193,6 +199,25 @@ ON_REQUEST = (
 )
 
 
+def _generative(name: str, estimator: Any, sees: str = "partly") -> Method:
+    return Method(name, estimator, sees, score_probability)
+
+
+# On request, too. A ridge makes the likelihoods finite where there are fewer rows than features.
+COVARIANCE_RIDGE = 0.1
+GENERATIVE = (
+    _generative("Nearest mean", LDAClassifier("spherical", priors="equal"), sees="labeled"),
+    _generative("EM nearest mean", EMLDAClassifier("spherical")),
+    _generative("MC nearest mean", MomentConstrainedLDAClassifier("spherical")),
+    _generative("LDA", LDAClassifier(alpha=COVARIANCE_RIDGE), sees="labeled"),
+    _generative("EM-LDA", EMLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _generative("MC-LDA", MomentConstrainedLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _generative("IC-LDA", ICLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _generative("Scatter LDA", ScatterLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _generative("CP-LDA", ContrastivePessimisticLDAClassifier(alpha=COVARIANCE_RIDGE)),
+)
+
+
 def _named_apart(methods: tuple[Method, ...]) -> tuple[Method, ...]:
     """Return the SVMs with names that no least-squares method has."""
     taken = {method.name for method in LEAST_SQUARES}
@@ -218,6 +243,7 @@ METHODS = {
         *BASELINES,
         *_named_apart(SUPPORT_VECTORS),
         *ON_REQUEST,
+        *GENERATIVE,
     )
 }
 
