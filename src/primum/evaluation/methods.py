@@ -16,11 +16,17 @@ from sklearn.linear_model import RidgeClassifierCV
 from primum._sklearn import logistic_regression_cv
 from primum._typing import Floats, Index
 from primum.estimators import (
+    EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
     ICLSClassifier,
+    KernelICLSClassifier,
+    KernelLeastSquaresClassifier,
     L2SVMClassifier,
+    LaplacianLeastSquaresClassifier,
+    LaplacianSVMClassifier,
+    LDAClassifier,
     LeastSquaresClassifier,
     S4VMClassifier,
     SelfLearningClassifier,
@@ -190,6 +196,14 @@ ON_REQUEST = (
     ),
     _machine("S4VM", S4VMClassifier()),
     _machine("WellSVM", WellSVMClassifier()),
+    _least_squares_method("Kernel LS", KernelLeastSquaresClassifier(), sees="labeled"),
+    _least_squares_method("Kernel ICLS", KernelICLSClassifier()),
+    _least_squares_method("Laplacian LS", LaplacianLeastSquaresClassifier()),
+    _machine("Laplacian SVM", LaplacianSVMClassifier()),
+    Method("LDA", LDAClassifier(), "labeled", score_probability),
+    Method("EM LDA", EMLDAClassifier(), "partly", score_probability),
+    Method("Nearest mean", LDAClassifier("spherical"), "labeled", score_probability),
+    Method("EM nearest mean", EMLDAClassifier("spherical"), "partly", score_probability),
 )
 
 
