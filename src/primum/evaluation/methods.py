@@ -178,6 +178,11 @@ SUPPORT_VECTORS = (
     _machine("Oracle", SVM, sees="all"),
 )
 
+
+def _probabilistic(name: str, estimator: Any, sees: str = "partly") -> Method:
+    return Method(name, estimator, sees, score_probability)
+
+
 # In no experiment of the paper: further columns on request. The penalty is the default, and the
 # features of the experiments are standardised.
 ON_REQUEST = (
@@ -186,13 +191,10 @@ ON_REQUEST = (
     _least_squares_method(
         "Healy-Westmacott", HealyWestmacottClassifier(rcond=PSEUDO_INVERSE, tol=1e-4)
     ),
-    Method("Logistic", EntropyLogisticClassifier(0.0), "labeled", score_probability),
-    Method("Entropy logistic", EntropyLogisticClassifier(), "partly", score_probability),
-    Method(
-        "Self-Learning (logistic)",
-        SelfLearningClassifier(EntropyLogisticClassifier(0.0)),
-        "partly",
-        score_probability,
+    _probabilistic("Logistic", EntropyLogisticClassifier(0.0), sees="labeled"),
+    _probabilistic("Entropy logistic", EntropyLogisticClassifier()),
+    _probabilistic(
+        "Self-Learning (logistic)", SelfLearningClassifier(EntropyLogisticClassifier(0.0))
     ),
     _machine("S4VM", S4VMClassifier()),
     _machine("WellSVM", WellSVMClassifier()),
@@ -200,10 +202,10 @@ ON_REQUEST = (
     _least_squares_method("Kernel ICLS", KernelICLSClassifier()),
     _least_squares_method("Laplacian LS", LaplacianLeastSquaresClassifier()),
     _machine("Laplacian SVM", LaplacianSVMClassifier()),
-    Method("LDA", LDAClassifier(), "labeled", score_probability),
-    Method("EM LDA", EMLDAClassifier(), "partly", score_probability),
-    Method("Nearest mean", LDAClassifier("spherical"), "labeled", score_probability),
-    Method("EM nearest mean", EMLDAClassifier("spherical"), "partly", score_probability),
+    _probabilistic("LDA", LDAClassifier(), sees="labeled"),
+    _probabilistic("EM LDA", EMLDAClassifier()),
+    _probabilistic("Nearest mean", LDAClassifier("spherical"), sees="labeled"),
+    _probabilistic("EM nearest mean", EMLDAClassifier("spherical")),
 )
 
 
