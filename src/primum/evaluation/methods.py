@@ -23,7 +23,11 @@ from primum.estimators import (
     HealyWestmacottClassifier,
     ICLDAClassifier,
     ICLSClassifier,
+    KernelICLSClassifier,
+    KernelLeastSquaresClassifier,
     L2SVMClassifier,
+    LaplacianLeastSquaresClassifier,
+    LaplacianSVMClassifier,
     LDAClassifier,
     LeastSquaresClassifier,
     MomentConstrainedLDAClassifier,
@@ -178,6 +182,11 @@ SUPPORT_VECTORS = (
     _machine("Oracle", SVM, sees="all"),
 )
 
+
+def _probabilistic(name: str, estimator: Any, sees: str = "partly") -> Method:
+    return Method(name, estimator, sees, score_probability)
+
+
 # In no experiment of the paper: further columns on request. The penalty is the default, and the
 # features of the experiments are standardised.
 ON_REQUEST = (
@@ -186,35 +195,32 @@ ON_REQUEST = (
     _least_squares_method(
         "Healy-Westmacott", HealyWestmacottClassifier(rcond=PSEUDO_INVERSE, tol=1e-4)
     ),
-    Method("Logistic", EntropyLogisticClassifier(0.0), "labeled", score_probability),
-    Method("Entropy logistic", EntropyLogisticClassifier(), "partly", score_probability),
-    Method(
-        "Self-Learning (logistic)",
-        SelfLearningClassifier(EntropyLogisticClassifier(0.0)),
-        "partly",
-        score_probability,
+    _probabilistic("Logistic", EntropyLogisticClassifier(0.0), sees="labeled"),
+    _probabilistic("Entropy logistic", EntropyLogisticClassifier()),
+    _probabilistic(
+        "Self-Learning (logistic)", SelfLearningClassifier(EntropyLogisticClassifier(0.0))
     ),
     _machine("S4VM", S4VMClassifier()),
     _machine("WellSVM", WellSVMClassifier()),
+    _least_squares_method("Kernel LS", KernelLeastSquaresClassifier(), sees="labeled"),
+    _least_squares_method("Kernel ICLS", KernelICLSClassifier()),
+    _least_squares_method("Laplacian LS", LaplacianLeastSquaresClassifier()),
+    _machine("Laplacian SVM", LaplacianSVMClassifier()),
 )
-
-
-def _generative(name: str, estimator: Any, sees: str = "partly") -> Method:
-    return Method(name, estimator, sees, score_probability)
 
 
 # On request, too. A ridge makes the likelihoods finite where there are fewer rows than features.
 COVARIANCE_RIDGE = 0.1
 GENERATIVE = (
-    _generative("Nearest mean", LDAClassifier("spherical", priors="equal"), sees="labeled"),
-    _generative("EM nearest mean", EMLDAClassifier("spherical")),
-    _generative("MC nearest mean", MomentConstrainedLDAClassifier("spherical")),
-    _generative("LDA", LDAClassifier(alpha=COVARIANCE_RIDGE), sees="labeled"),
-    _generative("EM-LDA", EMLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _generative("MC-LDA", MomentConstrainedLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _generative("IC-LDA", ICLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _generative("Scatter LDA", ScatterLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _generative("CP-LDA", ContrastivePessimisticLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _probabilistic("Nearest mean", LDAClassifier("spherical", priors="equal"), sees="labeled"),
+    _probabilistic("EM nearest mean", EMLDAClassifier("spherical")),
+    _probabilistic("MC nearest mean", MomentConstrainedLDAClassifier("spherical")),
+    _probabilistic("LDA", LDAClassifier(alpha=COVARIANCE_RIDGE), sees="labeled"),
+    _probabilistic("EM-LDA", EMLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _probabilistic("MC-LDA", MomentConstrainedLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _probabilistic("IC-LDA", ICLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _probabilistic("Scatter LDA", ScatterLDAClassifier(alpha=COVARIANCE_RIDGE)),
+    _probabilistic("CP-LDA", ContrastivePessimisticLDAClassifier(alpha=COVARIANCE_RIDGE)),
 )
 
 
