@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from primum.machines.deformed_kernel import deform_kernel, deform_linear, pivoted_cholesky
+from primum.machines.deformed_kernel import deform_kernel, deform_linear, factorise
 from primum.machines.graphs import laplacian_power, neighbour_graph
 
 problems = st.fixed_dictionaries(
@@ -108,7 +108,7 @@ def test_a_large_ratio_leaves_functions_that_are_constant_on_components():
 def test_the_factor_has_the_rank_of_the_kernel(n):
     X = np.random.default_rng(0).normal(size=(n, 2))
     K = polynomial_kernel(X, degree=2)
-    triangle, order = pivoted_cholesky(K)
+    triangle, order = factorise(K)
     assert triangle.shape == (n, min(n, 6))
     np.testing.assert_array_equal(triangle, np.tril(triangle))
     np.testing.assert_allclose(triangle @ triangle.T, K[order][:, order], atol=1e-10)
@@ -118,7 +118,7 @@ def test_rounding_is_no_negative_eigenvalue():
     X = np.random.default_rng(0).normal(size=(300, 2))
     single = rbf_kernel(X, gamma=0.1).astype(np.float32).astype(float)
     assert np.linalg.eigvalsh(single)[0] < 0
-    triangle, order = pivoted_cholesky(single)
+    triangle, order = factorise(single)
     np.testing.assert_allclose(triangle @ triangle.T, single[order][:, order], atol=1e-5)
 
 
@@ -135,4 +135,4 @@ def test_rounding_is_no_negative_eigenvalue():
 )
 def test_matrices_that_are_no_kernels(K, message):
     with pytest.raises(ValueError, match=message):
-        pivoted_cholesky(np.array(K))
+        factorise(np.array(K))

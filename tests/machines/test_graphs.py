@@ -28,6 +28,12 @@ def test_binary_weights_are_the_definition():
     np.testing.assert_array_equal(graph.toarray(), connected(X, 4).astype(float))
 
 
+@pytest.mark.parametrize("d", [3, 8])
+def test_rows_far_from_the_origin(d):
+    X = rows(d=d) + 1e6
+    np.testing.assert_array_equal(neighbour_graph(X, 4).toarray(), connected(X, 4).astype(float))
+
+
 def test_heat_weights_are_the_definition():
     X = rows()
     edges, distance = connected(X, 4), cdist(X, X)

@@ -24,9 +24,10 @@ and the smallest eigenvalue of I + r G is at least 1, however singular K is. Sin
 without a further linear system. If k is linear, C is the matrix of the rows themselves, K is never
 formed, and k~(x, z) = x' (I + r G)^-1 z.
 
-C is the pivoted Cholesky factor: triangular, so that G costs no more than the factorisation, and of
-the numerical rank of K, which for a smooth kernel is far below n. C and G do not depend on r: after
-them, each further r costs one m x m Cholesky factorisation, and L columns of K~ O(n m L).
+C is a Cholesky factor: triangular, so that G costs no more than the factorisation. If K is
+numerically singular it is the pivoted factor, whose m columns are the numerical rank of K, far
+fewer than n for a smooth kernel. C and G do not depend on r: after them, each further r costs one
+m x m Cholesky factorisation, and L columns of K~ O(n m L).
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, eigvalsh, solve_triangular
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpotrf, dpstrf
 
 from primum._typing import Floats, Index
 
@@ -134,7 +135,7 @@ class DeformedKernel:
 
 def deform_kernel(K: Floats, penalty: Any) -> Deformation:
     """Return the deformation of a kernel matrix by a sparse penalty on the values at its rows."""
-    triangle, order = pivoted_cholesky(K)
+    triangle, order = factorise(K)
     roughness = _triangular_gram(triangle, penalty[order][:, order] @ triangle)
     features = np.empty_like(triangle)
     features[order] = triangle
@@ -150,11 +151,12 @@ def _dense(matrix: Any) -> Floats:
     return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
 
 
-def pivoted_cholesky(K: Floats) -> tuple[Floats, Index]:
+def factorise(K: Floats) -> tuple[Floats, Index]:
     """Return (C, order) with ``K[order][:, order]`` equal to C C' to rounding.
 
-    C is lower triangular, with as many columns as K has numerical rank. A matrix that is not
-    finite, symmetric and positive semi-definite raises an error.
+    C is the Cholesky factor, and the pivoted one if K is numerically singular: lower triangular,
+    with as many columns as K has numerical rank. A matrix that is not finite, symmetric and
+    positive semi-definite raises an error.
     """
     scale = max(K.max(initial=0.0), -K.min(initial=0.0))
     _check_finite(K, scale)
@@ -164,8 +166,11 @@ def pivoted_cholesky(K: Floats) -> tuple[Floats, Index]:
     product = K @ probe
     _check_symmetric(K, product - probe @ K, tolerance)
     # For a symmetric matrix, the upper triangle in Fortran order is the lower one in C order.
-    packed, pivots, rank, _ = dpstrf(K.T, lower=0)
-    triangle, order = np.tril(packed.T[:, :rank]), pivots - 1
+    factor, singular = dpotrf(K.T, lower=0, clean=1)
+    if not singular:
+        return factor.T, np.arange(len(K))
+    factor, pivots, rank, _ = dpstrf(K.T, lower=0)
+    triangle, order = np.tril(factor.T[:, :rank]), pivots - 1
     missed = product[order] - triangle @ (triangle.T @ probe[order])
     _check_positive(K, missed, tolerance)
     return triangle, order
@@ -180,7 +185,8 @@ def _triangular_gram(triangle: Floats, product: Floats) -> Floats:
     gram = np.zeros((m, m))
     for start in range(0, m, GRAM_BLOCK):
         stop = min(start + GRAM_BLOCK, m)
-        gram[start:stop, :stop] = triangle[start:, start:stop].T @ product[start:, :stop]
+        block = gram[start:stop, :stop]
+        np.matmul(triangle[start:, start:stop].T, product[start:, :stop], out=block)
     return gram
 
 
