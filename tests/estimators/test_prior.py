@@ -378,3 +378,15 @@ def test_the_certificate_names_the_second_of_two_classes():
     assert words == (
         "The share of class 'yes' among the unlabelled rows: 0.2; the prior changed the fit."
     )
+
+
+@pytest.mark.parametrize("unit", [1e-5, 1e-7])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_prior_is_met_where_labels_hardly_affect_the_objective(n_classes, unit):
+    """Features that are tiny against the ridge: any labelling is optimal within the tolerance."""
+    X, y, X_u = problem(n_classes, n_labeled=30, n_unlabeled=80, d=3)
+    share = [0.3, 0.7] if n_classes == 2 else [0.5, 0.3, 0.2]
+    clf = ICLSClassifier(0.1, prior=share, fit_intercept=False)
+    clf.fit(unit * X, y, X_unlabeled=unit * X_u)
+    np.testing.assert_allclose(one_hot(clf.soft_labels_).mean(axis=0), share, atol=1e-9)
+    assert clf.certificate_.converged

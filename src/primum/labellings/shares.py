@@ -43,8 +43,11 @@ SOFT = 1e-12
 DAMPING = 1e-2
 # Shares this close to a bound are at the bound.
 AT_BOUND = 1e-9
-# Solutions have shares within their bounds up to this, plus this many times the size of M Q.
-MET, ROUNDING = 1e-10, 16 * float(np.finfo(float).eps)
+# Newton's method ends with shares that are met up to this. Early on the path, this fraction of the
+# smallest share is enough, as long as no class loses all labels that can move.
+MET, MET_EARLY = 1e-10, 0.1
+# Rounding of shares, in units of |u| |M Q|.
+ROUNDING = 16 * float(np.finfo(float).eps)
 SHOWN = 12  # classes, in words
 
 
@@ -97,6 +100,12 @@ class Shares:
     def violation(self, s: Floats) -> float:
         """Return by how much the shares are outside their bounds."""
         return float(np.max(np.maximum(self.low - s, s - self.high), initial=0.0))
+
+    @cached_property
+    def smallest(self) -> float:
+        """The smallest share above 0, of a class or of all others, that the bounds require."""
+        required = np.append(self.low, 1.0 - self.high)
+        return float(np.min(required[required > 0], initial=1.0))
 
     def signed(self, nu: Floats, s: Floats) -> Floats:
         """Return the multipliers plus a constant: positive for upper bounds, negative for lower.
@@ -222,10 +231,18 @@ class Prior:
         slack = float(np.vdot(nu, self.shares.farthest(nu) - s))
         return max(slack, 0.0) + outside * (size + 0.5 * outside)
 
-    def meets(self, z: Floats) -> bool:
+    def meets(self, z: Floats, within: float = AT_BOUND) -> bool:
         """Return whether the shares at ``M Q = z`` are within their bounds."""
         rounding = ROUNDING * self.length * float(np.linalg.norm(z))
-        return self.shares.violation(self.of(z)) <= MET + rounding
+        return self.shares.violation(self.of(z)) <= within + rounding
+
+    def settled(self, z: Floats, g: Floats, *, early: bool) -> bool:
+        """Return whether the shares at ``M Q = z``, with the gradient g, need no further step.
+
+        Where the gradient along u is 0, a step would not bring them closer.
+        """
+        within = max(MET, MET_EARLY * self.shares.smallest) if early else MET
+        return self.meets(z, within) or float(np.abs(self.direction @ g).max()) <= MET
 
     def without(self, fixed: Floats) -> "Prior":
         """Return the same for a part of M Q, if another part of it is fixed."""

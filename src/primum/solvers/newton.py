@@ -59,6 +59,8 @@ GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50
 GUESSES_PER_SIGMA = 10
 LINE_SEARCH_ACCURACY = 0.1
+# Points of the path that cost more than this, in units of the loss, are far from its end.
+EARLY = 1e-6
 # After this many steps, every other step changes the multiplier of one class of a prior.
 ALL_AT_ONCE = 10
 LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
@@ -221,10 +223,9 @@ def minimise_psi(
         q = labels.project(free)
         residual = problem.residual(q)
         g = problem.gradient(xi, residual)
-        # Shares that are not met now may be beyond reach at a larger sigma, where few labels move.
+        cost = duality_gap(labels, p, q, columns.weight)
         if step == max_steps or (
-            0.5 * float(np.vdot(g, g)) <= duality_gap(labels, p, q, columns.weight)
-            and problem.meets_prior(residual)
+            0.5 * float(np.vdot(g, g)) <= cost and _has_settled(problem, residual, g, cost)
         ):
             break
         faces = faces_of(labels, labels.open(q))
@@ -238,6 +239,17 @@ def minimise_psi(
         length = _exact_step(line, xi + problem.target, direction, g, problem.prior)
         xi, p = xi + length * direction, p + length * along
     return Point(xi, p), q, step
+
+
+def _has_settled(problem: LabelProblem, residual: Floats, g: Floats, cost: float) -> bool:
+    """Return whether the shares of a prior are accurate enough for this point of the path.
+
+    Shares that are not met now may be beyond reach at a larger sigma, where few labels can move.
+    """
+    if problem.prior is None:
+        return True
+    early = cost > problem.gap_within(EARLY)
+    return problem.prior.settled(residual + problem.target, g, early=early)
 
 
 @dataclass(frozen=True)
