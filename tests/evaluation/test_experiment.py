@@ -6,6 +6,7 @@ import pytest
 
 from generate import two_classes
 from primum.evaluation import (
+    KERNELS,
     LEAST_SQUARES,
     CrossValidation,
     Experiment,
@@ -165,3 +166,9 @@ class TestTwin:
             summarise(without, curve=False)["times_worse"],
             summarise(results, curve=False)["times_worse"],
         )
+
+
+def test_kernel_methods_have_errors_and_losses(tmp_path):
+    results = run(tmp_path, methods=(LEAST_SQUARES[0], *KERNELS))
+    assert set(results["classifier"]) == {"Supervised", "Kernel LS", "Kernel ICLS"}
+    assert np.isfinite(results[["error", "loss"]].to_numpy(dtype=float)).all()
