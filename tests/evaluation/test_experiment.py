@@ -6,8 +6,8 @@ import pytest
 
 from generate import two_classes
 from primum.evaluation import (
-    KERNELS,
     LEAST_SQUARES,
+    METHODS,
     CrossValidation,
     Experiment,
     LearningCurve,
@@ -169,6 +169,7 @@ class TestTwin:
 
 
 def test_kernel_methods_have_errors_and_losses(tmp_path):
-    results = run(tmp_path, methods=(LEAST_SQUARES[0], *KERNELS))
+    kernels = (METHODS["kernel-ls"], METHODS["kernel-icls"])
+    results = run(tmp_path, methods=(LEAST_SQUARES[0], *kernels))
     assert set(results["classifier"]) == {"Supervised", "Kernel LS", "Kernel ICLS"}
     assert np.isfinite(results[["error", "loss_test"]].to_numpy()).all()

@@ -14,7 +14,6 @@ from primum.evaluation.measures import MEASURES, Harm, error, squared_hinge, squ
 from primum.evaluation.methods import (
     BASELINES,
     FURTHER_LEAST_SQUARES,
-    KERNELS,
     LEAST_SQUARES,
     METHODS,
     SUPPORT_VECTORS,
@@ -48,7 +47,6 @@ from primum.selection import SemiSupervisedSplit
 __all__ = [
     "BASELINES",
     "FURTHER_LEAST_SQUARES",
-    "KERNELS",
     "LEAST_SQUARES",
     "MEASURES",
     "METHODS",

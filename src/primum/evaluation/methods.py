@@ -139,12 +139,6 @@ WITH_TRUE_SHARES = (
 # This library's default where the labelled rows do not determine the model.
 NEAREST_TWIN = _least_squares_method("ICLS (twin)", ICLSClassifier(rcond=PSEUDO_INVERSE))
 
-# The Gaussian kernel, with the default width and ridge for standardised features.
-KERNELS = (
-    _least_squares_method("Kernel LS", KernelLeastSquaresClassifier(), sees="labeled"),
-    _least_squares_method("Kernel ICLS", KernelICLSClassifier()),
-)
-
 # What is possible without unlabelled rows: regularisation chosen by cross-validation on the
 # labelled ones.
 BASELINES = (
