@@ -32,7 +32,7 @@ def main():
         for n in options.rows:
             for d, gamma in ((2, 1.0), (10, 0.1), (50, 0.02)):
                 compare(n, d, gamma, options.repeats)
-        many_rows(50_000)
+        many_rows(20_000)
 
 
 def problem(n, d):

@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
 from primum import (
+    KernelICLSClassifier,
+    KernelLeastSquaresClassifier,
     LaplacianLeastSquaresClassifier,
     LaplacianSVMClassifier,
     ManifoldClassifier,
@@ -156,6 +158,23 @@ def test_without_a_graph_the_svm_is_svc(n_classes):
     np.testing.assert_allclose(of_machine.decision_function(X_u), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_least_squares_is_kernel_least_squares_in_the_deformed_kernel(n_classes):
+    X, y, X_u, _ = several_classes(30, 40, 3, n_classes)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 30)
+    for gamma in (0.0, 0.1):
+        clf = LaplacianLeastSquaresClassifier(0.02, gamma, kernel_gamma=0.3)
+        scores = clf.fit(X, y, X_u, sample_weight=weight).decision_function(X_u)
+        twin = ManifoldClassifier(
+            KernelLeastSquaresClassifier(0.02, kernel="precomputed"), gamma / 0.02, kernel_gamma=0.3
+        ).fit(X, y, X_u, sample_weight=weight)
+        np.testing.assert_allclose(scores, twin.decision_function(X_u), atol=1e-8)
+    plain = KernelLeastSquaresClassifier(0.02, gamma=0.3).fit(X, y, sample_weight=weight)
+    expected = plain.decision_function(X_u)
+    found = clf.set_params(gamma=0.0).fit(X, y, X_u, sample_weight=weight).decision_function(X_u)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
 @each_machine
 def test_the_limit_of_a_small_penalty_is_the_supervised_machine(clf):
     X, y, X_u, _ = two_classes(20, 60, 3)
@@ -278,6 +297,21 @@ def test_a_machine_in_the_transformed_kernel_is_the_manifold_classifier():
     clf = ManifoldClassifier(machine, 3.0, kernel_gamma=0.5).fit(X, y, X_u)
     expected = clone(machine).fit(K, y).decision_function(K_new)
     np.testing.assert_allclose(clf.decision_function(X_u), expected, atol=1e-6)
+
+
+def test_kernel_icls_in_the_deformed_kernel():
+    """The machine learns from unlabelled rows itself, so it is given all of them."""
+    X, truth, y = two_moons()
+    new, classes = make_moons(300, noise=0.05, random_state=100)
+    machine = KernelICLSClassifier(1e-3, kernel="precomputed")
+    clf = make_pipeline(ManifoldKernel(kernel_gamma=5.0), machine).fit(X, y)
+    assert clf[-1].certificate_.converged
+    assert clf.score(X, truth) == 1.0
+    assert clf.score(new, classes) > 0.99
+    plain = make_pipeline(ManifoldKernel(0.0, kernel_gamma=5.0), machine).fit(X, y)
+    expected = KernelICLSClassifier(1e-3, gamma=5.0).fit(X, y).decision_function(new)
+    np.testing.assert_allclose(plain.decision_function(new), expected, atol=1e-6)
+    assert plain.score(X, truth) < 0.97
 
 
 def test_laplacian_machines_are_manifold_classifiers():

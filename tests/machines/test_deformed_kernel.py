@@ -67,6 +67,15 @@ def test_symmetric_positive_semi_definite_and_below_the_kernel(problem, ratio):
     assert np.linalg.eigvalsh(K - deformed)[0] > -rounding
 
 
+@pytest.mark.parametrize("width", [1.0, 100.0])
+def test_the_definition_where_the_product_is_computed_in_blocks(width):
+    X, _, kernel, penalty = make(400, 2, 0, width, 1, False, "binary")
+    K = kernel(X, X)
+    V = deform_kernel(K, penalty).at(2.0).features()
+    assert (V.shape[1] < 400) == (width == 1.0)
+    np.testing.assert_allclose(V @ V.T, defined(K, penalty, 2.0, K), atol=1e-8)
+
+
 @settings(max_examples=30, deadline=None)
 @given(problems, ratios)
 def test_coefficients_of_functions(problem, ratio):

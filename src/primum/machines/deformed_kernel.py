@@ -34,13 +34,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, eigvalsh, solve_triangular
+from scipy.linalg import cho_solve, cholesky, eigvalsh, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpstrf
 
 from primum._typing import Floats, Index
 
-# Columns of G computed by one matrix product.
-GRAM_BLOCK = 256
+# G is computed in this many blocks of rows: more leave out more zeros, but slow down each product.
+GRAM_BLOCKS = 16
 # Largest entry, relative to those of K, of the part of K that its factor may miss. This part is of
 # the order of rounding if K is positive semi-definite, and of its negative eigenvalues otherwise.
 # Kernels computed in single precision are to pass.
@@ -103,7 +103,8 @@ class DeformedKernel:
 
     def columns(self, index: Index) -> Floats:
         """Return columns of K~, of shape (n_rows, len(index))."""
-        return np.asarray(self.deformation.features @ self._weights(self.features(index).T))
+        rows = _dense(self.deformation.features[index])
+        return np.asarray(self.deformation.features @ self._solve(rows.T))
 
     def expansion(self, index: Index, coef: Floats) -> Floats:
         """Return how the functions sum_j coef_j k~(., x_j), j in index, are evaluated at a row x.
@@ -120,7 +121,7 @@ class DeformedKernel:
         array of shape (n_rows, n_functions), or (n_features, n_functions) if the kernel is linear
             Coefficients of the undeformed kernel values k(x, x_i) of all rows, or of x itself.
         """
-        weights = self._weights(self.features(index).T @ coef)
+        weights = self._solve(self.deformation.features[index].T @ coef)
         if self.deformation.linear:
             return weights
         values = self.deformation.features @ weights
@@ -128,15 +129,15 @@ class DeformedKernel:
         np.add.at(expansion, index, coef)
         return expansion
 
-    def _weights(self, deformed: Floats) -> Floats:
-        """Return R^-1 times an array: coefficients of C, given those of V."""
-        return np.asarray(solve_triangular(self.factor, deformed, check_finite=False))
+    def _solve(self, sums: Floats) -> Floats:
+        """Return (I + r G)^-1 times an array."""
+        return np.asarray(cho_solve((self.factor, False), sums, check_finite=False))
 
 
 def deform_kernel(K: Floats, penalty: Any) -> Deformation:
     """Return the deformation of a kernel matrix by a sparse penalty on the values at its rows."""
     triangle, order = factorise(K)
-    roughness = _triangular_gram(triangle, penalty[order][:, order] @ triangle)
+    roughness = _triangular_gram(triangle, penalty[order][:, order])
     features = np.empty_like(triangle)
     features[order] = triangle
     return Deformation(features, roughness, penalty, linear=False)
@@ -176,17 +177,19 @@ def factorise(K: Floats) -> tuple[Floats, Index]:
     return triangle, order
 
 
-def _triangular_gram(triangle: Floats, product: Floats) -> Floats:
-    """Return the lower triangle of ``triangle.T @ product``, which is symmetric.
+def _triangular_gram(triangle: Floats, penalty: Any) -> Floats:
+    """Return the lower triangle of ``triangle.T @ penalty @ triangle``.
 
     Leaving out zeros and the upper triangle saves five sixths of the operations.
     """
-    m = triangle.shape[1]
-    gram = np.zeros((m, m))
-    for start in range(0, m, GRAM_BLOCK):
-        stop = min(start + GRAM_BLOCK, m)
-        block = gram[start:stop, :stop]
-        np.matmul(triangle[start:, start:stop].T, product[start:, :stop], out=block)
+    n, m = triangle.shape
+    gram, product = np.zeros((m, m)), np.empty((n, m))
+    size = max(1, -(-m // GRAM_BLOCKS))
+    for start in range(0, m, size):
+        stop = min(start + size, m)
+        block = triangle[start:, start:stop]
+        product[start:, start:stop] = penalty[start:, start:] @ block
+        np.matmul(block.T, product[start:, :stop], out=gram[start:stop, :stop])
     return gram
 
 
