@@ -18,6 +18,7 @@ from primum import (
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
+    ICLDAClassifier,
     ICLSClassifier,
     KernelICLSClassifier,
     KernelLeastSquaresClassifier,
@@ -27,7 +28,9 @@ from primum import (
     LDAClassifier,
     LeastSquaresClassifier,
     ManifoldClassifier,
+    MomentConstrainedLDAClassifier,
     S4VMClassifier,
+    ScatterLDAClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
     UndeterminedModelWarning,
@@ -88,7 +91,8 @@ class Example:
         return [1.0 - clf.score(X[n:], y[n:]) for clf in fitted]
 
 
-_least_squares, _svm, _lda = LeastSquaresClassifier(), L2SVMClassifier(), LDAClassifier()
+_least_squares, _svm = LeastSquaresClassifier(), L2SVMClassifier()
+_lda, _nearest_mean = LDAClassifier(), LDAClassifier("spherical")
 EXAMPLES = [
     Example(ICLSClassifier(), _least_squares, few_labels),
     Example(ICLSClassifier(metric="all"), _least_squares, few_labels),
@@ -119,8 +123,12 @@ EXAMPLES = [
     Example(
         ManifoldClassifier(ratio=100.0), ManifoldClassifier(ratio=0.0), clusters_across_classes
     ),
+    Example(MomentConstrainedLDAClassifier(), _lda, other_shares),
+    Example(MomentConstrainedLDAClassifier("spherical"), _nearest_mean, other_shares),
+    Example(ScatterLDAClassifier(), _lda, clusters_across_classes),
+    Example(ICLDAClassifier("spherical"), _nearest_mean, few_labels),
     Example(EMLDAClassifier(), _lda, clusters_across_classes),
-    Example(EMLDAClassifier("spherical"), LDAClassifier("spherical"), clusters_across_classes),
+    Example(EMLDAClassifier("spherical"), _nearest_mean, clusters_across_classes),
 ]
 
 
