@@ -414,5 +414,7 @@ def test_rows_outside_memory_are_refused(tmp_path):
     pd = pytest.importorskip("pandas")
     pd.DataFrame(X, columns=["a", "b"]).to_parquet(tmp_path / "rows.parquet")
     frame = pd.DataFrame(X[:20], columns=["a", "b"])
-    with pytest.raises(ValueError, match="needs all rows in memory, and X_unlabeled is not: load it"):
+    with pytest.raises(
+        ValueError, match="needs all rows in memory, and X_unlabeled is not: load it"
+    ):
         KernelICLSClassifier().fit(frame, Y[:20], tmp_path / "rows.parquet")
