@@ -69,7 +69,7 @@ FAMILY = [
     USMClassifier(alpha=0.1),
     EMLeastSquaresClassifier("soft"),
     EMLeastSquaresClassifier("hard"),
-    HealyWestmacottClassifier(),
+    HealyWestmacottClassifier(tol=1e-3),
     ICLSClassifier(),
     ICLSClassifier(metric="all"),
     ICLSClassifier(metric=0.2),
