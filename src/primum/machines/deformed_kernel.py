@@ -134,13 +134,24 @@ class DeformedKernel:
         return np.asarray(cho_solve((self.factor, False), sums, check_finite=False))
 
 
-def deform_kernel(K: Floats, penalty: Any) -> Deformation:
-    """Return the deformation of a kernel matrix by a sparse penalty on the values at its rows."""
+def deform_kernel(K: Floats, penalty: Any, *, overwrite: bool = False) -> Deformation:
+    """Return the deformation of a kernel matrix by a sparse penalty on the values at its rows.
+
+    With ``overwrite``, the memory of K is reused.
+    """
     triangle, order = factorise(K)
-    roughness = _triangular_gram(triangle, penalty[order][:, order])
+    work = K if overwrite else np.empty_like(triangle)
+    roughness = _triangular_gram(triangle, penalty[order][:, order], work)
+    return Deformation(_unpermuted(triangle, order), roughness, penalty, linear=False)
+
+
+def _unpermuted(triangle: Floats, order: Index) -> Floats:
+    """Return rows in their original order, without a copy if that is their order."""
+    if (order[1:] > order[:-1]).all():
+        return triangle
     features = np.empty_like(triangle)
     features[order] = triangle
-    return Deformation(features, roughness, penalty, linear=False)
+    return features
 
 
 def deform_linear(X: Any, penalty: Any) -> Deformation:
@@ -177,19 +188,20 @@ def factorise(K: Floats) -> tuple[Floats, Index]:
     return triangle, order
 
 
-def _triangular_gram(triangle: Floats, penalty: Any) -> Floats:
+def _triangular_gram(triangle: Floats, penalty: Any, work: Floats) -> Floats:
     """Return the lower triangle of ``triangle.T @ penalty @ triangle``.
 
-    Leaving out zeros and the upper triangle saves five sixths of the operations.
+    Leaving out zeros and the upper triangle saves five sixths of the operations. ``work`` has at
+    least the size of the triangle, and is overwritten by the product with the penalty.
     """
-    n, m = triangle.shape
-    gram, product = np.zeros((m, m)), np.empty((n, m))
+    m = triangle.shape[1]
+    gram = np.zeros((m, m))
     size = max(1, -(-m // GRAM_BLOCKS))
     for start in range(0, m, size):
         stop = min(start + size, m)
         block = triangle[start:, start:stop]
-        product[start:, start:stop] = penalty[start:, start:] @ block
-        np.matmul(block.T, product[start:, :stop], out=gram[start:stop, :stop])
+        work[start:, start:stop] = penalty[start:, start:] @ block
+        np.matmul(block.T, work[start:, :stop], out=gram[start:stop, :stop])
     return gram
 
 
