@@ -2,7 +2,7 @@
 
     python examples/harm.py
 
-prints, for every method of this library that is not safe, its mean test error and that of its
+prints, for every method of this library that can do harm, its mean test error and that of its
 supervised twin over ten draws of a problem. The table is in docs/methods.md.
 """
 
@@ -39,12 +39,12 @@ from primum import (
 )
 
 DRAWS, N_TEST = 10, 2000
-# Features, labels, and the numbers of labelled and unlabelled rows, which come first.
+# Features, labels, and the numbers of labelled and of unlabelled rows; test rows are last.
 Drawn = tuple[np.ndarray, np.ndarray, int, int]
 
 
 def clusters_across_classes(rng: np.random.Generator) -> Drawn:
-    """Draw two clusters along the first feature; both classes, along the second, are in each."""
+    """Draw two clusters along the first feature, and classes along the second."""
     n = 20 + 300 + N_TEST
     cluster = rng.integers(0, 2, n)
     X = np.column_stack([6.0 * cluster - 3.0, np.zeros(n)]) + rng.normal(size=(n, 2))
@@ -79,7 +79,7 @@ class Example:
     def errors(self) -> np.ndarray:
         """Return the test errors of the twin and of the method, a row per draw."""
         with warnings.catch_warnings():
-            # The advice of this warning, more labels or another metric, is what is shown here.
+            # This warning advises more labels or another metric; the example shows why.
             warnings.simplefilter("ignore", UndeterminedModelWarning)
             return np.array([self._draw(np.random.default_rng(k)) for k in range(DRAWS)])
 
@@ -143,7 +143,7 @@ def table_row(example: Example) -> str:
 
 
 if __name__ == "__main__":
-    print("| method | twin | problem | error of the twin | error | draws worse |")
+    print("| method | twin | problem | error of the twin | error | worse draws |")
     print("| --- | --- | --- | --- | --- | --- |")
     for example in EXAMPLES:
         print(table_row(example))
