@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
@@ -263,6 +264,20 @@ def not_in_memory(estimator: BaseEstimator) -> ValueError:
         f"{type(estimator).__name__} needs all rows in memory, and X_unlabeled is not: load it, "
         "or use ICLSClassifier or USMClassifier."
     )
+
+
+def in_memory(estimator: BaseEstimator, rows: Rows) -> Any:
+    """Return further unlabelled rows as one array; raise an error if they are stored elsewhere."""
+    if not isinstance(rows, ArrayRows):
+        raise not_in_memory(estimator)
+    return rows.array
+
+
+def stack_rows(parts: list[Any]) -> Any:
+    """Return rows below each other, in double precision: an array, or a CSR array."""
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=float)
+    return np.concatenate(parts, dtype=np.float64)
 
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:

@@ -134,7 +134,7 @@ class GenerativeClassifier(
     rank_: int
     soft_labels_: Floats
 
-    @documented_fit()
+    @documented_fit(dense=True, in_memory=True)
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         with fitting(self):
             data = read_training_data(self, X, y, X_unlabeled, sample_weight)

@@ -19,14 +19,13 @@ from primum._sklearn import Interval, StrOptions
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._backend import refuse_other_library
 from primum.estimators._checks import locating_bad_values
-from primum.estimators._data import FitArguments, not_in_memory, read_arguments
+from primum.estimators._data import FitArguments, in_memory, read_arguments, stack_rows
 from primum.estimators._labels import KnownLabels
 from primum.estimators._scoring import (
     ClassPredictionMixin,
     KnownLabelsScoreMixin,
     nearest_probabilities,
 )
-from primum.rows import ArrayRows
 
 # Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
 # times as much and tens of minutes.
@@ -115,10 +114,8 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
             return KernelRows(given.X, index)
         parts = [given.X[index]]
         if n_more:
-            if not isinstance(given.more, ArrayRows):
-                raise not_in_memory(self)
-            parts.append(given.more.array)
-        return KernelRows(_stacked(parts))
+            parts.append(in_memory(self, given.more))
+        return KernelRows(stack_rows(parts))
 
     def _refuse_many(self, n_rows: int) -> None:
         if n_rows > LARGEST_KERNEL:
@@ -228,13 +225,6 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         tags.input_tags.sparse = not self._precomputed
         tags.input_tags.pairwise = self._precomputed
         return tags
-
-
-def _stacked(parts: list[Any]) -> Any:
-    """Return rows as one array in double precision."""
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=float)
-    return np.concatenate(parts, dtype=np.float64)
 
 
 def _with_short_indices(X: Any) -> Any:

@@ -17,7 +17,7 @@ from primum._sklearn import Interval, StrOptions
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._backend import backend_of, refuse_other_library
 from primum.estimators._checks import locating_bad_values
-from primum.estimators._data import DTYPES, FitArguments, read_arguments
+from primum.estimators._data import DTYPES, FitArguments, read_arguments, stack_rows
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._labels import KnownLabels
 from primum.estimators._scoring import KnownLabelsScoreMixin
@@ -174,7 +174,7 @@ def read_manifold_data(
                 "memory: load a sample of it, or use ICLSClassifier or USMClassifier."
             )
         parts = [given.more.array] if given.more.n_rows else []
-    rows, position = distinct_rows(stack([given.X[index], *parts]))
+    rows, position = distinct_rows(stack_rows([given.X[index], *parts]))
     return ManifoldData(
         rows=rows,
         labeled=position[:n_labeled],
@@ -183,13 +183,6 @@ def read_manifold_data(
         weight=given.weight_of(index[:n_labeled]),
         classes=labels.classes,
     )
-
-
-def stack(parts: list[Any]) -> Any:
-    """Return rows below each other, in double precision."""
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=float)
-    return np.concatenate(parts).astype(np.float64, copy=False)
 
 
 def distinct_rows(X: Any) -> tuple[Any, Index]:
@@ -219,7 +212,10 @@ class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
     classes_: AnyArray
     _several_classes: ClassVar[bool] = True
 
-    @documented_fit(weights="Equal rows are one vertex of the graph, whatever their weights.")
+    @documented_fit(
+        in_memory=True,
+        weights="Equal rows are one vertex of the graph, whatever their weights.",
+    )
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         with fitting(self):
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)

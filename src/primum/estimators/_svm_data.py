@@ -1,4 +1,4 @@
-"""Validated dense or sparse rows for the linear SVMs, with a constant column."""
+"""Validated dense or sparse rows for linear machines, with a constant column."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -12,11 +12,10 @@ from sklearn.utils import Tags
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.estimators._backend import refuse_other_library
-from primum.estimators._data import FitArguments, not_in_memory, read_arguments
+from primum.estimators._data import FitArguments, in_memory, read_arguments
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._labels import KnownLabels
 from primum.estimators._scoring import ClassPredictionMixin, KnownLabelsScoreMixin
-from primum.rows import ArrayRows, Rows
 
 
 @dataclass(frozen=True)
@@ -77,13 +76,13 @@ class MachineData:
 def read_machine_data(
     estimator: "LinearMachine", X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
 ) -> MachineData:
-    """Validate the arguments of ``fit`` and stack the rows that the SVM uses."""
+    """Validate the arguments of ``fit`` and stack the rows that the machine uses."""
     given = read_arguments(estimator, X, y, X_unlabeled, sample_weight)
     refuse_other_library(estimator, given.home)
     labels, index, more = given.labels, given.labels.labeled[given.known], given.X[:0]
     if estimator._uses_unlabeled:
         index = np.concatenate([index, labels.unlabeled[given.unknown]])
-        more = _in_memory(estimator, given.more)
+        more = in_memory(estimator, given.more)
     ordered = len(labels.unlabeled) == 0 and len(index) == given.X.shape[0]
     own = np.ones(len(index)) if given.weight is None else given.weight[index]
     return MachineData(
@@ -92,13 +91,6 @@ def read_machine_data(
         weight=np.append(own, np.ones(more.shape[0])),
         given=given,
     )
-
-
-def _in_memory(estimator: BaseEstimator, rows: Rows) -> Any:
-    """Return all rows as one array, if that is what they are."""
-    if not isinstance(rows, ArrayRows):
-        raise not_in_memory(estimator)
-    return rows.array
 
 
 def with_constant(parts: list[Any], fit_intercept: bool) -> Any:
@@ -124,7 +116,7 @@ def ridge_of(alpha: float, n_columns: int, fit_intercept: bool, penalize: bool) 
 
 
 class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
-    """The common base of all linear SVMs."""
+    """The common base of the linear SVMs and of entropy-regularised logistic regression."""
 
     classes_: AnyArray
     coef_: Floats
@@ -134,7 +126,10 @@ class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin
     _several_classes: ClassVar[bool]
     _uses_unlabeled: ClassVar[bool]
 
-    @documented_fit(weights="Class fractions count rows regardless of their weight.")
+    @documented_fit(
+        in_memory=True,
+        weights="Class fractions of transductive SVMs count rows regardless of their weight.",
+    )
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         with fitting(self, warm_start=self.warm_start):
             data = read_machine_data(self, X, y, X_unlabeled, sample_weight)

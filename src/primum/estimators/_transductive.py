@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from primum.estimators._fitting import copy_feature_names
 from primum.estimators._svm_data import MachineData, ridge_of
 from primum.estimators.l2_svm import L2SVMClassifier
 from primum.machines.search import Search, check_share
@@ -20,8 +21,7 @@ def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
         penalize_intercept=clf.penalize_intercept,
         tol=min(clf.tol, 1e-8),
     )._fit_data(data)
-    if hasattr(clf, "feature_names_in_"):
-        twin.feature_names_in_ = clf.feature_names_in_
+    copy_feature_names(clf, twin)
     L, cost = data.n_labeled, data.weight.copy()
     cost[:L] /= cost[:L].sum()
     cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import Interval
 from primum._typing import Floats
+from primum.estimators._fitting import convergence_advice
 from primum.estimators._generative import (
     GenerativeClassifier,
     GenerativeRows,
@@ -29,11 +30,11 @@ from primum.machines.label_search import minimise_over_labels
 
 
 class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
-    """Linear discriminant analysis, or nearest mean, never less likely than the supervised one.
+    """Linear discriminant analysis, or nearest mean, at least as likely as the supervised model.
 
     For any labels of the unlabelled rows, the true ones among them, the likelihood of the model on
-    all rows is at least that of the supervised model. This does not extend to the error, nor to
-    rows that are not among them.
+    all rows is at least that of the supervised model. This guarantee does not extend to the error,
+    nor to new rows.
 
     Parameters
     ----------
@@ -72,8 +73,8 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         Label in [0, 1] of every unlabelled row, or its shares of the classes: the labels for which
         the gain is the least. The rows of X come first, then those of X_unlabeled.
     gain_ : float
-        The gain in mean log-likelihood on all rows, at least, whatever the labels. It is proven.
-        If nothing above 0 could be proven, the model is the supervised one, and the gain is 0.
+        A proven lower bound on the gain in mean log-likelihood on all rows, whatever the labels. If
+        no gain above 0 could be proven, the model is the supervised one, and it is 0.
     gap_ : float
         A proven bound on how much larger ``gain_`` could be for another model.
     n_iter_ : int
@@ -84,6 +85,19 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If ``gap_`` is above ``tol``.
+    SingularCovarianceWarning
+        If features are constant or collinear, or there are no unlabelled rows and the covariance is
+        singular: its pseudo-inverse was used.
+
+    See Also
+    --------
+    LDAClassifier : its supervised twin.
+    ICLSClassifier : a similar guarantee for least squares.
 
     References
     ----------
@@ -153,11 +167,8 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
             )
 
     def _warn(self) -> None:
-        advice = (
-            f"raise max_iter (now {self.max_iter}) or tol"
-            if self.n_iter_ >= self.max_iter
-            else "rounding limits it, so raise tol or alpha"
-        )
+        reached = self.n_iter_ >= self.max_iter
+        advice = convergence_advice(self.max_iter, reached=reached, otherwise="raise tol or alpha")
         warnings.warn(
             f"ContrastivePessimisticLDAClassifier stopped after {self.n_iter_} iterations with a "
             f"gain proven to be within {self.gap_:.1e} of the largest, not within the requested "

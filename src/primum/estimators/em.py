@@ -26,6 +26,7 @@ from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.estimators._base import N_JOBS
 from primum.estimators._data import TrainingData, not_in_memory
+from primum.estimators._fitting import convergence_advice
 from primum.estimators._labels import targets_of
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators.least_squares import LeastSquaresClassifier
@@ -168,11 +169,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         return point.gamma, problem.labels_of(point)
 
     def _warn_of_gap(self, falls: bool) -> None:
-        advice = (
-            f"raise max_iter (now {self.max_iter}) or tol"
-            if falls
-            else "rounding limits it, so raise tol, standardise the features or raise alpha"
-        )
+        advice = convergence_advice(self.max_iter, reached=falls)
         warnings.warn(
             f"EMLeastSquaresClassifier stopped after {self.n_iter_} Newton steps with an objective "
             f"proven to be within {self.gap_:.1e} of the optimum, not within the requested "

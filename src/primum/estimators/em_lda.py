@@ -26,8 +26,8 @@ from primum.machines.gaussian import GaussianFamily, GaussianModel
 class EMLDAClassifier(GenerativeClassifier):
     """Linear discriminant analysis, or nearest mean, fitted to all rows by EM. Not safe.
 
-    The unlabelled rows are a mixture of the Gaussian classes. This helps if they are; if not, the
-    fitted classes can be clusters that have little to do with the labels.
+    The unlabelled rows are modelled as a mixture of the Gaussian classes. This helps if the model
+    is right; otherwise the fitted classes can be clusters that have little to do with the labels.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class EMLDAClassifier(GenerativeClassifier):
     max_iter : int, default=10000
         Maximum number of iterations.
     tol : float, default=1e-9
-        EM has converged when an iteration raises the mean log-likelihood by at most this much.
+        EM has converged when an iteration raises the mean log-likelihood by no more than this.
 
     Attributes
     ----------
@@ -78,6 +78,19 @@ class EMLDAClassifier(GenerativeClassifier):
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the last of ``max_iter`` iterations raised the mean log-likelihood by more than ``tol``.
+    SingularCovarianceWarning
+        If the covariance is singular, and its pseudo-inverse was used.
+
+    See Also
+    --------
+    LDAClassifier : its supervised twin.
+    ICLDAClassifier : the best model on the labelled rows, over all labellings of the others.
+    sklearn.mixture.GaussianMixture : the same algorithm without labels.
 
     References
     ----------

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import Interval
 from primum._typing import Floats
+from primum.estimators._fitting import convergence_advice, copy_feature_names
 from primum.estimators._svm_data import LinearMachine, MachineData, ridge_of
 from primum.machines.entropy import EntropyProblem, descend
 
@@ -48,7 +49,8 @@ class EntropyLogisticClassifier(LinearMachine):
     tol : float, default=1e-10
         Stop when no partial derivative of the objective is larger than this.
     max_iter : int, default=10000
-        Maximum number of L-BFGS iterations: of the supervised fit, and again from there.
+        Maximum number of L-BFGS iterations, for the supervised fit and again for the search that
+        starts from it.
 
     Attributes
     ----------
@@ -59,7 +61,8 @@ class EntropyLogisticClassifier(LinearMachine):
     intercept_ : array of shape (1,), or (n_classes,) for more than two classes
         Intercepts.
     supervised_ : LogisticRegression
-        The supervised twin, scikit-learn's logistic regression on the labelled rows: the start.
+        The supervised twin: scikit-learn's logistic regression on the labelled rows, from which the
+        search starts.
     objective_ : float
         Value of the objective above; never above ``supervised_objective_``, up to rounding.
     supervised_objective_ : float
@@ -79,6 +82,11 @@ class EntropyLogisticClassifier(LinearMachine):
     -----
     ConvergenceWarning
         If the search ended with a partial derivative above ``tol``.
+
+    See Also
+    --------
+    sklearn.linear_model.LogisticRegression : its supervised twin.
+    TSVMClassifier : another method that avoids regions with many rows.
 
     References
     ----------
@@ -147,12 +155,11 @@ class EntropyLogisticClassifier(LinearMachine):
             max_iter=self.max_iter,
         )
         with warnings.catch_warnings():
-            # The search below continues from wherever the twin ended, and warns if that is short.
+            # The search continues from wherever the twin stopped, and issues its own warning.
             warnings.simplefilter("ignore", ConvergenceWarning)
             labels = known.classes[known.codes[data.given.known]]
             twin.fit(data.X[:L, :d], labels, sample_weight=weight)
-        if hasattr(self, "feature_names_in_"):
-            twin.feature_names_in_ = self.feature_names_in_
+        copy_feature_names(self, twin)
         return twin
 
     def _problem(self, data: MachineData) -> EntropyProblem:
@@ -165,11 +172,7 @@ class EntropyLogisticClassifier(LinearMachine):
         return EntropyProblem(data.X, one_hot.astype(np.float64), weight, ridge)
 
     def _warn_of_slope(self, n_iter: int) -> None:
-        advice = (
-            f"raise max_iter (now {self.max_iter}) or tol"
-            if n_iter >= self.max_iter
-            else "rounding limits it, so raise tol, standardise the features or raise alpha"
-        )
+        advice = convergence_advice(self.max_iter, reached=n_iter >= self.max_iter)
         warnings.warn(
             f"EntropyLogisticClassifier stopped after {n_iter} iterations with a partial "
             f"derivative of {self.slope_:.1e}, not within tol={self.tol:.1e}; {advice}.",
@@ -178,7 +181,7 @@ class EntropyLogisticClassifier(LinearMachine):
         )
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the modelled probabilities of the classes.
+        """Return the class probabilities of the model.
 
         Parameters
         ----------

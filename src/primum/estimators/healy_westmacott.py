@@ -36,8 +36,8 @@ from primum.labellings import LabeledRows, LeastSquaresFamily, least_squares_fam
 class HealyWestmacottClassifier(LeastSquaresBase):
     """Least squares refitted to its own predictions until they no longer change.
 
-    It is the classical algorithm for missing targets. If the labelled rows have full column rank,
-    it converges to LeastSquaresClassifier, so it is of use as a baseline and, with fewer labelled
+    This is the classical algorithm for missing targets. If the labelled rows have full column rank,
+    it converges to LeastSquaresClassifier, so it is useful as a baseline and, with fewer labelled
     rows than features, as a choice among the supervised solutions: the one whose scores over all
     rows are nearest to those of the first fit, in which every unknown label is the mean label.
 
@@ -71,8 +71,8 @@ class HealyWestmacottClassifier(LeastSquaresBase):
         Intercept of the decision function: for two classes the intercept of the score minus 1/2,
         for more the intercepts of the scores.
     filled_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
-        The label filled in for every unlabelled row, any number: the rows of X, then those of
-        X_unlabeled. Those of rows of weight zero are 1/2, or 1/K for K > 2 classes.
+        The label filled in for every unlabelled row, which can be any number: the rows of X, then
+        those of X_unlabeled. Rows of weight zero have the label 1/2, or 1/K for K > 2 classes.
     n_iter_ : int
         Number of rounds.
     converged_ : bool
@@ -82,11 +82,20 @@ class HealyWestmacottClassifier(LeastSquaresBase):
         reduces the distance from the limit; 0 if there was no change to compare.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
         How the linear systems were solved, as in LeastSquaresClassifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had string column names.
 
     Warns
     -----
     ConvergenceWarning
         If labels still change by more than ``tol`` after ``max_iter`` rounds.
+
+    See Also
+    --------
+    LeastSquaresClassifier : its limit, if the labelled rows have full column rank.
+    EMLeastSquaresClassifier : the same with labels restricted to [0, 1] or to 0 and 1.
 
     References
     ----------

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 
 from primum._sklearn import Interval
 from primum._typing import Floats
+from primum.estimators._fitting import convergence_advice
 from primum.estimators._generative import GenerativeClassifier, GenerativeRows
 from primum.estimators.lda import fit_twin
 from primum.machines.gaussian import GaussianModel
@@ -50,12 +51,12 @@ class ICLDAClassifier(GenerativeClassifier):
         Number of starts; the best optimum is kept. The first is the posterior of the supervised
         model, so that the likelihood is at least that of its soft labels.
     tol : float, default=1e-6
-        A search has converged when, to first order, no labels raise the mean log-likelihood of the
-        labelled rows by more than this.
+        A search has converged when, to first order, no other labels could raise the mean
+        log-likelihood of the labelled rows by more than this.
     max_iter : int, default=10000
         Maximum number of iterations of each search.
     random_state : int, RandomState or None, default=0
-        Seed of the further starts.
+        Seed of the random starts, the third and later ones.
 
     Attributes
     ----------
@@ -76,21 +77,34 @@ class ICLDAClassifier(GenerativeClassifier):
         Intercepts.
     soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
         Label in [0, 1] of every unlabelled row, or its shares of the classes: the rows of X, then
-        those of X_unlabeled. They are those that produce the model, and need not be unique.
+        those of X_unlabeled. They produce the model, and need not be unique.
     log_likelihood_ : float
         The mean log-likelihood of the labelled rows, minus the penalty of the ridge.
     gap_ : float
-        How much, to first order, other labels could raise it.
+        How much, to first order, other labels could raise ``log_likelihood_``.
     n_optima_ : int
-        Number of different local optima that the starts led to.
+        Number of different local optima that were found from all starts.
     n_iter_ : int
-        Number of iterations of the search that found the best.
+        Number of iterations of the search that found the best optimum.
     supervised_ : LDAClassifier
         The supervised twin.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the best search stopped where other labels could still raise the likelihood by more than
+        ``tol``, to first order.
+    SingularCovarianceWarning
+        If the covariance is singular, and its pseudo-inverse was used.
+
+    See Also
+    --------
+    LDAClassifier : its supervised twin.
+    ICLSClassifier : the same principle for least squares, where the problem is convex.
 
     References
     ----------
@@ -174,11 +188,8 @@ class ICLDAClassifier(GenerativeClassifier):
         return starts[: self.n_init]
 
     def _warn(self, best: FoundLabels) -> None:
-        advice = (
-            f"raise max_iter (now {self.max_iter}) or tol"
-            if best.n_iter >= self.max_iter
-            else "rounding limits it, so raise tol or alpha"
-        )
+        reached = best.n_iter >= self.max_iter
+        advice = convergence_advice(self.max_iter, reached=reached, otherwise="raise tol or alpha")
         warnings.warn(
             f"ICLDAClassifier stopped after {best.n_iter} iterations where other labels could "
             f"still raise the mean log-likelihood of the labelled rows by about {best.gap:.1e}, "

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 from primum._typing import Floats
 from primum.equations import kernel_features
 from primum.estimators._data import TrainingData, split_rows
-from primum.estimators._fitting import fitting
+from primum.estimators._fitting import copy_feature_names, fitting
 from primum.estimators._implicit import ImplicitlyConstrained
 from primum.estimators._kernel import KernelClassifier, KernelRows
 from primum.estimators._prior import WithPrior
@@ -54,8 +54,8 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         Keyword arguments of a kernel that is a function.
     alpha_labeled : float, default=None
         Penalty of the labelled loss and the supervised twin, above 0; None means ``alpha``. Much
-        smaller values are not recommended: the labelled rows are then fitted exactly by very many
-        functions.
+        smaller values are not recommended: a great many functions then fit the labelled rows
+        exactly.
     metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
         How closeness to the supervised twin is measured, as in ICLSClassifier: by the penalised
         labelled loss, by the penalised loss on all rows, by the norm of the difference, or by the
@@ -111,7 +111,8 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
     See Also
     --------
     KernelLeastSquaresClassifier : its supervised twin.
-    ICLSClassifier : the linear kernel, for any number of rows.
+    ICLSClassifier : the linear model, for any number of rows.
+    ManifoldKernel : a kernel to combine it with, which is smooth along the graph of all rows.
 
     Notes
     -----
@@ -250,8 +251,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         parameters = {name: getattr(self, name) for name in names}
         self.supervised_ = KernelLeastSquaresClassifier(self._alpha_labeled, **parameters)
         self.supervised_.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            self.supervised_.feature_names_in_ = self.feature_names_in_
+        copy_feature_names(self, self.supervised_)
         return self.supervised_._fit_kernel(data.classes, rows, K, data.labeled)
 
     def _remember_labels(self, data: TrainingData, family: LeastSquaresFamily, q: Any) -> None:

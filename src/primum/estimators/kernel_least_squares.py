@@ -63,7 +63,8 @@ class KernelLeastSquaresClassifier(KernelClassifier):
     See Also
     --------
     KernelICLSClassifier : its semi-supervised counterpart.
-    LeastSquaresClassifier : the linear kernel, for any number of rows.
+    LeastSquaresClassifier : the linear model, for any number of rows.
+    sklearn.kernel_ridge.KernelRidge : the same without an intercept, for numeric targets.
 
     Notes
     -----
@@ -112,7 +113,7 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         y : array-like of shape (n_samples,)
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Ignored; so that supervised and semi-supervised classifiers can be exchanged.
+            Ignored; accepted so that the classifier can be replaced by a semi-supervised one.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row of X in the loss: an integer weight counts a row that many times.
 

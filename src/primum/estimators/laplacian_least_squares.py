@@ -42,7 +42,8 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
         mean squared loss of the labelled rows.
     gamma : float, default=1e-3
         Weight of ``f' Lap^p f``, with f the scores of all rows and Lap the Laplacian of their
-        graph. 0 is kernel ridge regression on the labelled rows.
+        graph (the gamma of the kernel is ``kernel_gamma``). 0 is kernel ridge regression on the
+        labelled rows.
     kernel : str or callable, default="rbf"
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
         arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be

@@ -39,7 +39,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
         the mean hinge loss of the L labelled rows. It is C = 1 / (2 alpha L) of scikit-learn's SVC.
     gamma : float, default=1e-3
         Weight of ``f' Lap^p f``, with f the scores of all rows and Lap the Laplacian of their
-        graph. 0 is the SVM of the labelled rows.
+        graph (the gamma of the kernel is ``kernel_gamma``). 0 is the SVM of the labelled rows.
     kernel : str or callable, default="rbf"
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
         arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be

@@ -9,13 +9,14 @@ nearest mean is predicted. See ``machines.gaussian``.
 
 from typing import Any
 
+from primum.estimators._fitting import copy_feature_names
 from primum.estimators._generative import GenerativeClassifier, GenerativeRows
 
 
 class LDAClassifier(GenerativeClassifier):
-    """Linear discriminant analysis; with a spherical covariance, nearest mean. Supervised.
+    """Supervised linear discriminant analysis or, with a spherical covariance, nearest mean.
 
-    The classes are Gaussian with one common covariance. Unlabelled rows are ignored.
+    The classes are modelled as Gaussian with one common covariance. Unlabelled rows are ignored.
 
     Parameters
     ----------
@@ -53,10 +54,19 @@ class LDAClassifier(GenerativeClassifier):
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
 
+    Warns
+    -----
+    SingularCovarianceWarning
+        If the covariance is singular, and its pseudo-inverse was used.
+
     See Also
     --------
-    EMLDAClassifier, MomentConstrainedLDAClassifier, ICLDAClassifier, ScatterLDAClassifier,
-    ContrastivePessimisticLDAClassifier : its semi-supervised counterparts.
+    EMLDAClassifier : fitted to all rows by EM.
+    MomentConstrainedLDAClassifier : with the mean and the covariance of all rows.
+    ICLDAClassifier : the best model on the labelled rows, over all labellings of the others.
+    ScatterLDAClassifier : with the total covariance of all rows.
+    ContrastivePessimisticLDAClassifier : never less likely on all rows, whatever their labels.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : the same with ``solver="lsqr"``.
 
     Examples
     --------
@@ -79,7 +89,7 @@ class LDAClassifier(GenerativeClassifier):
         if model.rank == 0:
             raise ValueError(
                 f"The {len(rows.X)} labelled rows do not vary within the {rows.n_classes} classes, "
-                "so that there is no covariance to estimate: label more rows of each class, or "
+                "so there is no covariance to estimate: label more rows of each class, or "
                 "set alpha above 0."
             )
         self.n_features_in_ = rows.X.shape[1]
@@ -90,6 +100,5 @@ def fit_twin(clf: GenerativeClassifier, rows: GenerativeRows) -> LDAClassifier:
     """Return the supervised twin of a semi-supervised classifier."""
     twin = LDAClassifier(clf.covariance, priors=clf.priors, alpha=clf.alpha)
     twin._fit_rows(rows)
-    if hasattr(clf, "feature_names_in_"):
-        twin.feature_names_in_ = clf.feature_names_in_
+    copy_feature_names(clf, twin)
     return twin

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from primum._typing import AnyArray, Floats
 from primum.estimators._data import TrainingData
+from primum.estimators._fitting import copy_feature_names
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators._supervised import SupervisedLeastSquares
 from primum.labellings import LabeledRows
@@ -80,8 +81,8 @@ class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
     ) -> Self:
         """Fit to rows that are already validated, by the estimator ``like`` if it is given."""
         self._refitter(labeled.X, labeled.weight)(classes, labeled.y)
-        if like is not None and hasattr(like, "feature_names_in_"):
-            self.feature_names_in_ = like.feature_names_in_
+        if like is not None:
+            copy_feature_names(like, self)
         return self
 
     def _refitter(

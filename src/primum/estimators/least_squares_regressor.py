@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from primum._typing import Floats
 from primum.estimators._data import TrainingData
+from primum.estimators._fitting import copy_feature_names
 from primum.estimators._linear_regressor import LeastSquaresRegressionBase
 from primum.estimators._supervised import SupervisedLeastSquares
 from primum.estimators._targets import KnownTargets, TargetScale
@@ -78,6 +79,6 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
         """
         fit = self._fitter(labeled.X, labeled.weight)(scale.standardised(labeled.y))
         self._remember(*scale.restored_fit(*fit))
-        if like is not None and hasattr(like, "feature_names_in_"):
-            self.feature_names_in_ = like.feature_names_in_
+        if like is not None:
+            copy_feature_names(like, self)
         return fit

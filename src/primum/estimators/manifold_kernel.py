@@ -18,9 +18,9 @@ from primum._sklearn import Interval, check_parameters
 from primum._typing import AnyArray, Floats
 from primum.estimators._backend import backend_of, refuse_other_library
 from primum.estimators._checks import locating_bad_values
-from primum.estimators._data import DTYPES
+from primum.estimators._data import DTYPES, stack_rows
 from primum.estimators._fitting import fitting
-from primum.estimators._manifold import MANIFOLD_CONSTRAINTS, KernelOnGraph, distinct_rows, stack
+from primum.estimators._manifold import MANIFOLD_CONSTRAINTS, KernelOnGraph, distinct_rows
 from primum.machines.deformed_kernel import DeformedKernel
 
 
@@ -171,7 +171,7 @@ class ManifoldKernel(TransformerMixin, KernelOnGraph):
         refuse_other_library(self, backend_of(X))
         with locating_bad_values(X, "X"):
             rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr")
-        rows, position = distinct_rows(stack([rows]))
+        rows, position = distinct_rows(stack_rows([rows]))
         kernel = self._deform(rows, self.ratio)
         self.expansion_ = kernel.expansion(np.arange(rows.shape[0]), np.eye(rows.shape[0]))
         self.expansion_ = self.expansion_[:, position]

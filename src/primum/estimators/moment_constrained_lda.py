@@ -70,6 +70,16 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
 
+    Warns
+    -----
+    SingularCovarianceWarning
+        If the covariance is singular, and its pseudo-inverse was used.
+
+    See Also
+    --------
+    LDAClassifier : its supervised twin.
+    ScatterLDAClassifier : uses the total covariance only for the directions between the classes.
+
     References
     ----------
     M. Loog, "Constrained parameter estimation for semi-supervised learning: the case of the nearest

@@ -34,9 +34,10 @@ MEANS_TOLERANCE = 1e-10
 class ScatterLDAClassifier(GenerativeClassifier):
     """Linear discriminant analysis whose directions use the covariance of all rows. Not safe.
 
-    The total covariance is estimated on all rows, labelled or not, the class means and their
-    distances on the labelled rows. Only K - 1 directions are left, in which the labelled rows have
-    to determine a covariance, so that there may be fewer of them than features.
+    The total covariance is estimated on all rows, labelled or not, and determines the directions
+    between the class means of the labelled rows. Within these directions, at most one fewer than
+    there are classes, the classifier is linear discriminant analysis on the labelled rows, so that
+    there may be fewer of them than features.
 
     Parameters
     ----------
@@ -73,6 +74,16 @@ class ScatterLDAClassifier(GenerativeClassifier):
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
+
+    Warns
+    -----
+    SingularCovarianceWarning
+        If there are no unlabelled rows and the covariance is singular: its pseudo-inverse was used.
+
+    See Also
+    --------
+    LDAClassifier : its supervised twin.
+    MomentConstrainedLDAClassifier : maps the whole supervised model to the moments of all rows.
 
     References
     ----------

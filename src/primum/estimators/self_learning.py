@@ -94,7 +94,7 @@ class SelfLearningClassifier(
         self.estimator = estimator
         self.max_iter = max_iter
 
-    @documented_fit(weights="They need a classifier that supports weights.")
+    @documented_fit(in_memory=True, weights="They need a classifier that supports weights.")
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with fitting(self):
             return self._fit(X, y, X_unlabeled, sample_weight)
