@@ -24,15 +24,8 @@ def full_problems():
 @cache
 def reference_problems():
     """Return {name: problem}: two synthetic ones, or all, with all methods, from ../shared."""
-    full = SHARED / "reference" / "rssl_golden.json.gz"
-    if full.exists():
-        problems = json.loads(gzip.decompress(full.read_bytes()))
-    else:
-        problems = json.loads((HERE / "data" / "rssl_gauss.json").read_text())
-    return {problem["name"]: problem for problem in problems}
-    """Return {name: problem}: the synthetic ones always, real data when ../shared is there."""
     synthetic = json.loads((HERE / "data" / "rssl_gauss.json").read_text())
-    return full_problems() | {problem["name"]: problem for problem in synthetic}
+    return full_problems() or {problem["name"]: problem for problem in synthetic}
 
 
 def arrays(problem):
