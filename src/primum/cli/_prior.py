@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from primum._words import listed
+
 CONFIDENCE = "confidence"
-SHOWN = 12  # classes
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def prior_options(command: Callable[..., None]) -> Callable[..., None]:
         multiple=True,
         type=PriorType(),
         callback=_one_prior,
-        is_eager=True,  # its value is known when that of the level is checked
+        is_eager=True,  # read before the level, which is checked against it
         help="For icls: share of a class among the unlabelled rows, as yes=0.3, or bounds, as "
         "yes=0.2:0.4; repeat it for further classes, classes not named are unrestricted. "
         f"{CONFIDENCE}: bounds computed from the labelled rows.",
@@ -117,11 +118,9 @@ def prior_of(prior: Prior, classes: Sequence[Any]) -> dict[Any, Any] | str | Non
         if share.name not in by_text:
             close = get_close_matches(share.name, by_text, 1)
             meant = f" (did you mean {close[0]!r}?)" if close else ""
-            shown = ", ".join(map(repr, list(by_text)[:SHOWN]))
-            more = ", ..." if len(by_text) > SHOWN else ""
             raise ValueError(
                 f"--prior names the class {share.name!r}, which no label has{meant}; the classes "
-                f"are {shown}{more}."
+                f"are {listed(list(map(repr, by_text)))}."
             )
     return {
         by_text[share.name]: share.low if share.low == share.high else (share.low, share.high)
@@ -135,11 +134,10 @@ def prior_in_words(model: Any, *, has_unlabeled: bool) -> list[str]:
         return []
     pairs = zip(model.classes_.tolist(), model.prior_.tolist(), strict=True)
     bounded = [(name, low, high) for name, (low, high) in pairs if low > 0 or high < 1]
-    parts = [f"{name!r} {_bounds_in_words(low, high)}" for name, low, high in bounded[:SHOWN]]
-    more = f" and {len(bounded) - SHOWN} more" if len(bounded) > SHOWN else ""
+    parts = [f"{name!r} {_bounds_in_words(low, high)}" for name, low, high in bounded]
     where = ", computed from the labelled rows" if model.prior == CONFIDENCE else ""
     effect = "" if has_unlabeled else " It has no effect without unlabelled rows."
-    shares = (", ".join(parts) + more) or "no bounds"
+    shares = listed(parts) or "no bounds"
     return [f"Its prior on the shares of the classes{where}: {shares}.{effect}"]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from primum import UndeterminedModelWarning
+from primum._words import listed
 from primum.cli._models import METHODS, StoredModel, save_model
 from primum.cli._options import (
     Metric,
@@ -31,7 +32,6 @@ from primum.tables.labels import doubtful_label
 from primum.tables.reading import Table, is_parquet, open_table
 from primum.tables.training import LabeledTable, read_features, read_labeled_table
 
-SHOWN = 12  # features and classes
 FOR_ICLS = {
     "metric": "--metric",
     "alpha_labeled": "--alpha-labeled",
@@ -231,8 +231,9 @@ def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
         f"Fitted {type(model).__name__} to {labeled} labelled rows"
         f"{_unlabeled_in_words(len(y) - labeled, stored)}.{_ignored_in_words(model)}",
         f"Its {len(counts)} classes, with their labelled rows, are "
-        f"{_listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
-        f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}. "
+        f"{listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
+        # The names reveal a column that is not a feature, such as a row number.
+        f"Its {model.n_features_in_} features are {listed(model.feature_names_in_)}. "
         f"{_score_in_words(model.classes_.tolist())}",
         *prior_in_words(model, has_unlabeled=stored is not None or labeled < len(y)),
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
@@ -262,12 +263,6 @@ def _unlabeled_in_words(in_memory: int, stored: Path | None) -> str:
         return f" and {in_memory or 'no'} unlabelled rows"
     those_stored = f" and the {ParquetRows(stored, (), 0).n_rows} unlabelled rows of {stored}"
     return f", {in_memory} unlabelled rows{those_stored}" if in_memory else those_stored
-
-
-def _listed(names: Any) -> str:
-    """Return the first names: this reveals a column that is not a feature, like a row number."""
-    more = len(names) - SHOWN
-    return ", ".join(map(str, names[:SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
 def _proof_in_words(proof: Certificate) -> list[str]:

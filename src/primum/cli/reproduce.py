@@ -2,7 +2,9 @@
 
 import sys
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,13 +136,23 @@ def reproduce(
     found, missing = ([], {}) if target == "illustrations" else _load(datasets, data_home)
     if not found and target != "illustrations":
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
-    targets = TARGETS[:-1] if target == "all" else (target,)
+    request = Request(repeats, jobs, seed, resume, further)
+    with _plain_errors(out):
+        if target == "all":
+            _reproduce_all(out, found, list(missing), request)
+        else:
+            _reproduce_one(target, out, found, list(missing), request)
+    for name, reason in missing.items():
+        click.echo(f"Missing {name}: {reason}", err=True)
+    if missing:
+        sys.exit(DONE_IN_PART)
+
+
+@contextmanager
+def _plain_errors(out: Path) -> Iterator[None]:
+    """Report problems with the results in terms of this command's options."""
     try:
-        for one in targets:
-            folder = out / PLAN_OF.get(one, one) if target == "all" else out
-            again = resume or (target == "all" and one in list(CURVES)[1:])
-            request = Request(repeats, jobs, seed, again, further)
-            _reproduce_one(one, folder, found, list(missing), request)
+        yield
     except ResultsError as problem:
         raise click.ClickException(_with_options(str(problem))) from problem
     except OSError as problem:
@@ -150,10 +162,6 @@ def reproduce(
         ) from problem
     except KeyboardInterrupt:
         raise click.ClickException("Stopped; continue with --resume.") from None
-    for name, reason in missing.items():
-        click.echo(f"Missing {name}: {reason}", err=True)
-    if missing:
-        sys.exit(DONE_IN_PART)
 
 
 def _with_options(sentence: str) -> str:
@@ -174,12 +182,16 @@ def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict
     return found, missing
 
 
+def _reproduce_all(out: Path, found: list[Dataset], missing: list[str], request: Request) -> None:
+    """Reproduce every target; those that share a plan also share its folder and results."""
+    for target in TARGETS[:-1]:
+        started = target in list(CURVES)[1:]
+        one = replace(request, resume=request.resume or started)
+        _reproduce_one(target, out / PLAN_OF.get(target, target), found, missing, one)
+
+
 def _reproduce_one(
-    target: str,
-    folder: Path,
-    found: list[Dataset],
-    missing: list[str],
-    request: Request,
+    target: str, folder: Path, found: list[Dataset], missing: list[str], request: Request
 ) -> None:
     if target == "table1":
         words = write_datasets_report(folder, found)
@@ -187,23 +199,30 @@ def _reproduce_one(
         words = write_illustrations(folder, request.seed)
     else:
         plan = PLANS[PLAN_OF[target]]
-        chosen = [dataset for dataset in found if dataset.name in plan.datasets]
-        if not chosen:
-            raise ResultsError(
-                f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and "
-                "none of them was both chosen and found."
-            )
-        experiment = plan.experiment(PLAN_OF[target], chosen, request.repeats, request.seed)
-        further = beside(plan.methods, request.further)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
-            results = run_with_further(
-                experiment, further, folder, jobs=request.jobs, resume=request.resume
-            )
+        results = _run(target, folder, plan, found, request)
         lost = [name for name in missing if name in plan.datasets]
         words = _write(target, folder, plan, results, lost)
     click.echo("\n".join(words))
     click.echo(f"Report: {folder / 'report.html'}\n")
+
+
+def _run(
+    target: str, folder: Path, plan: Plan, found: list[Dataset], request: Request
+) -> "pd.DataFrame":
+    """Run the experiment of a target, or continue it, and return its results."""
+    chosen = [dataset for dataset in found if dataset.name in plan.datasets]
+    if not chosen:
+        raise ResultsError(
+            f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and none of "
+            "them was both chosen and found."
+        )
+    experiment = plan.experiment(PLAN_OF[target], chosen, request.repeats, request.seed)
+    further = beside(plan.methods, request.further)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
+        return run_with_further(
+            experiment, further, folder, jobs=request.jobs, resume=request.resume
+        )
 
 
 def _write(

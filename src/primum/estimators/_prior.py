@@ -251,12 +251,26 @@ def _within_reach(shares: Shares, classes: AnyArray, reach: Floats) -> Shares:
 def _refuse_infeasible(
     shares: Shares, classes: AnyArray, possible: PerRow, weights: _Weights
 ) -> None:
-    """Refuse bounds that cannot all be met: rows of the same mask are shared out as one."""
+    """Refuse bounds that cannot all be met at once."""
     if (shares.low <= 0).all() and (shares.high >= 1).all():
         return
+    # Rows of the same mask are shared out as one.
     masks, which = np.unique(possible.first, axis=0, return_inverse=True)
     total = np.append(np.bincount(which.ravel(), weights.first, len(masks)), weights.later)
-    masks = np.vstack([masks, possible.later])
+    if not _can_be_met(shares, np.vstack([masks, possible.later]), total):
+        reach = _reach_of_masks(possible, weights)
+        ranges = ", ".join(
+            f"{name!r} {low:.4g} to {high:.4g}"
+            for name, low, high in zip(classes.tolist(), *reach.tolist(), strict=True)
+        )
+        raise ValueError(
+            "No labelling that the partial labels allow meets all shares of prior at once: widen "
+            f"the prior; each share alone can be: {ranges}."
+        )
+
+
+def _can_be_met(shares: Shares, masks: Mask, total: Floats) -> bool:
+    """Return whether rows of given total weight per mask can be shared out within the bounds."""
     n_masks, n_classes = masks.shape
     # One unknown for every mask and class that it allows: the weight of its rows in that class.
     of_mask, of_class = np.nonzero(masks)
@@ -272,13 +286,4 @@ def _refuse_infeasible(
         A_eq=per_mask,
         b_eq=total,
     )
-    if not found.success:
-        reach = _reach_of_masks(possible, weights)
-        ranges = ", ".join(
-            f"{name!r} {low:.4g} to {high:.4g}"
-            for name, low, high in zip(classes.tolist(), *reach.tolist(), strict=True)
-        )
-        raise ValueError(
-            "No labelling that the partial labels allow meets all shares of prior at once: widen "
-            f"the prior; each share alone can be: {ranges}."
-        )
+    return bool(found.success)

@@ -110,12 +110,13 @@ def kernel_problem(
     M_t = rows.fill(lambda block: W.of_rows(coordinates.rows(block.X)))
     columns = FormedColumns(M_t.reshape(rows.n_rows, len(goal)).T, rows.weight)
     target = goal - W.of(coordinates.solve(family.known))
-    unit, floor, scale = 2.0 / coordinates.weight, 0.0, 1.0
+    unit, floor, scale = 2.0 / labeled.total, 0.0, 1.0
     if metric == "euclidean":
-        unit = 2.0 / labeled.total
         scale = 0.5 * unit * float(np.vdot(goal, goal)) or 1.0
     elif share_of_all(metric) == 0:
-        unit, floor = 2.0 / labeled.total, _objective(labeled, supervised, alpha_labeled)
+        floor = _objective(labeled, supervised, alpha_labeled)
+    else:
+        unit = 2.0 / coordinates.weight
     labels = label_set_of(family, labels)
     problem = label_problem(family, labels, columns, target, unit, floor, scale)
     if shares is None or rows.n_rows == 0:

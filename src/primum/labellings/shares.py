@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats
+from primum._words import listed
 
 # A bound gives way by this fraction of what M Q would have to move along u to meet it. This keeps
 # the Hessian regular where no label can move, and is far below the accuracy of the shares.
@@ -48,7 +49,6 @@ AT_BOUND = 1e-9
 MET, MET_EARLY = 1e-10, 0.1
 # Rounding of shares, in units of |u| |M Q|.
 ROUNDING = 16 * float(np.finfo(float).eps)
-SHOWN = 12  # classes, in words
 
 
 @dataclass(frozen=True)
@@ -291,16 +291,11 @@ class PriorProof:
         if self.classes is not None:
             pairs = zip(self.classes, shares, strict=True)
             shares = [f"{name!r} {share}" for name, share in pairs]
-        return f"The shares of the classes among the unlabelled rows: {_listed(shares)}"
+        return f"The shares of the classes among the unlabelled rows: {listed(shares)}"
 
     def _active_in_words(self) -> str:
         """Name the classes whose share is at a bound that matters, if there are several."""
         if self.shares.ndim == 0 or self.classes is None:
             return ""
         active = [repr(self.classes[k]) for k in np.flatnonzero(self.multipliers).tolist()]
-        return f" (active: {_listed(active)})"
-
-
-def _listed(items: list[str]) -> str:
-    more = len(items) - SHOWN
-    return ", ".join(items[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+        return f" (active: {listed(active)})"

@@ -54,10 +54,8 @@ def neighbour_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
     if isinstance(X, np.ndarray):
         X = X - X.mean(axis=0)  # distances by inner products lose digits far from the origin
     mode = "connectivity" if weights == "binary" else "distance"
-    search = NearestNeighbors(
-        n_neighbors=min(n_neighbors, n - 1),
-        algorithm="brute" if X.shape[1] > TREE_DIMENSIONS else "auto",
-    ).fit(X)
+    algorithm = "brute" if X.shape[1] > TREE_DIMENSIONS else "auto"
+    search = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1), algorithm=algorithm).fit(X)
     graph = sparse.csr_array(search.kneighbors_graph(mode=mode))
     graph = graph.maximum(graph.T).tocsr()
     if weights == "heat":
