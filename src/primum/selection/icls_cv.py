@@ -50,7 +50,7 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
         None means minus the Brier score of ``predict_proba``: for two classes the mean squared
         error of the probability of the second, for more the sum over all classes. The method
-        ``score`` uses it, too, and returns the accuracy if it is None.
+        ``score`` also uses it and returns the accuracy if it is None.
     prior : None, dict, array-like or "confidence", default=None
         What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
         ``"confidence"`` computes the intervals from the labelled rows of each training set.

@@ -43,7 +43,7 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
         labelled rows, as many as there are, but at least 2.
     scoring : str or callable, default=None
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
-        None means minus the mean squared error. The method ``score`` uses it, too, and returns R^2
+        None means minus the mean squared error. The method ``score`` also uses it and returns R^2
         if it is None.
     fit_intercept : bool, default=True
         Whether to fit an intercept.

@@ -25,7 +25,7 @@ class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
         None means minus the Brier score of ``predict_proba``: for two classes the mean squared
         error of the probability of the second, for more the sum over all classes. The method
-        ``score`` uses it, too, and returns the accuracy if it is None.
+        ``score`` also uses it and returns the accuracy if it is None.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     shuffle : bool, default=False
