@@ -100,6 +100,19 @@ def test_without_intercept_it_is_kernel_ridge_regression(weighted):
     np.testing.assert_array_equal(intercept, 0.0)
 
 
+@given(seeds, st.booleans(), st.sampled_from([1e-7, 1e-6, 1e-5, 1e-3]))
+@settings(max_examples=30, deadline=None)
+def test_a_small_ridge_in_few_dimensions_is_accurate(seed, weighted, alpha):
+    """The coefficients of the kernel values are then large, and must add up to 0."""
+    X, weight, rng = problem(seed, 10, 2, weighted=weighted)
+    y = rng.integers(0, 2, 10).astype(float)
+    dual, intercept = kernel_ridge(X @ X.T, y, weight, alpha=alpha, fit_intercept=True)
+    w = np.full(10, 0.1) if weight is None else weight / weight.sum()
+    centred, level = X - w @ X, w @ y
+    coef = np.linalg.solve((centred.T * w) @ centred + alpha * np.eye(2), centred.T @ (w * y))
+    np.testing.assert_allclose(X @ X.T @ dual + intercept, centred @ coef + level, atol=1e-8)
+
+
 def test_rows_of_hardly_any_weight_have_accurate_features():
     X, _, _ = problem(2, weighted=False)
     weight = np.ones(30)

@@ -67,3 +67,19 @@ def test_a_ridge_is_enough(name, clf):
     assert_valid(fitted, X)
     if not isinstance(clf, ScatterLDAClassifier):
         assert fitted.rank_ == X.shape[1]
+
+
+@pytest.mark.parametrize("clf", [MomentConstrainedLDAClassifier(), ScatterLDAClassifier()], ids=str)
+def test_a_ridge_below_rounding_is_named(clf):
+    rng = np.random.default_rng(0)
+    X, y = 1e8 * rng.normal(size=(12, 20)), np.r_[[0, 1] * 4, np.full(4, -1)]
+    with pytest.raises(ValueError, match=r"alpha=0.01 is lost in the rounding of the covariance"):
+        clone(clf).set_params(alpha=0.01).fit(X, y)
+
+
+@each_classifier
+@pytest.mark.parametrize("priors", [["a", "b"], {0: 0.5, 1: 0.5}, [0.5, 0.6], [[0.5, 0.5]]])
+def test_bad_priors_are_shown(clf, priors):
+    X, y = np.arange(8.0).reshape(-1, 2), np.array([0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"priors are .*, but there are 2 classes"):
+        clone(clf).set_params(priors=priors).fit(X, y)

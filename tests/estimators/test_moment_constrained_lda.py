@@ -88,3 +88,35 @@ def test_singular_labelled_covariance():
     )
     ridge = MomentConstrainedLDAClassifier(alpha=0.5).fit(X, y, X_u)
     np.testing.assert_allclose(moments(ridge)[1], covariance + 0.5 * np.eye(15), atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-6, 1e-8, 1e-10])
+def test_a_small_ridge_for_few_labelled_rows(alpha):
+    """Rows mapped back, x -> m + T^-1 (x - mu), have the scores of the supervised model.
+
+    T is computed here by square roots of matrices; the errors of both grow as 1 / alpha.
+    """
+    X, y, X_u, _ = two_classes(8, 60, 12, separation=2.0)
+    clf = MomentConstrainedLDAClassifier(alpha=alpha).fit(X, y, X_u)
+    rows = np.vstack([X, X_u])
+    mean, covariance = total(rows)
+    assert clf.rank_ == 12
+    np.testing.assert_allclose(moments(clf)[0], mean, atol=1e-12)
+    np.testing.assert_allclose(moments(clf)[1], covariance + alpha * np.eye(12), atol=1e-12)
+    of_labeled, S = total(X)
+    values, V = np.linalg.eigh(S + alpha * np.eye(12))
+    root, inverse_root = (V * values**0.5) @ V.T, (V * values**-0.5) @ V.T
+    values, V = np.linalg.eigh(inverse_root @ (covariance + alpha * np.eye(12)) @ inverse_root)
+    inverse = root @ (V * values**-0.5) @ V.T @ inverse_root
+    expected = clf.supervised_.decision_function(of_labeled + (rows - mean) @ inverse.T)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(
+        clf.decision_function(rows) / scale, expected / scale, atol=1e-13 / alpha
+    )
+
+
+def test_an_outlier_beyond_the_precision_of_the_map_is_refused():
+    X, y, X_u, _ = two_classes(8, 12, 3)
+    X_u[0] = [1e10, -1e10, 2e10]
+    with pytest.raises(ValueError, match=r"variance of all rows is .*remove outliers"):
+        MomentConstrainedLDAClassifier().fit(X, y, X_u)

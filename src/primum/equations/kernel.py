@@ -145,9 +145,7 @@ class KernelFeatures:
         if self.weight is not None:
             dual = _times(dual, self.weight)
         if self.fit_intercept:
-            # Centred features are meant. The rows of Phi are centred only up to rounding, which
-            # matters in the directions of the smallest eigenvalues.
-            dual -= np.multiply.outer(_shares(self.means, self.weight), dual.sum(axis=0))
+            dual = _centred_dual(dual, self.weight)
         return dual, intercept - self.means @ dual
 
     def from_kernel(self, dual: Floats, intercept: Floats | float) -> Model:
@@ -234,6 +232,8 @@ def kernel_ridge(
     factor, _ = lapack.dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
     solution = lapack.dpotrs(factor, _times(y - level, root), lower=1)[0]
     dual = _times(solution, root)
+    if fit_intercept:
+        dual = _centred_dual(dual, weight)
     return dual, level - centred.means @ dual
 
 
@@ -252,6 +252,15 @@ def _by_spectrum(centred: _CentredKernel, y: Floats, alpha: float) -> Model:
     rows = ArrayRows(features.rows, weight=centred.weight)
     gamma = coordinates.solve(coordinates.design(rows).weighted_sum(y))
     return features.to_kernel(*coordinates.decode(gamma))
+
+
+def _centred_dual(dual: Floats, weight: Floats | None) -> Floats:
+    """Return coefficients of kernel values that add up to 0, as those of centred features do.
+
+    As computed, they do up to rounding, which matters where they are large: in the directions of
+    the smallest eigenvalues, and for a small ridge.
+    """
+    return dual - np.multiply.outer(_shares(dual, weight), dual.sum(axis=0))
 
 
 def _times(values: Floats, by: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigvalsh
+from scipy.linalg import eigh, eigvalsh
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -163,10 +163,13 @@ class GenerativeClassifier(
         K = len(classes)
         if isinstance(self.priors, str):
             return np.full(K, -np.log(K))
-        shares = np.asarray(self.priors, dtype=np.float64)
+        try:
+            shares = np.asarray(self.priors, dtype=np.float64)
+        except (TypeError, ValueError):
+            shares = np.zeros(0)
         if shares.shape != (K,) or not (shares > 0).all() or abs(shares.sum() - 1.0) > 1e-8:
             raise ValueError(
-                f"priors are {shares.tolist()}, but there are {K} classes: pass one share above 0 "
+                f"priors are {self.priors!r}, but there are {K} classes: pass one share above 0 "
                 'per class, in the order of classes_, that add up to 1, or "equal", or None.'
             )
         return np.log(shares)
@@ -190,6 +193,22 @@ class GenerativeClassifier(
         scores = X @ self.coef_.T + self.intercept_
         return _probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
 
+    @property
+    def _more_ridge(self) -> str:
+        """The advice to raise alpha."""
+        return f"raise alpha (now {self.alpha:g})" if self.alpha else "set alpha above 0"
+
+    def _generalised_eigenvectors(self, A: Floats, B: Floats) -> tuple[Floats, Floats]:
+        """Return (values, V) with ``A V = B V diag(values)`` and ``V'B V = I``."""
+        try:
+            values, V = eigh(A, B)
+        except np.linalg.LinAlgError:  # B is singular only if the ridge is below rounding
+            raise ValueError(
+                f"alpha={self.alpha:g} is lost in the rounding of the covariance, which is "
+                "singular without it: standardise the features, raise alpha, or set it to 0."
+            ) from None
+        return values, V
+
     def _check_maximum(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
         """Raise an error if the covariance collapses: then the likelihood grows without bound."""
         r, rank = family.coordinates.dimension, covariance_rank(family, model, Z)
@@ -197,8 +216,8 @@ class GenerativeClassifier(
             raise ValueError(
                 f"The likelihood of {type(self).__name__} has no maximum: there are soft labels "
                 f"for which the covariance within the classes has rank {rank}, while all rows "
-                f"together span {r} dimensions. Set alpha above 0, or drop features that separate "
-                "the classes exactly."
+                f"together span {r} dimensions. {self._more_ridge.capitalize()}, or drop features "
+                "that separate the classes exactly."
             )
 
     def _keep_soft_labels(self, rows: GenerativeRows, Q: Floats) -> None:
@@ -215,7 +234,7 @@ class GenerativeClassifier(
             warnings.warn(
                 f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} for "
                 f"{d} features: directions without variance within the classes are ignored. Label "
-                "more rows, drop features that depend on others, or set alpha above 0.",
+                f"more rows, drop features that depend on others, or {self._more_ridge}.",
                 SingularCovarianceWarning,
                 stacklevel=3,
             )

@@ -163,7 +163,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
             raise ValueError(
                 f"{type(self).__name__} compares likelihoods with those of the supervised model, "
                 f"whose covariance has rank {rank}, while all rows together span {r} dimensions: "
-                "set alpha above 0, label more rows, or drop features."
+                f"{self._more_ridge}, label more rows, or drop features."
             )
 
     def _warn(self) -> None:

@@ -90,7 +90,7 @@ class LDAClassifier(GenerativeClassifier):
             raise ValueError(
                 f"The {len(rows.X)} labelled rows do not vary within the {rows.n_classes} classes, "
                 "so there is no covariance to estimate: label more rows of each class, or "
-                "set alpha above 0."
+                f"{self._more_ridge}."
             )
         self.n_features_in_ = rows.X.shape[1]
         self._remember(rows.data.classes, model, family.coordinates)

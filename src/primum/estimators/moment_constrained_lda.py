@@ -11,21 +11,23 @@ one pair to the other is applied to the supervised model:
     m_k -> mu + T (m_k - m),     C -> T C T',      T = (Theta S^-1)^(1/2),     T S T' = Theta.
 
 Of all such T, this one has positive eigenvalues and does not depend on the coordinates: a linear
-map A of the features turns it into A T A^-1. It stretches every generalised eigenvector of Theta
-and S by the root of its eigenvalue. If S is singular, the map and the constraint are restricted to
-its range. For a spherical covariance, T is the identity: only the means are shifted.
+map A of the features turns it into A T A^-1. It is ``S V D^(1/2) V'`` for the generalised
+eigenvectors ``Theta V = S V D``, ``V'S V = I``. If S is singular, the map and the constraint are
+restricted to its range. For a spherical covariance, T is the identity: only the means are shifted.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 
 from primum._typing import Floats
 from primum.estimators._generative import GenerativeClassifier, GenerativeRows
 from primum.estimators.lda import fit_twin
 from primum.machines.gaussian import Coordinates, GaussianModel
+
+# Squared stretches of the map below this fraction of the largest are rounding.
+ROUNDING = 1e-13
 
 
 class MomentConstrainedLDAClassifier(GenerativeClassifier):
@@ -112,28 +114,64 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
         if rows.n_unlabeled:
             share = rows.weight / rows.weight.sum()
             target = (Z.T * share) @ (Z - share @ Z) + np.diag(coordinates.ridge)
-            model = _mapped(model, share @ Z, None if family.spherical else target)
+            model = self._mapped(model, share @ Z, None if family.spherical else target)
             coordinates = _centred(coordinates, share @ rows.X)
         self._remember(rows.data.classes, model, coordinates)
 
+    def _mapped(self, model: GaussianModel, mean: Floats, total: Floats | None) -> GaussianModel:
+        """Return the model with the given mean and, unless None, the given total covariance."""
+        shares = np.exp(model.log_shares)
+        centred = model.means - shares @ model.means
+        if total is None:
+            return replace(model, means=mean + centred)
+        S = model.covariance + (centred.T * shares) @ centred
+        values, V = self._generalised_eigenvectors(total, S)
+        _refuse_outliers(values)
+        T, inverse = (S @ (V * power) @ V.T for power in (values**0.5, values**-0.5))
+        means = centred @ T.T
+        # T C T', without the rounding of T where S is small and T large.
+        covariance = total - (means.T * shares) @ means
+        return MappedModel(mean + means, covariance, model.log_shares, model, inverse)
 
-def _mapped(model: GaussianModel, mean: Floats, total: Floats | None) -> GaussianModel:
-    """Return the model with the given mean and, unless None, the given total covariance."""
-    shares = np.exp(model.log_shares)
-    centred = model.means - shares @ model.means
-    if total is None:
-        return replace(model, means=mean + centred)
-    T = _map_between(model.covariance + (centred.T * shares) @ centred, total)
-    return replace(model, means=mean + centred @ T.T, covariance=T @ model.covariance @ T.T)
 
+@dataclass(frozen=True)
+class MappedModel(GaussianModel):
+    """A model after an affine map ``z -> mean + T (z - mean of the source)``.
 
-def _map_between(S: Floats, Theta: Floats) -> Floats:
-    """Return ``(Theta S^-1)^(1/2)``.
+    The score of a row is that of the source at the row mapped back. Computed from the new means and
+    covariance it would lose twice as many digits if S is nearly singular.
 
-    It is ``S V D^(1/2) V'`` for the generalised eigenvectors ``Theta V = S V D``, ``V'S V = I``.
+    Attributes
+    ----------
+    source : GaussianModel
+        The model before the map.
+    inverse : array (r, r)
+        ``T^-1``.
     """
-    values, V = eigh(Theta, S)
-    return np.asarray(S @ (V * np.sqrt(values)) @ V.T)
+
+    source: GaussianModel
+    inverse: Floats
+
+    @property
+    def rank(self) -> int:
+        """Rank of the covariance, which the map does not change."""
+        return self.source.rank
+
+    def scores(self) -> tuple[Floats, Floats]:
+        """Return (coefficients (r, K), intercepts (K,)) of log p(z, k), without common terms."""
+        coef, intercept = self.source.scores()
+        shares, back = np.exp(self.log_shares), self.inverse.T @ coef
+        return back, intercept + shares @ self.source.means @ coef - shares @ self.means @ back
+
+
+def _refuse_outliers(values: Floats) -> None:
+    """Raise an error if the smallest stretch of the map is lost in the rounding of the largest."""
+    if values.min(initial=1.0) <= ROUNDING * values.max(initial=1.0):
+        raise ValueError(
+            f"In some direction the variance of all rows is {values.max():.1e} times that of the "
+            "labelled rows, beyond the precision of the map between them: remove outliers from the "
+            "unlabelled rows, or raise alpha if it is tiny."
+        )
 
 
 def _centred(coordinates: Coordinates, mean: Floats) -> Coordinates:

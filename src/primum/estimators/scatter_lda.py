@@ -20,7 +20,6 @@ features only through it.
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
 
 from primum._typing import Floats
 from primum.estimators._generative import COLLAPSED, GenerativeClassifier, GenerativeRows
@@ -115,12 +114,21 @@ class ScatterLDAClassifier(GenerativeClassifier):
         model = family.fit(Z[: rows.n_labeled], rows.class_weights())
         share = rows.weight / rows.weight.sum()
         total = (Z.T * share) @ (Z - share @ Z) + np.diag(coordinates.ridge)
-        V = _directions(model, total)
+        V = self._find_directions(model, total)
         self.directions_ = coordinates.reader @ V
         if rows.n_unlabeled:
             self._remember_projected(rows, family, model, total, V)
         else:  # the twin, also where the covariance is singular
             self._remember(rows.data.classes, model, coordinates)
+
+    def _find_directions(self, model: GaussianModel, total: Floats) -> Floats:
+        """Return the leading generalised eigenvectors (r, K - 1), with unit total variance."""
+        shares = np.exp(model.log_shares)
+        centred = model.means - shares @ model.means
+        values, V = self._generalised_eigenvectors((centred.T * shares) @ centred, total)
+        leading = np.argsort(values)[::-1][: len(shares) - 1]
+        kept = leading[values[leading] > MEANS_TOLERANCE * np.max(values, initial=0.0)]
+        return V[:, kept]
 
     def _remember_projected(
         self,
@@ -138,7 +146,7 @@ class ScatterLDAClassifier(GenerativeClassifier):
             raise ValueError(
                 f"The covariance within the classes of the {rows.n_labeled} labelled rows, "
                 f"projected onto directions between the classes, has rank {rank} and not "
-                f"{V.shape[1]}: label more rows, or set alpha above 0."
+                f"{V.shape[1]}: label more rows, or {self._more_ridge}."
             )
         coordinates = family.coordinates
         # The transpose of this reader times this basis is V' S_t V, the identity.
@@ -151,13 +159,3 @@ class ScatterLDAClassifier(GenerativeClassifier):
     def _is_singular(self, rows: GenerativeRows) -> bool:
         # The covariance of projected rows is not, or an error was raised.
         return rows.n_unlabeled == 0 and super()._is_singular(rows)
-
-
-def _directions(model: GaussianModel, total: Floats) -> Floats:
-    """Return the leading generalised eigenvectors (r, K - 1), with unit total variance."""
-    shares = np.exp(model.log_shares)
-    centred = model.means - shares @ model.means
-    values, V = eigh((centred.T * shares) @ centred, total)
-    leading = np.argsort(values)[::-1][: len(shares) - 1]
-    kept = leading[values[leading] > MEANS_TOLERANCE * np.max(values, initial=0.0)]
-    return np.asarray(V[:, kept])
