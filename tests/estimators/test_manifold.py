@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.base import clone
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_moons
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import scale
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -54,6 +55,10 @@ def two_moons(seed=0, n=200):
     for label in (0, 1):
         y[np.flatnonzero(truth == label)[0]] = label
     return X, truth, y
+
+
+def moons_of(return_X_y):
+    return make_moons(300, noise=0.1, random_state=0)
 
 
 def laplacian_of(clf, X):
@@ -165,9 +170,12 @@ def test_least_squares_is_kernel_least_squares_in_the_deformed_kernel(n_classes)
     for gamma in (0.0, 0.1):
         clf = LaplacianLeastSquaresClassifier(0.02, gamma, kernel_gamma=0.3)
         scores = clf.fit(X, y, X_u, sample_weight=weight).decision_function(X_u)
-        twin = ManifoldClassifier(
-            KernelLeastSquaresClassifier(0.02, kernel="precomputed"), gamma / 0.02, kernel_gamma=0.3
-        ).fit(X, y, X_u, sample_weight=weight)
+        # A kernel that is multiplied by a constant divides the penalty by it.
+        factor = ManifoldKernel(gamma / 0.02, kernel_gamma=0.3).fit(np.vstack([X, X_u])).scale_
+        machine = KernelLeastSquaresClassifier(0.02 * factor, kernel="precomputed")
+        twin = ManifoldClassifier(machine, gamma / 0.02, kernel_gamma=0.3)
+        twin.fit(X, y, X_u, sample_weight=weight)
+        assert twin.scale_ == factor
         np.testing.assert_allclose(scores, twin.decision_function(X_u), atol=1e-8)
     plain = KernelLeastSquaresClassifier(0.02, gamma=0.3).fit(X, y, sample_weight=weight)
     expected = plain.decision_function(X_u)
@@ -232,8 +240,8 @@ def test_parity_with_rssl(name):
     X, y, X_u, _, X_test = arrays(problem)
     rows = np.vstack([X, X_u])
     L, alpha, gamma = len(X), 0.01, 0.1 / len(rows) ** 2
-    mean, scale = rows.mean(axis=0), rows.std(axis=0, ddof=1)
-    rows, X_test = (rows - mean) / scale, (X_test - mean) / scale
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0, ddof=1)
+    rows, X_test = (rows - mean) / deviation, (X_test - mean) / deviation
     deformed = deform_kernel(
         rbf_kernel(rows, gamma=0.05), laplacian_power(neighbour_graph(rows, 6))
     ).at(gamma / alpha)
@@ -283,6 +291,41 @@ def test_the_transformer_gives_one_kernel_for_old_and_new_rows():
     np.testing.assert_allclose(plain, rbf_kernel(X_u, X, gamma=0.5), atol=1e-12)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_the_mean_diagonal_is_that_of_the_kernel(kernel, storage):
+    X, *_ = two_classes(30, 40, 3)
+    plain = ManifoldKernel(0.0, kernel=kernel).fit(storage(X))
+    assert plain.scale_ == 1.0
+    expected = np.trace(plain.transform(storage(X)))
+    for ratio in (0.1, 1e4):
+        deformed = ManifoldKernel(ratio, kernel=kernel)
+        K = deformed.fit_transform(storage(X))
+        assert np.trace(K) == pytest.approx(expected)
+        assert deformed.scale_ > 1.0
+        np.testing.assert_allclose(deformed.transform(storage(X)), K, atol=1e-8)
+    # Equal rows are one vertex of the graph, and count once here as well.
+    twice = ManifoldKernel(ratio, kernel=kernel).fit(storage(np.vstack([X, X])))
+    assert twice.scale_ == pytest.approx(deformed.scale_)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits, moons_of])
+def test_real_problems_with_default_parameters(load):
+    """A kernel that the deformation shrinks would leave all rows to the majority class."""
+    X, truth = load(return_X_y=True)
+    X, truth = scale(X[:400]), truth[:400]
+    labeled = np.random.default_rng(0).permutation(len(X))[:60]
+    y = np.full(len(X), -1)
+    y[labeled] = truth[labeled]
+    machine = KernelICLSClassifier(kernel="precomputed")
+    for clf in (ManifoldClassifier(), make_pipeline(ManifoldKernel(), machine)):
+        predicted = clf.fit(X, y).predict(X)
+        assert len(np.unique(predicted)) == len(np.unique(truth))
+        error = np.mean(predicted != truth)
+        supervised = np.mean(ManifoldClassifier(ratio=0.0).fit(X, y).predict(X) != truth)
+        assert error < supervised + 0.05
+
+
 @parametrize_with_checks([ManifoldKernel(), ManifoldKernel(kernel="linear")])
 def test_scikit_learn_checks_of_the_transformer(estimator, check):
     check(estimator)
@@ -317,7 +360,8 @@ def test_kernel_icls_in_the_deformed_kernel():
 def test_laplacian_machines_are_manifold_classifiers():
     X, y, X_u, _ = two_classes(30, 60, 3)
     svm = LaplacianSVMClassifier(0.01, 0.05).fit(X, y, X_u)
-    machine = SVC(C=1 / (2 * 0.01 * 30), kernel="precomputed", tol=1e-8)
+    factor = ManifoldKernel(5.0).fit(np.vstack([X, X_u])).scale_
+    machine = SVC(C=1 / (2 * 0.01 * 30 * factor), kernel="precomputed", tol=1e-8)
     clf = ManifoldClassifier(machine, 5.0).fit(X, y, X_u)
     np.testing.assert_allclose(clf.decision_function(X_u), svm.decision_function(X_u), atol=1e-6)
 

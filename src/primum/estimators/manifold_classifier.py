@@ -1,8 +1,9 @@
 """Any kernel machine, fitted to the labelled rows in the deformed kernel of all rows.
 
-    minimise over f    loss(f) + alpha ||f||_K^2 + r alpha f' Lap^p f
+    minimise over f    loss(f) + alpha/c (||f||_K^2 + r f' Lap^p f)
 
-for a machine whose objective is loss(f) + alpha ||f||^2, see ``machines/deformed_kernel.py``.
+for a machine whose objective is loss(f) + alpha ||f||^2, see ``machines/deformed_kernel.py``. The
+constant c gives the deformed kernel the mean diagonal of the kernel as it is.
 """
 
 from collections.abc import Callable
@@ -80,6 +81,8 @@ class ManifoldClassifier(ManifoldMachine):
         The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
         with the labelled rows. For a linear kernel with no more features than rows, the features of
         a row are multiplied instead.
+    scale_ : float
+        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``ratio=0``.
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
@@ -95,6 +98,11 @@ class ManifoldClassifier(ManifoldMachine):
 
     Notes
     -----
+    The deformation shrinks the kernel, the more so the larger ``ratio`` is. It is therefore
+    multiplied by a constant, ``scale_``, so that its mean diagonal over the distinct rows is
+    that of the kernel as it is, and the penalty of the machine, such as C of SVC, keeps its
+    meaning. With ``ratio=0`` the kernel is unchanged.
+
     A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
     Standardise the features: neighbours and kernels depend on their scale.
 
@@ -121,6 +129,7 @@ class ManifoldClassifier(ManifoldMachine):
     }
     estimator_: Any
     expansion_: Floats
+    scale_: float
 
     def __init__(
         self,
@@ -168,6 +177,8 @@ class ManifoldClassifier(ManifoldMachine):
                     "omit it or use another estimator."
                 )
             extra = {"sample_weight": data.weight}
+        kernel = kernel.rescaled()
+        self.scale_ = kernel.scale
         features = kernel.features(data.labeled)
         self.estimator_ = machine.fit(features @ features.T, data.classes[data.codes], **extra)
         self.expansion_ = kernel.expansion(data.labeled, np.eye(len(data.labeled)))

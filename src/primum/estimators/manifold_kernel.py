@@ -1,9 +1,10 @@
 """The deformed kernel as a transformer, see ``machines/deformed_kernel.py``.
 
-    k~(x, z) = k(x, z) - k_x' (I + r Lap^p K)^-1 r Lap^p k_z
+    k~(x, z) = c (k(x, z) - k_x' (I + r Lap^p K)^-1 r Lap^p k_z)
 
-A kernel machine that minimises loss + alpha ||f||^2 in this kernel minimises, in the kernel k,
-loss + alpha ||f||^2 + r alpha f' Lap^p f.
+with c such that its mean diagonal is that of k. A kernel machine that minimises
+loss + alpha ||f||^2 in this kernel minimises, in the kernel k,
+loss + alpha/c (||f||^2 + r f' Lap^p f).
 """
 
 from collections.abc import Callable
@@ -67,6 +68,8 @@ class ManifoldKernel(TransformerMixin, KernelOnGraph):
         The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
         with the rows of the fit. For a linear kernel with no more features than rows, the features
         of a row are multiplied instead.
+    scale_ : float
+        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``ratio=0``.
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
@@ -81,6 +84,11 @@ class ManifoldKernel(TransformerMixin, KernelOnGraph):
 
     Notes
     -----
+    The deformation shrinks the kernel, the more so the larger ``ratio`` is. It is therefore
+    multiplied by a constant, ``scale_``, so that its mean diagonal over the distinct rows is
+    that of the kernel as it is, and the penalty of the machine, such as C of SVC, keeps its
+    meaning. With ``ratio=0`` the kernel is unchanged.
+
     A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
     Standardise the features: neighbours and kernels depend on their scale.
 
@@ -104,6 +112,7 @@ class ManifoldKernel(TransformerMixin, KernelOnGraph):
         **MANIFOLD_CONSTRAINTS,
     }
     expansion_: Floats
+    scale_: float
 
     def __init__(
         self,
@@ -172,7 +181,8 @@ class ManifoldKernel(TransformerMixin, KernelOnGraph):
         with locating_bad_values(X, "X"):
             rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr")
         rows, position = distinct_rows(stack_rows([rows]))
-        kernel = self._deform(rows, self.ratio)
+        kernel = self._deform(rows, self.ratio).rescaled()
+        self.scale_ = kernel.scale
         self.expansion_ = kernel.expansion(np.arange(rows.shape[0]), np.eye(rows.shape[0]))
         self.expansion_ = self.expansion_[:, position]
         return kernel, position

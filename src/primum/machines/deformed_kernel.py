@@ -30,17 +30,20 @@ fewer than n for a smooth kernel. C and G do not depend on r: after them, each f
 m x m Cholesky factorisation, and L columns of K~ O(n m L).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigvalsh, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpstrf
+from sklearn.utils import gen_batches
 
 from primum._typing import Floats, Index
 
 # G is computed in this many blocks of rows: more leave out more zeros, but slow down each product.
 GRAM_BLOCKS = 16
+# The diagonal is computed for this many rows at a time.
+DIAGONAL_BLOCK = 1000
 # Largest entry, relative to those of K, of the part of K that its factor may miss. This part is of
 # the order of rounding if K is positive semi-definite, and of its negative eigenvalues otherwise.
 # Kernels computed in single precision are to pass.
@@ -89,21 +92,38 @@ class DeformedKernel:
         The ratio r.
     factor : array of shape (m, m)
         R.
+    scale : float
+        A constant by which all values are multiplied.
     """
 
     deformation: Deformation
     ratio: float
     factor: Floats
+    scale: float = 1.0
+
+    def rescaled(self) -> "DeformedKernel":
+        """Return a multiple of this kernel, with the mean diagonal of K on the rows.
+
+        The deformation shrinks a kernel, and machines with a given penalty shrink with it.
+        """
+        if self.ratio == 0:
+            return self
+        rows = self.deformation.features
+        blocks = list(gen_batches(rows.shape[0], DIAGONAL_BLOCK))
+        before = sum(_sum_of_squares(_dense(rows[block])) for block in blocks)
+        after = sum(_sum_of_squares(self.features(block)) for block in blocks)
+        return replace(self, scale=self.scale * before / after) if after else self
 
     def features(self, index: Index | slice = slice(None)) -> Floats:
         """Return rows of V, whose inner products are the values of the deformed kernel."""
         dense = _dense(self.deformation.features[index])
         solved = solve_triangular(self.factor, dense.T, trans="T", check_finite=False)
+        solved *= np.sqrt(self.scale)
         return np.asarray(solved.T)
 
     def columns(self, index: Index) -> Floats:
         """Return columns of K~, of shape (n_rows, len(index))."""
-        rows = _dense(self.deformation.features[index])
+        rows = self.scale * _dense(self.deformation.features[index])
         return np.asarray(self.deformation.features @ self._solve(rows.T))
 
     def expansion(self, index: Index, coef: Floats) -> Floats:
@@ -121,6 +141,7 @@ class DeformedKernel:
         array of shape (n_rows, n_functions), or (n_features, n_functions) if the kernel is linear
             Coefficients of the undeformed kernel values k(x, x_i) of all rows, or of x itself.
         """
+        coef = self.scale * coef
         weights = self._solve(self.deformation.features[index].T @ coef)
         if self.deformation.linear:
             return weights
@@ -157,6 +178,10 @@ def _unpermuted(triangle: Floats, order: Index) -> Floats:
 def deform_linear(X: Any, penalty: Any) -> Deformation:
     """Return the deformation of the linear kernel of rows, without its matrix."""
     return Deformation(X, _dense(X.T @ (penalty @ X)), penalty, linear=True)
+
+
+def _sum_of_squares(values: Floats) -> float:
+    return float(np.vdot(values, values))
 
 
 def _dense(matrix: Any) -> Floats:
