@@ -17,15 +17,18 @@ from primum.estimators import (
 )
 from primum.labellings import Certificate
 from primum.selection import (
+    AgnosticClassifier,
     ICLSClassifierCV,
     ICLSRegressorCV,
     LeastSquaresClassifierCV,
     LeastSquaresRegressorCV,
+    SAFEWClassifier,
 )
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AgnosticClassifier",
     "Certificate",
     "EMLeastSquaresClassifier",
     "ICLSClassifier",
@@ -38,6 +41,7 @@ __all__ = [
     "LeastSquaresRegressor",
     "LeastSquaresRegressorCV",
     "S4VMClassifier",
+    "SAFEWClassifier",
     "SelfLearningClassifier",
     "TSVMClassifier",
     "USMClassifier",
