@@ -194,10 +194,9 @@ def compare(
     prepare = _transformer(prepare, table.X)
     plan = ComparisonPlan(table, (), (), cv, n_repeats, curves, int(random_state))
     inner = _inner_folds(table, plan)
-    parts = _default_baselines(inner) if isinstance(baselines, str) else baselines
-    rivals = (
-        _default_methods(inner, len(table.labels.classes)) if isinstance(methods, str) else methods
-    )
+    n_classes = len(table.labels.classes)
+    parts = _given(baselines, "baselines", lambda: _default_baselines(inner))
+    rivals = _given(methods, "methods", lambda: _default_methods(inner, n_classes))
     plan = ComparisonPlan(
         table,
         _prepared(prepare, read_entries(parts, "baselines", uses_unlabeled=False)),

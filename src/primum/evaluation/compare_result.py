@@ -284,7 +284,7 @@ class ComparisonResult:
         points = [(*stage.split("="), stage) for stage in stages]
         points += [(axis, str(ends[axis]), ALL) for axis in {axis for axis, *_ in points}]
         rows = []
-        for axis, size, stage in sorted(points, key=lambda point: (point[0], int(point[1]))):
+        for axis, size, stage in sorted(points, key=_curve_order):
             for name, splits in self._curve_splits(axis, stage, first):
                 values = [self.loss.of_split(split) for split in splits]
                 rows.append(
@@ -351,3 +351,9 @@ def _group_means(values: Floats, groups: Index) -> Floats:
     """Return the mean of the values of every group."""
     _, codes = np.unique(groups, return_inverse=True)
     return np.asarray(np.bincount(codes, weights=values) / np.bincount(codes))
+
+
+def _curve_order(point: tuple[str, ...]) -> tuple[bool, int]:
+    """Return the place of a point: unlabelled rows first, then by size."""
+    axis, size, _ = point
+    return axis != N_UNLABELED, int(size)

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
-
 from primum._sklearn import take_rows
+from primum._threads import one_blas_thread
 from primum._typing import Index
 from primum.evaluation.compare_plan import ComparisonPlan, Task
 from primum.evaluation.identity import distributions_of
@@ -197,7 +196,7 @@ def run_task(
     entry = Entry(entry.name, estimator, entry.uses_unlabeled)
     start = time.perf_counter()
     record: dict[str, Any] = {"test": task.test.tolist()}
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
+    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             fitted = entry.fit(take_rows(X, task.train), codes[task.train])

@@ -56,6 +56,7 @@ def _draw_changes(panel: Any, found: dict[str, Any], measure: Any) -> None:
     panel.set_yticks(range(len(compared)), [method["name"] for method in compared])
     panel.set_ylim(len(compared) - 0.5, -0.5)
     panel.set_xlabel(f"change in {measure.name}{_unit(measure)}, left is better")
+    panel.spines[["top", "right"]].set_visible(False)
     panel.set_title("Against the tuned baseline", fontsize="medium")
 
 
@@ -73,9 +74,13 @@ def _draw_curve(panel: Any, curves: list[dict[str, Any]], axis: str, measure: An
         low, high = ([m + sign * e for m, e in zip(mean, error, strict=True)] for sign in (-1, 1))
         panel.fill_between(sizes, low, high, color=colour, alpha=0.12, linewidth=0)
     panel.set_xscale("symlog", linthresh=max(min(p["n"] for p in points if p["n"]), 1))
+    sizes = sorted({point["n"] for point in points})
+    panel.set_xticks(sizes, [str(size) for size in sizes])
+    panel.minorticks_off()
     panel.set_xlabel(AXES[axis])
     panel.set_ylabel(f"{measure.name}{_unit(measure)}")
-    panel.legend(fontsize="small")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(fontsize="small", frameon=False)
 
 
 def _unit(measure: Any) -> str:

@@ -136,7 +136,7 @@ def _classifiers(random_state: int) -> list[Any]:
 
     return [
         LogisticRegression(max_iter=1000),
-        RandomForestClassifier(50, min_samples_leaf=3, random_state=random_state),
+        RandomForestClassifier(25, min_samples_leaf=3, random_state=random_state),
     ]
 
 
