@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
