@@ -1,4 +1,4 @@
-"""Weights of a stack: optimality, a generic solver, two columns, and the limits of the shrinkage."""
+"""Weights of a stack: optimality, a generic solver, two columns, limits of the shrinkage."""
 
 import numpy as np
 import pytest
@@ -88,9 +88,9 @@ def test_two_classes_are_one_column():
     """The objective of two columns is the squared error of one of them."""
     scores, one_hot, baseline = problem(3, n_classes=2)
     found = stack_weights(scores, one_hot, baseline, shrinkage=3.0, n_labeled=len(one_hot))
-    O, y = scores[:, 1], one_hot[:, 1]
-    H = 2 * (O.T @ O + 3 * np.eye(len(baseline))) / len(y)
-    one_column = SimplexQuadratic(H, 2 * (O.T @ y + 3 * baseline) / len(y)).minimum(baseline)
+    second, y = scores[:, 1], one_hot[:, 1]
+    H = 2 * (second.T @ second + 3 * np.eye(len(baseline))) / len(y)
+    one_column = SimplexQuadratic(H, 2 * (second.T @ y + 3 * baseline) / len(y)).minimum(baseline)
     np.testing.assert_allclose(found.weights, one_column, atol=1e-12)
 
 
