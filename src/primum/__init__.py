@@ -28,15 +28,18 @@ from primum.estimators import (
 )
 from primum.labellings import Certificate
 from primum.selection import (
+    AgnosticClassifier,
     ICLSClassifierCV,
     ICLSRegressorCV,
     LeastSquaresClassifierCV,
     LeastSquaresRegressorCV,
+    SAFEWClassifier,
 )
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AgnosticClassifier",
     "Certificate",
     "EMLDAClassifier",
     "EMLeastSquaresClassifier",
@@ -59,6 +62,7 @@ __all__ = [
     "ManifoldClassifier",
     "ManifoldKernel",
     "S4VMClassifier",
+    "SAFEWClassifier",
     "SelfLearningClassifier",
     "SingularCovarianceWarning",
     "TSVMClassifier",

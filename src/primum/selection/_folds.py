@@ -59,12 +59,12 @@ def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
             )
         return check_cv(cv)
     n_folds = 5 if cv is None else int(cv)
-    _check_enough_for(n_folds, known)
+    check_folds_possible(n_folds, known)
     kind = StratifiedKFold if isinstance(known, KnownLabels) else KFold
     return kind(n_folds, shuffle=shuffle, random_state=seed if shuffle else None)
 
 
-def _check_enough_for(n_folds: int, known: Known) -> None:
+def check_folds_possible(n_folds: int, known: Known) -> None:
     """Raise an error if there are more folds than labelled rows, of a class if there are any."""
     if isinstance(known, KnownLabels):
         counts = np.bincount(known.codes, minlength=len(known.classes))

@@ -258,7 +258,7 @@ class Posterior:
         # Both tails are resolved to far below the probabilities that matter.
         share = np.concatenate([10.0 ** np.arange(-12, -3), share])
         share = np.unique(np.concatenate([share, 1 - share]))
-        points = [
+        points: list[Any] = [
             estimate.mean
             + estimate.standard_error * stats.t.ppf(share, estimate.degrees_of_freedom),
             [-edge, edge],
