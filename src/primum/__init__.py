@@ -33,6 +33,7 @@ from primum.selection import (
     ICLSRegressorCV,
     LeastSquaresClassifierCV,
     LeastSquaresRegressorCV,
+    SafeClassifier,
     SAFEWClassifier,
 )
 
@@ -63,6 +64,7 @@ __all__ = [
     "ManifoldKernel",
     "S4VMClassifier",
     "SAFEWClassifier",
+    "SafeClassifier",
     "SelfLearningClassifier",
     "SingularCovarianceWarning",
     "TSVMClassifier",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from primum._typing import Floats, Index
-from primum.selection.candidates.models import Model
+from primum._typing import AnyArray, Floats, Index
+from primum.selection.candidates.models import Affine, Model, standardisation
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,18 @@ class SharedRows:
         Weights of the unlabelled rows (None: 1). Those of the labelled rows are in ``Labels``.
     seed : int
         Seed of whatever is random.
+    weighted : bool
+        Whether any row has a weight other than 1.
+    columns : array or None
+        Names of the columns, if the rows were given as a pandas DataFrame.
     """
 
     labeled: Any
     unlabeled: Any
     unlabeled_weight: Floats | None = None
     seed: int = 0
+    weighted: bool = False
+    columns: AnyArray | None = None
 
     @property
     def n_labeled(self) -> int:
@@ -45,6 +51,12 @@ class SharedRows:
     def all(self) -> Any:
         """The labelled rows, then the unlabelled ones."""
         return stacked([self.labeled, self.unlabeled])
+
+    def standardised(self) -> tuple["SharedRows", Affine]:
+        """Return the rows standardised by all of them, and how."""
+        change = standardisation(self.all)
+        labeled, unlabeled = change.transform(self.labeled), change.transform(self.unlabeled)
+        return replace(self, labeled=labeled, unlabeled=unlabeled), change
 
     def with_at_most(self, n_unlabeled: int) -> "SharedRows":
         """Return a random sample of at most n_unlabeled unlabelled rows with all labelled ones."""
@@ -112,6 +124,25 @@ class Labels:
         """Return the labels of some rows."""
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, codes=self.codes[rows], weight=weight)
+
+
+def partly_labelled(
+    rows: SharedRows, train: Index, labels: Labels
+) -> tuple[Any, Index, Floats | None]:
+    """Return all rows, their codes and weights (None: 1), with labels of the rows train only.
+
+    Those are the first; the unlabelled rows and the other labelled ones have the code -1.
+    """
+    hidden = np.setdiff1d(np.arange(rows.n_labeled), train)
+    X = stacked([rows.labeled[train], rows.unlabeled, rows.labeled[hidden]])
+    codes = np.full(X.shape[0], -1)
+    codes[: len(train)] = labels.codes[train]
+    if not rows.weighted:
+        return X, codes, None
+    n_unlabeled = X.shape[0] - rows.n_labeled
+    more = np.ones(n_unlabeled) if rows.unlabeled_weight is None else rows.unlabeled_weight
+    known = np.ones(rows.n_labeled) if labels.weight is None else labels.weight
+    return X, codes, np.concatenate([known[train], more, known[hidden]])
 
 
 class Prepared(ABC):

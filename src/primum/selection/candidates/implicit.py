@@ -15,16 +15,14 @@ from primum.selection.candidates.base import (
     Labels,
     Prepared,
     SharedRows,
+    partly_labelled,
     sampled_note,
-    stacked,
 )
 from primum.selection.candidates.linear import inner_folds
-from primum.selection.candidates.margins import all_weights
 from primum.selection.candidates.models import (
     Affine,
     LinearModel,
     constant_model,
-    standardisation,
 )
 from primum.selection.icls_cv import ICLSClassifierCV
 
@@ -38,38 +36,27 @@ DEFAULT_PENALTY = 0.1
 
 @dataclass(frozen=True)
 class PreparedImplicit(Prepared):
-    """Standardised labelled and unlabelled rows."""
+    """Standardised rows."""
 
     change: Affine
-    labeled: Any
-    unlabeled: Any
-    weight: Floats | None
+    rows: SharedRows
     note: str = ""
 
     def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
         return self.change.then(self._fit(train, labels))
 
     def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
-        return self._fit(train, labels).predict(self.labeled[test])
+        return self._fit(train, labels).predict(self.rows.labeled[test])
 
     def _fit(self, train: Index, labels: Labels) -> LinearModel:
-        own, X = labels.take(train), self.labeled[train]
+        own = labels.take(train)
         if len(own.present) == 1:
-            return constant_model(own.shares, X.shape[1])
-        hidden = np.setdiff1d(np.arange(self.labeled.shape[0]), train)
-        rows = stacked([X, self.unlabeled, self.labeled[hidden]])
-        y = np.full(rows.shape[0], -1)
-        y[: len(train)] = own.codes
+            return constant_model(own.shares, self.rows.labeled.shape[1])
         folds = inner_folds(own)
-        classifier: Any = (
-            ICLSClassifierCV(PENALTIES, METRICS, cv=folds)
-            if folds
-            else ICLSClassifier(DEFAULT_PENALTY)
-        )
-        classifier.fit(
-            rows, y, sample_weight=all_weights(train, hidden, labels, self.weight, len(y))
-        )
-        return _model(classifier, own)
+        tuned = ICLSClassifierCV(PENALTIES, METRICS, cv=folds)
+        classifier: Any = tuned if folds else ICLSClassifier(DEFAULT_PENALTY)
+        rows, codes, weight = partly_labelled(self.rows, train, labels)
+        return _model(classifier.fit(rows, codes, sample_weight=weight), own)
 
 
 def _model(classifier: Any, labels: Labels) -> LinearModel:
@@ -92,12 +79,5 @@ class Implicit(Candidate):
     name, uses_unlabeled, counterpart = "icls", True, "ridge"
 
     def prepare(self, rows: SharedRows) -> PreparedImplicit:  # noqa: D102
-        used = rows.with_at_most(MOST_UNLABELED)
-        change = standardisation(used.all)
-        return PreparedImplicit(
-            change,
-            change.transform(used.labeled),
-            change.transform(used.unlabeled),
-            used.unlabeled_weight,
-            sampled_note(self.name, rows, used),
-        )
+        used, change = rows.with_at_most(MOST_UNLABELED).standardised()
+        return PreparedImplicit(change, used, sampled_note(self.name, rows, used))

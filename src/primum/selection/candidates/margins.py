@@ -18,8 +18,8 @@ from primum.selection.candidates.base import (
     Prepared,
     PreparedRows,
     SharedRows,
+    partly_labelled,
     sampled_note,
-    stacked,
 )
 from primum.selection.candidates.linear import inner_folds, log_linear_model
 from primum.selection.candidates.models import (
@@ -54,11 +54,8 @@ def _loss(X: Any, labels: Labels, alpha: float, train: Index, test: Index) -> fl
     if margins.ndim == 1:
         signs = signs[:, 1]
     losses = np.maximum(0.0, 1.0 - signs * margins) ** 2
-    return float(np.average(losses.reshape(len(test), -1).sum(axis=1), weights=_some(labels, test)))
-
-
-def _some(labels: Labels, rows: Index) -> Floats | None:
-    return labels.take(rows).weight
+    losses = losses.reshape(len(test), -1).sum(axis=1)
+    return float(np.average(losses, weights=labels.take(test).weight))
 
 
 def _machine(X: Any, labels: Labels, alpha: float) -> L2SVMClassifier:
@@ -83,46 +80,25 @@ class PreparedSVM(PreparedRows):
 
 @dataclass(frozen=True)
 class PreparedTSVM(Prepared):
-    """Standardised labelled and unlabelled rows."""
+    """Standardised rows."""
 
     change: Affine
-    labeled: Any
-    unlabeled: Any
-    weight: Floats | None
+    rows: SharedRows
     note: str = ""
 
     def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
         return self.change.then(self._fit(train, labels))
 
     def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
-        return self._fit(train, labels).predict(self.labeled[test])
+        return self._fit(train, labels).predict(self.rows.labeled[test])
 
     def _fit(self, train: Index, labels: Labels) -> LinearModel:
-        own, X = labels.take(train), self.labeled[train]
+        own, X = labels.take(train), self.rows.labeled[train]
         if len(own.present) == 1:
             return constant_model(own.shares, X.shape[1])
-        hidden = np.setdiff1d(np.arange(self.labeled.shape[0]), train)
-        rows = stacked([X, self.unlabeled, self.labeled[hidden]])
-        y = np.full(rows.shape[0], -1)
-        y[: len(train)] = own.codes
         machine = TSVMClassifier("annealing", alpha=best_penalty(X, own))
-        machine.fit(rows, y, sample_weight=all_weights(train, hidden, labels, self.weight, len(y)))
-        return _model(machine, own)
-
-
-def all_weights(
-    train: Index, hidden: Index, labels: Labels, of_unlabeled: Floats | None, n_rows: int
-) -> Floats | None:
-    """Return the weights of training rows, unlabelled rows and rows without their label."""
-    if labels.weight is None and of_unlabeled is None:
-        return None
-    weight = np.ones(n_rows)
-    if labels.weight is not None:
-        weight[: len(train)] = labels.weight[train]
-        weight[n_rows - len(hidden) :] = labels.weight[hidden]
-    if of_unlabeled is not None:
-        weight[len(train) : n_rows - len(hidden)] = of_unlabeled
-    return weight
+        rows, codes, weight = partly_labelled(self.rows, train, labels)
+        return _model(machine.fit(rows, codes, sample_weight=weight), own)
 
 
 class SVM(Candidate):
@@ -143,12 +119,5 @@ class TSVM(Candidate):
         return n_classes == 2
 
     def prepare(self, rows: SharedRows) -> PreparedTSVM:  # noqa: D102
-        used = rows.with_at_most(MOST_UNLABELED)
-        change = standardisation(used.all)
-        return PreparedTSVM(
-            change,
-            change.transform(used.labeled),
-            change.transform(used.unlabeled),
-            used.unlabeled_weight,
-            sampled_note(self.name, rows, used),
-        )
+        used, change = rows.with_at_most(MOST_UNLABELED).standardised()
+        return PreparedTSVM(change, used, sampled_note(self.name, rows, used))
