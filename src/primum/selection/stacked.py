@@ -1,6 +1,6 @@
 """A fitted stack: the weighted scores of fitted candidates."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -70,7 +70,7 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
 class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     """A fitted stack of candidates.
 
-    It is part of a fitted SafeClassifier and cannot be fitted by itself.
+    It is part of a fitted SafeClassifier; its own ``fit`` does nothing.
 
     Attributes
     ----------
@@ -85,6 +85,23 @@ class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
     """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Do nothing: the stack is fitted already.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Ignored.
+        y : array-like of shape (n_samples,)
+            Ignored.
+
+        Returns
+        -------
+        self
+            The stack.
+        """
+        return self
 
     @classmethod
     def _of(cls, parent: Any, weights: dict[str, float], models: dict[str, Model]) -> Any:

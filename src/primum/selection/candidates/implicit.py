@@ -27,9 +27,10 @@ from primum.selection.candidates.models import (
 from primum.selection.icls_cv import ICLSClassifierCV
 
 # Of more unlabelled rows, a random sample is used.
-MOST_UNLABELED = 10_000
+MOST_UNLABELED = 2000
 PENALTIES = (1e-2, 1e-1, 1.0)
 METRICS = (0.0,)
+FOLDS = 3
 # If the penalty cannot be chosen.
 DEFAULT_PENALTY = 0.1
 
@@ -52,7 +53,7 @@ class PreparedImplicit(Prepared):
         own = labels.take(train)
         if len(own.present) == 1:
             return constant_model(own.shares, self.rows.labeled.shape[1])
-        folds = inner_folds(own)
+        folds = inner_folds(own, FOLDS)
         tuned = ICLSClassifierCV(PENALTIES, METRICS, cv=folds)
         classifier: Any = tuned if folds else ICLSClassifier(DEFAULT_PENALTY)
         rows, codes, weight = partly_labelled(self.rows, train, labels)

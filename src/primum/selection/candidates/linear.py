@@ -63,8 +63,8 @@ def log_linear_model(coef: Floats, intercept: Floats, labels: Labels) -> LinearM
     return LinearModel(everywhere, found, probabilities=True)
 
 
-def inner_folds(labels: Labels) -> list[tuple[Index, Index]]:
-    """Return stratified folds to tune with; the only row of a class is always trained on.
+def inner_folds(labels: Labels, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
+    """Return at most so many stratified folds; the only row of a class is always trained on.
 
     There are none if only one class has several rows.
     """
@@ -73,7 +73,7 @@ def inner_folds(labels: Labels) -> list[tuple[Index, Index]]:
         return []
     single = np.flatnonzero(counts[labels.codes] == 1)
     several = np.flatnonzero(counts[labels.codes] > 1)
-    n_folds = min(MOST_FOLDS, int(counts[counts > 1].min()))
+    n_folds = min(most, int(counts[counts > 1].min()))
     parts = StratifiedKFold(n_folds).split(several[:, None], labels.codes[several])
     return [(np.append(several[train], single), several[test]) for train, test in parts]
 

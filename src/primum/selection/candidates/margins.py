@@ -31,7 +31,7 @@ from primum.selection.candidates.models import (
 
 # Of more unlabelled rows, a random sample is used.
 MOST_UNLABELED = 1500
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 # If the penalty cannot be chosen.
 DEFAULT_PENALTY = 0.1
 # A margin of 1 is a score of 0.88.
