@@ -158,6 +158,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     """
 
     _several_classes: ClassVar[bool] = True
+    # Whether candidates without weight are fitted too, and kept as ``all_models_``.
+    _fit_all: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": [str, list, tuple],
         "baselines": [list, tuple],
@@ -296,22 +298,21 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                 else:
                     names = " and ".join(candidate.name for candidate in unit)
                     scored.notes.append(f"{names}: left out, because of the time budget.")
-        for failure in scored.failures:
-            if failure.candidate in entrants.baselines:
-                raise ValueError(
-                    f"The baseline cannot be fitted ({failure}): correct it, or choose others with "
-                    "baselines=."
-                )
+        _require(entrants.baselines, scored)
 
     def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
         """Find the weights, fit the candidates that have one, and judge the result."""
         stacks = self._weigh(scored, entrants, held_out)
         needed = {name for weights, _ in stacks for name, weight in weights.items() if weight > 0}
-        models = scored.refit([name for name in scored.scores if name in needed])
-        if lost := needed - set(models):
-            for name in lost:
+        fitted = [name for name in scored.scores if self._fit_all or name in needed]
+        models = scored.refit(fitted)
+        if len(models) < len(fitted):
+            _require(entrants.baselines, scored)
+            for name in set(fitted) - set(models):
                 del scored.scores[name]
             return self._combine(scored, entrants, held_out)
+        if self._fit_all:
+            self.all_models_ = models
         (self.weights_, self.weights_gap_), (supervised, _), (baseline, _) = stacks
         self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
         self.supervised_ = StackedClassifier._of(self, supervised, models)
@@ -395,6 +396,16 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             if isinstance(candidate, Wrapped):
                 router.add(method_mapping=mapping, **{candidate.name: candidate.estimator})
         return router
+
+
+def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
+    """Raise an error if a baseline failed."""
+    for failure in scored.failures:
+        if failure.candidate in baselines:
+            raise ValueError(
+                f"The baseline cannot be fitted ({failure}): correct it, or choose others with "
+                "baselines=."
+            )
 
 
 def _labeled(given: FitArguments[KnownLabels]) -> AnyArray:
