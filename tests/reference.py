@@ -12,14 +12,27 @@ SHARED = HERE.parent.parent / "shared"
 
 
 @cache
+def full_problems():
+    """Return {name: problem} of the full file, empty if ../shared is not there."""
+    full = SHARED / "reference" / "rssl_golden.json.gz"
+    if not full.exists():
+        return {}
+    problems = json.loads(gzip.decompress(full.read_bytes()))
+    return {problem["name"]: problem for problem in problems}
+
+
+@cache
 def reference_problems():
-    """Return {name: problem}: the synthetic ones always, real data when ../shared is there."""
-    problems = json.loads((HERE / "data" / "rssl_gauss.json").read_text())
+    """Return {name: problem}: two synthetic ones, or all, with all methods, from ../shared."""
     full = SHARED / "reference" / "rssl_golden.json.gz"
     if full.exists():
-        more = json.loads(gzip.decompress(full.read_bytes()))
-        problems += [problem for problem in more if not problem["name"].startswith("gauss")]
+        problems = json.loads(gzip.decompress(full.read_bytes()))
+    else:
+        problems = json.loads((HERE / "data" / "rssl_gauss.json").read_text())
     return {problem["name"]: problem for problem in problems}
+    """Return {name: problem}: the synthetic ones always, real data when ../shared is there."""
+    synthetic = json.loads((HERE / "data" / "rssl_gauss.json").read_text())
+    return full_problems() | {problem["name"]: problem for problem in synthetic}
 
 
 def arrays(problem):
@@ -27,3 +40,9 @@ def arrays(problem):
     X, X_u, X_test = (np.array(problem[key], dtype=float) for key in ("X", "X_u", "X_test"))
     y, y_u = (np.array(problem[key]).astype(int) for key in ("y", "y_u"))
     return X, y, X_u, y_u, X_test
+
+
+def rssl_answer(problem, method):
+    """Return RSSL's answer as arrays, None if it failed."""
+    answer = problem["methods"].get(method)
+    return answer and {key: np.array(value, dtype=float) for key, value in answer.items()}

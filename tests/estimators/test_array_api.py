@@ -18,6 +18,7 @@ import sklearn
 from generate import several_classes
 from primum import (
     EMLeastSquaresClassifier,
+    HealyWestmacottClassifier,
     ICLSClassifier,
     ICLSRegressor,
     L2SVMClassifier,
@@ -68,6 +69,7 @@ FAMILY = [
     USMClassifier(alpha=0.1),
     EMLeastSquaresClassifier("soft"),
     EMLeastSquaresClassifier("hard"),
+    HealyWestmacottClassifier(),
     ICLSClassifier(),
     ICLSClassifier(metric="all"),
     ICLSClassifier(metric=0.2),

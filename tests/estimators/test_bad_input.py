@@ -10,6 +10,8 @@ from sklearn.utils import get_tags
 
 from primum import (
     EMLeastSquaresClassifier,
+    EntropyLogisticClassifier,
+    HealyWestmacottClassifier,
     ICLSClassifier,
     L2SVMClassifier,
     LeastSquaresClassifier,
@@ -30,6 +32,8 @@ SEMI_SUPERVISED = [
     TSVMClassifier,
     S4VMClassifier,
     WellSVMClassifier,
+    EntropyLogisticClassifier,
+    HealyWestmacottClassifier,
 ]
 EVERY = [LeastSquaresClassifier, L2SVMClassifier, *SEMI_SUPERVISED]
 
@@ -287,7 +291,7 @@ def test_the_millionth_row_is_named_before_any_result_is_given():
 def test_methods_that_keep_a_label_per_row_refuse_rows_outside_memory(clf, tmp_path):
     rows = pd.DataFrame(np.eye(2), columns=["a", "b"])
     rows.to_parquet(tmp_path / "rows.parquet")
-    message = f"{type(clf).__name__} stores one label per row, but X_unlabeled is not in memory"
+    message = f"{type(clf).__name__} needs all rows in memory, and X_unlabeled is not"
     with pytest.raises(ValueError, match=message):
         clf.fit(rows, [0, 1], X_unlabeled=tmp_path / "rows.parquet")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+import skops.io
 from sklearn import config_context
 from sklearn.base import clone, is_regressor
 from sklearn.linear_model import LogisticRegression
@@ -17,10 +18,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
 from primum import (
+    EMLDAClassifier,
     EMLeastSquaresClassifier,
+    EntropyLogisticClassifier,
+    HealyWestmacottClassifier,
     ICLSClassifier,
     ICLSRegressor,
     L2SVMClassifier,
+    LDAClassifier,
     LeastSquaresClassifier,
     LeastSquaresRegressor,
     S4VMClassifier,
@@ -52,6 +57,13 @@ ESTIMATORS = [
     TSVMClassifier("cccp"),
     S4VMClassifier(),
     WellSVMClassifier(),
+    HealyWestmacottClassifier(),
+    EntropyLogisticClassifier(),
+    EntropyLogisticClassifier(1.0, alpha=0.1, fit_intercept=False),
+    LDAClassifier(),
+    LDAClassifier("spherical", priors="equal"),
+    EMLDAClassifier(),
+    EMLDAClassifier("spherical", weight_unlabeled=0.5),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),
@@ -89,6 +101,8 @@ def expected_failures(estimator):
     return failures
 
 
+# Some checks have rows whose features are collinear within the classes.
+@pytest.mark.filterwarnings("ignore::primum.SingularCovarianceWarning")
 @parametrize_with_checks([*ESTIMATORS, *REGRESSORS], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -198,6 +212,20 @@ def test_pipeline_search_pickle_and_names(clf, n_classes):
     copy = pickle.loads(pickle.dumps(pipeline))
     np.testing.assert_array_equal(copy.predict(frame), pipeline.predict(frame))
     assert np.isfinite(cross_val_score(pipeline, frame, y, error_score="raise")).all()
+
+
+@with_two_and_several_classes
+def test_skops_and_clone(clf, n_classes):
+    """A stored model and a refitted clone predict the same; only types of primum need trust."""
+    X, y, X_u, _ = problem(20, 30, 3, n_classes)
+    fitted = clone(clf).fit(X, y, X_u)
+    stored = skops.io.dumps(fitted)
+    untrusted = skops.io.get_untrusted_types(data=stored)
+    assert all(name.startswith("primum.") for name in untrusted), untrusted
+    expected = fitted.decision_function(X_u)
+    read = skops.io.loads(stored, trusted=untrusted)
+    np.testing.assert_array_equal(read.decision_function(X_u), expected)
+    np.testing.assert_array_equal(clone(fitted).fit(X, y, X_u).decision_function(X_u), expected)
 
 
 def test_search_scores_only_known_labels():

@@ -85,7 +85,7 @@ def test_wrapped_files_are_read_and_labelled(tmp_path):
     clf = ICLSClassifier().fit(pd.DataFrame(X, columns=names), y, X_unlabeled=rows)
     np.testing.assert_array_equal(clf.soft_labels(rows), clf.soft_labels(rows.rows))
     assert repr(UnlabeledRows(X)) == "UnlabeledRows(ndarray)"
-    with pytest.raises(ValueError, match="TSVMClassifier stores one label per row"):
+    with pytest.raises(ValueError, match="TSVMClassifier needs all rows in memory"):
         TSVMClassifier().fit(pd.DataFrame(X, columns=names), y, X_unlabeled=rows)
 
 

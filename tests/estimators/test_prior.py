@@ -312,3 +312,26 @@ def test_a_prior_needs_a_model_that_is_determined():
     with pytest.raises(ValueError, match=r"The 6 labelled rows do not determine .*metric=0\.2"):
         ICLSClassifier(prior=[0.5, 0.5]).fit(X, y, X_unlabeled=X_u)
     assert ICLSClassifier(prior=[0.5, 0.5], metric=0.2).fit(X, y, X_u).certificate_.converged
+
+
+def test_the_certificate_names_the_classes():
+    X, y, X_u = problem(3, n_unlabeled=60)
+    names = np.array(["ash", "elm", "yew"])[y]
+    fixed = ICLSClassifier(prior={"ash": 0.7, "elm": (0.0, 0.3)}).fit(X, names, X_unlabeled=X_u)
+    assert fixed.certificate_.prior.classes == ("ash", "elm", "yew")
+    words = str(fixed.certificate_).splitlines()[-1]
+    assert words.startswith(
+        "The shares of the classes among the unlabelled rows: 'ash' 0.7, 'elm' 0."
+    )
+    assert "; the prior changed the fit (active: 'ash'" in words
+    free = ICLSClassifier(prior={"elm": (0.0, 1.0)}).fit(X, names, X_unlabeled=X_u)
+    assert str(free.certificate_).endswith("; no bound of the prior is active.")
+
+
+def test_the_certificate_names_the_second_of_two_classes():
+    X, y, X_u = problem(2, n_unlabeled=60)
+    clf = ICLSClassifier(prior={"no": 0.8}).fit(X, np.array(["no", "yes"])[y], X_unlabeled=X_u)
+    words = str(clf.certificate_).splitlines()[-1]
+    assert words == (
+        "The share of class 'yes' among the unlabelled rows: 0.2; the prior changed the fit."
+    )

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum import (
     EMLeastSquaresClassifier,
+    HealyWestmacottClassifier,
     ICLSClassifier,
     LeastSquaresClassifier,
     SelfLearningClassifier,
@@ -27,6 +28,7 @@ FAMILY = [
     EMLeastSquaresClassifier(),
     EMLeastSquaresClassifier(alpha=0.01),
     EMLeastSquaresClassifier("hard"),
+    HealyWestmacottClassifier(tol=1e-3),
     SelfLearningClassifier(),
     ICLSClassifier(),
     ICLSClassifier(alpha=0.01, alpha_labeled=0.0),

@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 
 from generate import two_classes
 from primum import (
+    EntropyLogisticClassifier,
     ICLSClassifier,
     L2SVMClassifier,
     LeastSquaresClassifier,
@@ -107,6 +108,7 @@ def test_undeclared_the_paper_methods_have_the_same_results(tmp_path):
         (SelfLearningClassifier(L2SVMClassifier()), score_signed),
         (SelfLearningClassifier(LogisticRegression()), score_probability),
         (TSVMClassifier(), score_signed),
+        (EntropyLogisticClassifier(), score_probability),
         (
             GridSearchCV(ICLSClassifier(), {"alpha": [0.0, 1.0]}, cv=SemiSupervisedSplit(2)),
             score_minus_half,

@@ -22,6 +22,7 @@ from primum.cli._options import (
     plain_errors,
 )
 from primum.cli._output import out_option, refuse_inputs
+from primum.cli._prior import Prior, prior_in_words, prior_of, prior_options
 from primum.cli._progress import progress
 from primum.labellings import Certificate
 from primum.rows import ParquetRows
@@ -31,7 +32,12 @@ from primum.tables.reading import Table, is_parquet, open_table
 from primum.tables.training import LabeledTable, read_features, read_labeled_table
 
 SHOWN = 12  # features and classes
-FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
+FOR_ICLS = {
+    "metric": "--metric",
+    "alpha_labeled": "--alpha-labeled",
+    "prior": "--prior",
+    "prior_level": "--prior-level",
+}
 
 
 @click.command()
@@ -70,6 +76,7 @@ FOR_ICLS = {"metric": "--metric", "alpha_labeled": "--alpha-labeled"}
     type=Metric(),
     help="For icls: labeled (default), all, euclidean, or a number from 0 (labeled) to 1 (all).",
 )
+@prior_options
 @csv_options
 @out_option
 def fit(
@@ -83,6 +90,8 @@ def fit(
     alpha: float,
     alpha_labeled: float | None,
     metric: str | float | None,
+    prior: Prior,
+    prior_level: float | None,
     options: CsvOptions,
     out: Path,
 ) -> None:
@@ -93,23 +102,29 @@ def fit(
     """
     refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
     tables, stored = _sort(unlabeled)
-    model = _unfitted(method, alpha, metric=metric, alpha_labeled=alpha_labeled)
+    for_icls = _given(
+        method, metric=metric, alpha_labeled=alpha_labeled, prior=prior, prior_level=prior_level
+    )
     with plain_errors():
         table = open_table(data, options)
         names = _feature_names(table, target, id_column, features, drop)
         more = [open_table(path, options) for path in tables]
         X, y = _read(table, target, names, more, options.missing, listed=bool(features))
+        if prior is not None:
+            for_icls["prior"] = prior_of(prior, sorted(y.dropna().unique(), key=str))
+        model = METHODS[method](alpha).set_params(**for_icls)
         _fit(model, X, y, stored)
         words = _in_words(model, y, stored)
         save_model(StoredModel(model, id_column), out)
     click.echo("\n".join([*words, f"Model: {out}"]))
 
 
-def _unfitted(method: str, alpha: float, **for_icls: Any) -> Any:
+def _given(method: str, **for_icls: Any) -> dict[str, Any]:
+    """Return the options for icls that were passed; raise an error for another method."""
     given = {name: value for name, value in for_icls.items() if value is not None}
     if given and method != "icls":
         raise click.UsageError(f"{FOR_ICLS[next(iter(given))]} requires --method icls.")
-    return METHODS[method](alpha).set_params(**given)
+    return given
 
 
 def _sort(unlabeled: tuple[Path, ...]) -> tuple[list[Path], Path | None]:
@@ -219,6 +234,7 @@ def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
         f"{_listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
         f"Its {model.n_features_in_} features are {_listed(model.feature_names_in_)}. "
         f"{_score_in_words(model.classes_.tolist())}",
+        *prior_in_words(model, has_unlabeled=stored is not None or labeled < len(y)),
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
 

@@ -1,4 +1,4 @@
-"""``primum reproduce``: rerun the paper's experiments and write its tables and figures."""
+"""``primum reproduce``: rerun the paper's experiments, or the race of the safe choice."""
 
 import sys
 import warnings
@@ -10,8 +10,9 @@ from sklearn.exceptions import FitFailedWarning
 
 from primum.cli.datasets import data_home_option
 from primum.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
-from primum.evaluation import PLANS, Plan, ResultsError, run_experiment
+from primum.evaluation import PLANS, RACES, Plan, ResultsError, run_experiment
 from primum.evaluation.store import OTHER_FOLDER, RESUME
+from primum.report.race import write_race_report
 from primum.report.reproduction import (
     CURVES,
     write_curves_report,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 # Targets that are experiments, and the plan of each.
 PLAN_OF = {target: plan for plan in PLANS for target in (CURVES if plan == "curves" else (plan,))}
-TARGETS = ("table1", *PLAN_OF, "illustrations", "all")
+PAPER_TARGETS = ("table1", *PLAN_OF, "illustrations")
+PLAN_OF |= {race: race for race in RACES}
+TARGETS = (*PAPER_TARGETS, *RACES, "all")
 DONE_IN_PART = 3
 
 
@@ -44,7 +47,7 @@ def _names(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @click.command()
 @click.argument("target", type=click.Choice(TARGETS))
 @click.option("--datasets", callback=_names, help="Comma-separated names; default: all.")
-@click.option("--repeats", type=click.IntRange(min=1), help="Default: 100.")
+@click.option("--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice.")
 @click.option(
     "--jobs", type=int, default=-1, show_default=True, help="Number of processes; -1: all cores."
 )
@@ -68,16 +71,19 @@ def reproduce(
 ) -> None:
     """Reproduce a table or figure of the paper and compare it with the published values.
 
+    The targets safe-choice... compare the safe choice with tuned supervised models instead.
+
     Writes results.parquet, summary.csv, tables, figures and report.html. An interrupted run
     continues with --resume; finished repeats are not lost.
     """
     if jobs == 0:
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
     out = Path("reproduction") / target if out is None else out
-    found, missing = ([], {}) if target == "illustrations" else _load(datasets, data_home)
-    if not found and target != "illustrations":
+    without = target == "illustrations" or (target in RACES and not RACES[target].datasets)
+    found, missing = ([], {}) if without else _load(datasets, data_home)
+    if not found and not without:
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
-    targets = TARGETS[:-1] if target == "all" else (target,)
+    targets = PAPER_TARGETS if target == "all" else (target,)
     try:
         for one in targets:
             folder = out / PLAN_OF.get(one, one) if target == "all" else out
@@ -131,9 +137,9 @@ def _reproduce_one(
     elif target == "illustrations":
         words = write_illustrations(folder, seed)
     else:
-        plan = PLANS[PLAN_OF[target]]
+        plan = {**PLANS, **RACES}[PLAN_OF[target]]
         chosen = [dataset for dataset in found if dataset.name in plan.datasets]
-        if not chosen:
+        if not chosen and not plan.further:
             raise ResultsError(
                 f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and "
                 "none of them was both chosen and found."
@@ -151,6 +157,8 @@ def _reproduce_one(
 def _write(
     target: str, folder: Path, plan: Plan, results: "pd.DataFrame", missing: list[str]
 ) -> list[str]:
+    if target in RACES:
+        return write_race_report(folder, plan, results, missing, target)
     if target in CURVES:
         return write_curves_report(folder, plan, results, missing)
     if target == "peaking":

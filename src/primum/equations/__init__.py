@@ -3,6 +3,12 @@
 from primum.equations.coordinates import Coordinates, coordinates_of
 from primum.equations.curvature import RowCurvature
 from primum.equations.design import Design, Frame, GivenLabels, RowValues, View
+from primum.equations.kernel import (
+    KernelCoordinates,
+    KernelFeatures,
+    kernel_features,
+    kernel_ridge,
+)
 from primum.equations.moments import (
     FAINT,
     Moments,
@@ -19,6 +25,8 @@ __all__ = [
     "Design",
     "Frame",
     "GivenLabels",
+    "KernelCoordinates",
+    "KernelFeatures",
     "Moments",
     "NormalEquations",
     "RidgePath",
@@ -29,5 +37,7 @@ __all__ = [
     "equations_of",
     "gather_columns",
     "gather_moments",
+    "kernel_features",
+    "kernel_ridge",
     "refuse_faint",
 ]

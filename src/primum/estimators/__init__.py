@@ -1,13 +1,24 @@
 """scikit-learn estimators, one method per file."""
 
+from primum.estimators._generative import SingularCovarianceWarning
 from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
 from primum.estimators.em import EMLeastSquaresClassifier
+from primum.estimators.em_lda import EMLDAClassifier
+from primum.estimators.entropy_logistic import EntropyLogisticClassifier
+from primum.estimators.healy_westmacott import HealyWestmacottClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
+from primum.estimators.kernel_icls import KernelICLSClassifier
+from primum.estimators.kernel_least_squares import KernelLeastSquaresClassifier
 from primum.estimators.l2_svm import L2SVMClassifier
+from primum.estimators.laplacian_least_squares import LaplacianLeastSquaresClassifier
+from primum.estimators.laplacian_svm import LaplacianSVMClassifier
+from primum.estimators.lda import LDAClassifier
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.least_squares_regressor import LeastSquaresRegressor
+from primum.estimators.manifold_classifier import ManifoldClassifier
+from primum.estimators.manifold_kernel import ManifoldKernel
 from primum.estimators.s4vm import S4VMClassifier
 from primum.estimators.self_learning import SelfLearningClassifier
 from primum.estimators.tsvm import TSVMClassifier
@@ -16,14 +27,25 @@ from primum.estimators.usm import USMClassifier
 from primum.estimators.wellsvm import WellSVMClassifier
 
 __all__ = [
+    "EMLDAClassifier",
     "EMLeastSquaresClassifier",
+    "EntropyLogisticClassifier",
+    "HealyWestmacottClassifier",
     "ICLSClassifier",
     "ICLSRegressor",
+    "KernelICLSClassifier",
+    "KernelLeastSquaresClassifier",
     "L2SVMClassifier",
+    "LDAClassifier",
+    "LaplacianLeastSquaresClassifier",
+    "LaplacianSVMClassifier",
     "LeastSquaresClassifier",
     "LeastSquaresRegressor",
+    "ManifoldClassifier",
+    "ManifoldKernel",
     "S4VMClassifier",
     "SelfLearningClassifier",
+    "SingularCovarianceWarning",
     "TSVMClassifier",
     "USMClassifier",
     "UndeterminedModelWarning",

@@ -186,7 +186,7 @@ def read_training_data(
     **partial: Any,
 ) -> TrainingData[KnownLabels]:
     """Validate the arguments of a classifier's ``fit``, partial labels too, and split the rows."""
-    return _split(read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial))
+    return split_rows(read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial))
 
 
 def read_regression_data(
@@ -198,7 +198,7 @@ def read_regression_data(
     target_bounds: Any = None,
 ) -> TrainingData[KnownTargets]:
     """Validate the arguments of a regressor's ``fit`` and split the rows."""
-    return _split(
+    return split_rows(
         read_regression_arguments(estimator, X, y, X_unlabeled, sample_weight, target_bounds)
     )
 
@@ -226,7 +226,7 @@ def read_regression_arguments(
     return given
 
 
-def _split(given: FitArguments[Known]) -> TrainingData[Known]:
+def split_rows(given: FitArguments[Known]) -> TrainingData[Known]:
     """Return the labelled and the unlabelled rows that have weight."""
     labels, more, present = given.labels, given.more, given.unknown
     known, unknown = labels.labeled[given.known], labels.unlabeled[present]
@@ -260,8 +260,8 @@ def open_outside(estimator: BaseEstimator, X: Any) -> Rows | None:
 def not_in_memory(estimator: BaseEstimator) -> ValueError:
     """Return the error of an estimator that needs its unlabelled rows in memory."""
     return ValueError(
-        f"{type(estimator).__name__} stores one label per row, but X_unlabeled is not in memory: "
-        "load it, or use ICLSClassifier or USMClassifier."
+        f"{type(estimator).__name__} needs all rows in memory, and X_unlabeled is not: load it, "
+        "or use ICLSClassifier or USMClassifier."
     )
 
 

@@ -25,7 +25,7 @@ DOCSTRING = """Fit to labelled and unlabelled rows.
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. Sparse rows are not densified as a whole.
+            Rows. Sparse rows are not densified as a whole; generative classifiers need dense ones.
         y : array-like of shape (n_samples,)
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \

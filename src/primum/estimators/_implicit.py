@@ -24,6 +24,7 @@ from primum.labellings import (
     TIE_BREAKS,
     Certificate,
     FitSummary,
+    ImplicitProblem,
     LabeledRows,
     LabelSet,
     LeastSquaresFamily,
@@ -87,7 +88,7 @@ class ImplicitlyConstrained:
         twin: tuple[Floats, Any] | None = None,
         shares: Shares | None = None,
     ) -> tuple[Floats, Any]:
-        """Solve the problem, keep the labelling and its proof, return (coefficients, intercept).
+        """Fit to data, keep the labelling and its proof, return (coefficients, intercept).
 
         ``twin`` is the twin's (coefficients, intercept); None: its ``_score_parameters``.
         """
@@ -110,6 +111,16 @@ class ImplicitlyConstrained:
         )
         if shares is not None and data.unlabeled.n_rows:
             problem = with_prior(problem, family, shares)
+        return self._solve(data, family, problem, twin)
+
+    def _solve(
+        self,
+        data: TrainingData,
+        family: LeastSquaresFamily,
+        problem: ImplicitProblem,
+        twin: tuple[Floats, Any],
+    ) -> tuple[Floats, Any]:
+        """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
         solution = solve_implicit(
             problem, solver=self.solver_, tol=self.tol, max_iter=self.max_iter

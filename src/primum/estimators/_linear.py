@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import check_namespace, get_namespace
+from primum._sklearn import check_namespace
 from primum._typing import AnyArray, Floats
 from primum.estimators._base import LinearEstimator
 from primum.estimators._data import TrainingData, open_outside, read_training_data
@@ -18,9 +18,9 @@ from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._scoring import (
     ClassPredictionMixin,
     KnownLabelsScoreMixin,
+    nearest_probabilities,
     predicted_classes,
 )
-from primum.labellings.sets import nearest_shares
 from primum.rows import Block
 
 
@@ -151,9 +151,11 @@ class LeastSquaresBase(
         check_is_fitted(self)
         if (rows := open_outside(self, X)) is None:
             check_namespace(self, X, "predict_proba")
-            return _probabilities(self.decision_function(X))
+            return nearest_probabilities(self.decision_function(X))
         score, n_classes = self._block_values(), len(self.classes_)
-        return self._apply(rows, lambda block: _probabilities(score(block)), np.float64, n_classes)
+        return self._apply(
+            rows, lambda block: nearest_probabilities(score(block)), np.float64, n_classes
+        )
 
     def _linear_map(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
         return (coef.T, intercept) if len(self.classes_) > 2 else (coef[0, :], intercept[0])
@@ -162,12 +164,3 @@ class LeastSquaresBase(
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._several_classes
         return tags
-
-
-def _probabilities(decisions: Any) -> Any:
-    """Return the probabilities nearest to the scores that decision values stand for."""
-    if decisions.ndim == 2:
-        return nearest_shares(decisions)
-    xp, _ = get_namespace(decisions)
-    second = xp.clip(decisions + 0.5, 0.0, 1.0)
-    return xp.stack([1.0 - second, second], axis=1)

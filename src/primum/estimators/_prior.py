@@ -8,14 +8,18 @@ Beta(n_k, L - n_k + 1) and Beta(n_k + 1, L - n_k), with the error divided by the
 """
 
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import betaincinv, betaln, gammaln
 
+from primum._sklearn import Interval as Between
+from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Mask
+from primum.estimators._data import TrainingData
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
 from primum.labellings.sets.per_row import PerRow
 
@@ -23,6 +27,29 @@ from primum.labellings.sets.per_row import PerRow
 SUM_ROUNDING = 1e-6
 # Beyond this many rows the distribution of a share is approximated.
 EXACT_UP_TO = 2**17
+
+
+class WithPrior:
+    """A mixin: a classifier with a prior."""
+
+    prior: Any
+    prior_level: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "prior": [StrOptions({"confidence"}), dict, "array-like", None],
+        "prior_level": [Between(Real, 0, 1, closed="neither")],
+    }
+
+    def _shares(self, data: TrainingData) -> Shares | None:
+        """Return the bounds of the prior on the mean label; None if there are none."""
+        if self.prior is None:
+            return None
+        n_rows, weight = data.unlabeled.n_rows, data.unlabeled.weight
+        size = n_rows if weight is None else effective_size(weight)
+        self.prior_ = shares_of(self.prior, self.prior_level, data.classes, data.labeled, size)
+        if n_rows == 0:
+            return None
+        return bounds_on_labels(self.prior_, data.classes, data.label_set, n_rows, weight)
 
 
 def shares_of(

@@ -8,11 +8,13 @@ from sklearn.metrics import accuracy_score
 from primum._sklearn import (
     LinearClassifierMixin,
     check_sample_weight,
+    get_namespace,
     get_namespace_and_device,
 )
 from primum._typing import AnyArray
 from primum.estimators._backend import on_this_machine
 from primum.estimators._labels import read_labels
+from primum.labellings.sets import nearest_shares
 from primum.rows import to_numpy
 
 
@@ -30,6 +32,15 @@ def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
         return predicted
     xp, _, device = get_namespace_and_device(decisions)
     return xp.asarray(predicted, device=device)
+
+
+def nearest_probabilities(decisions: Any) -> Any:
+    """Return the probabilities nearest to the scores that least-squares decisions stand for."""
+    if decisions.ndim == 2:
+        return nearest_shares(decisions)
+    xp, _ = get_namespace(decisions)
+    second = xp.clip(decisions + 0.5, 0.0, 1.0)
+    return xp.stack([1.0 - second, second], axis=1)
 
 
 class ClassPredictionMixin(LinearClassifierMixin):

@@ -9,22 +9,19 @@ unlabelled ones, take the one with the least loss on the labelled rows:
 The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
 """
 
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 from sklearn.utils import Tags
 
-from primum._sklearn import Interval, StrOptions
 from primum.estimators._data import TrainingData
 from primum.estimators._implicit import ImplicitlyConstrained
 from primum.estimators._linear import LeastSquaresBase
-from primum.estimators._prior import bounds_on_labels, effective_size, shares_of
+from primum.estimators._prior import WithPrior
 from primum.estimators.least_squares import LeastSquaresClassifier
-from primum.labellings import Shares
 from primum.solvers import ONE_NUMBER
 
 
-class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
+class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
     """Implicitly constrained least squares: a semi-supervised linear classifier.
 
     Of all models that least squares gives for some labelling of the unlabelled rows, the fit is the
@@ -111,7 +108,7 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         of what partial labels allow. Absent if X_unlabeled is in files or on a cluster; use the
         method ``soft_labels`` instead.
     prior_ : array of shape (n_classes, 2)
-        The bounds on the share of each class. Absent without a prior or without unlabelled rows.
+        The bounds on the share of each class. Absent without a prior.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -156,8 +153,7 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
     _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ImplicitlyConstrained._parameter_constraints,
-        "prior": [StrOptions({"confidence"}), dict, "array-like", None],
-        "prior_level": [Interval(Real, 0, 1, closed="neither")],
+        **WithPrior._parameter_constraints,
     }
 
     def __init__(
@@ -250,19 +246,9 @@ class ICLSClassifier(ImplicitlyConstrained, LeastSquaresBase):
         self._remember(
             data.classes, *self._fit_implicit(data, data.label_set, shares=self._shares(data))
         )
+        self.certificate_ = self.certificate_.with_classes(data.classes.tolist())
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
-
-    def _shares(self, data: TrainingData) -> Shares | None:
-        """Return the bounds of the prior on the mean label; None if there are none."""
-        if self.prior is None:
-            return None
-        n_rows, weight = data.unlabeled.n_rows, data.unlabeled.weight
-        size = n_rows if weight is None else effective_size(weight)
-        self.prior_ = shares_of(self.prior, self.prior_level, data.classes, data.labeled, size)
-        if n_rows == 0:
-            return None
-        return bounds_on_labels(self.prior_, data.classes, data.label_set, n_rows, weight)
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.

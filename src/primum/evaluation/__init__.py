@@ -19,11 +19,13 @@ from primum.evaluation.methods import (
 )
 from primum.evaluation.paper import PLANS, Plan
 from primum.evaluation.published import compare_with_published, published
+from primum.evaluation.race import RACES, differences, race_summary
 from primum.evaluation.runner import run_experiment, run_unit
 from primum.evaluation.scores import score_minus_half, score_probability, score_signed
 from primum.evaluation.seeds import rng_for
 from primum.evaluation.splits import (
     CrossValidation,
+    HoldOut,
     LearningCurve,
     Split,
     SplitDesign,
@@ -46,12 +48,14 @@ __all__ = [
     "LEAST_SQUARES",
     "MEASURES",
     "PLANS",
+    "RACES",
     "SUPPORT_VECTORS",
     "Agreement",
     "Claim",
     "CrossValidation",
     "Experiment",
     "Harm",
+    "HoldOut",
     "LearningCurve",
     "Method",
     "Plan",
@@ -62,6 +66,7 @@ __all__ = [
     "SplitDesign",
     "agreement",
     "compare_with_published",
+    "differences",
     "error",
     "failed_sentence",
     "failures",
@@ -70,6 +75,7 @@ __all__ = [
     "ordering_claims",
     "per_repeat",
     "published",
+    "race_summary",
     "read_snapshot",
     "rng_for",
     "roles_of",

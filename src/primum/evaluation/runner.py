@@ -86,7 +86,9 @@ def collect(store: ResultStore, experiment: Experiment) -> "pd.DataFrame":
 
     rows = [row for unit in experiment.units for row in store.done[unit]]
     results = pd.DataFrame(rows, columns=[*KEYS, *NUMBERS, "score", "note"])
-    losses = {method.name: _name(method.loss) for method in experiment.methods}
+    losses = {
+        name: _name(method.loss) for method in experiment.methods for name in method.sees_by_name
+    }
     return results.astype(dict.fromkeys(NUMBERS, float)).assign(
         role=results["classifier"].map(experiment.roles), loss=results["classifier"].map(losses)
     )
@@ -140,29 +142,32 @@ def _run_split(
     X: Floats, y: Index, split: Split, methods: Sequence[Method]
 ) -> Iterator[dict[str, Any]]:
     for method in methods:
-        yield {
-            "at": split.at,
-            "n_labeled": len(split.labeled),
-            "n_unlabeled": len(split.unlabeled),
-            "classifier": method.name,
-            **_measure(method, X, y, split),
-        }
+        for name, measures in _measure(method, X, y, split).items():
+            yield {
+                "at": split.at,
+                "n_labeled": len(split.labeled),
+                "n_unlabeled": len(split.unlabeled),
+                "classifier": name,
+                **measures,
+            }
 
 
-def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, Any]:
-    """Fit a method and return its measures, or the error message if it fails."""
+def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, dict[str, Any]]:
+    """Fit a method; return the measures of it and of its parts, or the message if it fails."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             measures = _fit_and_score(method, X, y, split)
         except Exception as failure:  # a failing classifier is a result, and the run continues
             nothing = dict.fromkeys((*NUMBERS, "score"))
-            return {**nothing, "note": f"{type(failure).__name__}: {failure}"}
+            message = {"note": f"{type(failure).__name__}: {failure}"}
+            return {name: {**nothing, **message} for name in method.sees_by_name}
     said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
-    return {**measures, "note": "; ".join(sorted(said)) or None}
+    note = {"note": "; ".join(sorted(said)) or None}
+    return {name: {**found, **note} for name, found in measures.items()}
 
 
-def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, Any]:
+def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, dict[str, Any]]:
     train, hidden = hidden_labels(y, split)
     rows, labels = {
         "labeled": (split.labeled, y[split.labeled]),
@@ -176,14 +181,14 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
     seconds = time.perf_counter() - start
     refuse_marker_as_class(clf)
     parts = {"labeled": split.labeled, "train": train, "test": split.test}
-    return {
-        **_error_and_losses(
-            method, clf, {k: (X[i], y[i]) for k, i in parts.items()}, int(y.max()) + 1
-        ),
-        "seconds": seconds,
-        # What the method minimised, if it is known: this distinguishes local optima.
-        "objective": getattr(clf, "objective_", None),
-    }
+    data, n_classes = {k: (X[i], y[i]) for k, i in parts.items()}, int(y.max()) + 1
+    # What the method minimised, if it is known: this distinguishes local optima.
+    own = {"seconds": seconds, "objective": getattr(clf, "objective_", None)}
+    found = {method.name: {**_error_and_losses(method, clf, data, n_classes), **own}}
+    for name in method.parts:
+        measures = _error_and_losses(method, clf.parts_[name], data, n_classes)
+        found[name] = {**measures, **dict.fromkeys(own)}
+    return found
 
 
 def _error_and_losses(

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from primum._typing import AnyArray, Floats
 from primum.estimators import SelfLearningClassifier
+from primum.estimators._kernel import KernelClassifier
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators._svm_data import LinearMachine
 
@@ -48,9 +49,9 @@ def score_probability(clf: Any, X: AnyArray) -> Floats:
 def default_score(clf: Any) -> Score | None:
     """Return the score function of a fitted classifier whose method does not declare one."""
     inner = _innermost(clf)
-    if isinstance(inner, LeastSquaresBase):
+    if isinstance(inner, LeastSquaresBase | KernelClassifier):
         return score_minus_half
-    if isinstance(inner, LinearMachine):
+    if isinstance(inner, LinearMachine) and not hasattr(inner, "predict_proba"):
         return score_signed
     return score_probability if hasattr(clf, "predict_proba") else None
 

@@ -18,6 +18,7 @@ from primum.labellings.implicit import (
     share_of_all,
     with_prior,
 )
+from primum.labellings.kernel_problem import kernel_family, kernel_problem
 from primum.labellings.labelling import HyperplaneLabels, LabelsByValue, LabelsInFrame
 from primum.labellings.metric_path import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
@@ -62,6 +63,8 @@ __all__ = [
     "implicit_problem",
     "implicit_problems",
     "is_proven",
+    "kernel_family",
+    "kernel_problem",
     "least_squares_family",
     "per_row",
     "prior_problem",

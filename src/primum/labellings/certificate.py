@@ -4,9 +4,9 @@ It is computed from the problem and the solution alone and does not rely on the 
 wrong solution cannot be certified.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from typing import Any
 
 from primum._typing import Floats
 from primum.equations import RowValues
@@ -133,6 +133,12 @@ class Certificate:
             scale=square,
         )
 
+    def with_classes(self, classes: Sequence[Any]) -> "Certificate":
+        """Return the certificate with the names of the classes, which its prior refers to."""
+        if self.prior is None:
+            return self
+        return replace(self, prior=replace(self.prior, classes=tuple(classes)))
+
     @property
     def lower_bound(self) -> float:
         """No possible labelling of the unlabelled rows has an objective below this."""
@@ -169,15 +175,7 @@ class Certificate:
 
     def __str__(self) -> str:
         lines = [self._what_is_proven(), self._which_model(), self._what_moved()]
-        return "\n".join(lines if self.prior is None else [*lines, self._which_shares()])
-
-    def _which_shares(self) -> str:
-        assert self.prior is not None
-        active = np.count_nonzero(self.prior.multipliers)
-        shares = ", ".join(f"{share:.3g}" for share in np.atleast_1d(self.prior.shares))
-        which = "The share of the second class" if self.prior.shares.ndim == 0 else "The shares"
-        bounds = "no bound of the prior is active" if not active else "the prior changed the fit"
-        return f"{which} among the unlabelled rows: {shares}; {bounds}."
+        return "\n".join(lines if self.prior is None else [*lines, str(self.prior)])
 
     def _what_is_proven(self) -> str:
         what = "labelling" if self._of_classes else "targets"

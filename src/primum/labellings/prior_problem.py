@@ -92,10 +92,15 @@ class PriorProblem:
         return Judgement(objective, unit * gap, self.problem.scale), s
 
 
-def prior_problem(problem: LabelProblem, shares: Shares, total: float) -> PriorProblem:
-    """Return the problem with a prior; ``total`` is the weight of all unlabelled rows."""
+def prior_problem(
+    problem: LabelProblem, shares: Shares, total: float, ones: Floats | None = None
+) -> PriorProblem:
+    """Return the problem with a prior; ``total`` is the weight of all unlabelled rows.
+
+    ``ones`` is u with ``M'u = 1``, if it is known.
+    """
     columns, n_classes = problem.columns, max(shares.low.size, 1)
-    direction = _ones_of(columns)
+    direction = _ones_of(columns) if ones is None else ones
     if direction is None:
         columns, entry = _with_ones(columns, total)
         direction = np.zeros(columns.shape[0])

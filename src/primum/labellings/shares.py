@@ -25,6 +25,7 @@ With several classes M Q and Xi are taken without their means over the classes, 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ SOFT = 1e-12
 DAMPING = 1e-2
 # Shares this close to a bound are at the bound.
 AT_BOUND = 1e-9
+SHOWN = 12  # classes, in words
 
 
 @dataclass(frozen=True)
@@ -219,14 +221,44 @@ class PriorProof:
         How fast the objective falls if an upper bound rises (positive) or a lower bound falls
         (negative); 0 if the share is between its bounds. If none of several shares is, the
         multipliers are determined up to a common constant.
+    classes : tuple or None
+        The names of all classes; None if they are not known.
     """
 
     low: Floats
     high: Floats
     shares: Floats
     multipliers: Floats
+    classes: tuple[Any, ...] | None = None
 
     @property
     def violation(self) -> float:
         """By how much the shares are outside their bounds."""
         return Shares(self.low, self.high).violation(self.shares)
+
+    def __str__(self) -> str:
+        if not np.any(self.multipliers):
+            return f"{self._shares_in_words()}; no bound of the prior is active."
+        return f"{self._shares_in_words()}; the prior changed the fit{self._active_in_words()}."
+
+    def _shares_in_words(self) -> str:
+        if self.shares.ndim == 0:
+            which = "the second class" if self.classes is None else f"class {self.classes[-1]!r}"
+            return f"The share of {which} among the unlabelled rows: {self.shares:.3g}"
+        shares = [f"{share:.3g}" for share in self.shares.tolist()]
+        if self.classes is not None:
+            pairs = zip(self.classes, shares, strict=True)
+            shares = [f"{name!r} {share}" for name, share in pairs]
+        return f"The shares of the classes among the unlabelled rows: {_listed(shares)}"
+
+    def _active_in_words(self) -> str:
+        """Name the classes whose share is at a bound that matters, if there are several."""
+        if self.shares.ndim == 0 or self.classes is None:
+            return ""
+        active = [repr(self.classes[k]) for k in np.flatnonzero(self.multipliers).tolist()]
+        return f" (active: {_listed(active)})"
+
+
+def _listed(items: list[str]) -> str:
+    more = len(items) - SHOWN
+    return ", ".join(items[:SHOWN]) + (f" and {more} more" if more > 0 else "")

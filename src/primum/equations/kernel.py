@@ -1,0 +1,258 @@
+"""Least squares in the feature space of a kernel.
+
+Rows enter through their kernel matrix K alone. With an intercept, features are centred on their
+weighted mean, so K becomes the matrix K_c of the inner products of the centred features. With the
+weights D and the eigendecomposition
+
+    D^(1/2) K_c D^(1/2) = V diag(lambda) V',
+
+the rows of ``Phi = D^(-1/2) V diag(lambda)^(1/2)`` have the same inner products as the centred
+features, and least squares on them, with a ridge, is the same problem. Its normal matrix is
+diagonal:
+
+    A = Phi'D Phi + n alpha I = diag(lambda + n alpha).
+
+Eigenvalues up to the rounding of K are dropped. A model ``w'phi + b`` gives new rows x the score
+``k(x)'a + b_0``, where k(x) are their kernel values with the rows, ``a = D Phi diag(lambda)^-1 w``,
+and b_0 differs from b by the centring.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh, eigvalsh, lapack
+
+from primum._typing import Floats
+from primum.equations.coordinates import no_intercept
+from primum.equations.design import Design, Frame
+from primum.rows import ArrayRows, Rows
+
+EPS = float(np.finfo(float).eps)
+# A kernel matrix with an eigenvalue below minus this fraction of its largest row sum (of absolute
+# values) is not positive semi-definite; anything above is the rounding of its computation.
+NEGATIVE = 1e-7
+# The eigenvectors have hardly a digit for rows of less than this fraction of the largest weight:
+# their features are computed from their kernel values instead.
+LIGHT = 1e-6
+# Models, as (coefficients, intercept): of the rows of Phi, or of the kernel values with all rows.
+Model = tuple[Floats, Floats | float]
+
+
+@dataclass(frozen=True)
+class KernelCoordinates:
+    """The coordinates in which least squares on the rows of Phi is a plain sum.
+
+    With design rows ``x = [1, phi]`` and the diagonal normal matrix A, ``gamma = A^(-1/2) sum x q``
+    for labels q, and the coefficients are ``A^(-1/2) gamma``. It has the part of the interface of
+    ``NormalEquations`` that the implicit-constraint problem needs.
+
+    Attributes
+    ----------
+    weight : float
+        Number of rows (sum of their weights).
+    roots : array (m,)
+        Square roots of the diagonal of A, the first for the intercept if there is one.
+    fit_intercept : bool
+        Whether there is an intercept.
+    ridge : float
+        What is added to the diagonal of A, n alpha.
+    """
+
+    weight: float
+    roots: Floats
+    fit_intercept: bool
+    ridge: float
+
+    @property
+    def center(self) -> Floats:
+        """The mean of the rows, which are centred already."""
+        return np.zeros(len(self.roots) - int(self.fit_intercept))
+
+    @property
+    def frame(self) -> Frame:
+        """How rows become design rows."""
+        return Frame(self.center, self.fit_intercept, near=True)
+
+    @property
+    def penalty(self) -> Floats:
+        """The squared coefficients of ``gamma = 1``, without the intercept's."""
+        squares = self.roots**-2.0
+        squares[: int(self.fit_intercept)] = 0.0
+        return squares
+
+    def design(self, rows: Rows) -> Design:
+        """Return rows as design rows."""
+        return Design(rows, self.frame)
+
+    def rows(self, X: Floats) -> Floats:
+        """Return design rows in coordinates, for an array of rows."""
+        return self.frame.expand(X) / self.roots
+
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
+        """Return gamma of ``A^-1 sums``."""
+        return _times(sums, 1.0 / self.roots)
+
+    def expand(self, gamma: Floats) -> Floats:
+        """Return the coefficients for design rows."""
+        return _times(gamma, 1.0 / self.roots)
+
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
+        """Return the gamma of given coefficients: the inverse of decode."""
+        return _times(self.frame.coefficients(coef, intercept), self.roots)
+
+    def decode(self, gamma: Floats) -> Model:
+        """Return (coefficients, intercept)."""
+        beta = self.expand(gamma)
+        return (beta[1:], beta[0]) if self.fit_intercept else (beta, no_intercept(gamma))
+
+
+@dataclass(frozen=True)
+class KernelFeatures:
+    """Rows with the inner products of a kernel's features, centred if there is an intercept.
+
+    Attributes
+    ----------
+    rows : array (n, r)
+        Phi.
+    values : array (r,)
+        The eigenvalues lambda, increasing.
+    means : array (n,)
+        Mean kernel values of every row with all rows; zero without intercept.
+    weight : array (n,) or None
+        Weight of each row; None: 1.
+    fit_intercept : bool
+        Whether there is an intercept.
+    """
+
+    rows: Floats
+    values: Floats
+    means: Floats
+    weight: Floats | None
+    fit_intercept: bool
+
+    def coordinates(self, alpha: float) -> KernelCoordinates:
+        """Return the coordinates for a ridge."""
+        total = _total(self.means, self.weight)
+        diagonal = self.values + total * alpha
+        if self.fit_intercept:
+            diagonal = np.concatenate([[total], diagonal])
+        return KernelCoordinates(total, np.sqrt(diagonal), self.fit_intercept, total * alpha)
+
+    def to_kernel(self, coef: Floats, intercept: Floats | float) -> Model:
+        """Return the same model as (coefficients of the kernel values, intercept)."""
+        dual = self.rows @ _times(coef, 1.0 / self.values)
+        if self.weight is not None:
+            dual = _times(dual, self.weight)
+        return dual, intercept - self.means @ dual
+
+    def from_kernel(self, dual: Floats, intercept: Floats | float) -> Model:
+        """Return a model of the kernel values with the first rows as (coefficients, intercept).
+
+        With an intercept, the coefficients of the kernel values add up to 0.
+        """
+        n = len(dual)
+        return self.rows[:n].T @ dual, intercept + self.means[:n] @ dual
+
+
+class _CentredKernel:
+    """A kernel matrix, centred if there is an intercept and scaled by the weights, in place."""
+
+    def __init__(self, K: Floats, weight: Floats | None, fit_intercept: bool) -> None:
+        self.weight, self.fit_intercept = weight, fit_intercept
+        share = np.ones(len(K)) if weight is None else weight
+        # The rounding of each entry is relative to the diagonal before centring.
+        self.rounding = EPS * float(share.sum() * np.abs(K.diagonal()).max(initial=0.0))
+        self.means = np.zeros(len(K))
+        if fit_intercept:
+            self.means = K @ (share / share.sum())
+            K -= self.means[:, None]
+            K -= self.means - self.means @ share / share.sum()
+        if weight is not None:
+            K *= np.sqrt(weight)[:, None]
+            K *= np.sqrt(weight)
+        self.matrix = K
+        # A negative eigenvalue of this size may be due to the computation of K.
+        largest = max(float(np.abs(row).sum()) for row in K)
+        self.negative = max(NEGATIVE * largest, self.rounding)
+
+    def refuse_negative(self, smallest: float) -> None:
+        """Raise an error if the matrix is not positive semi-definite."""
+        if smallest < -self.negative:
+            centred = "centred " if self.fit_intercept else ""
+            raise ValueError(
+                f"The {centred}kernel matrix is not positive semi-definite: its smallest "
+                f"eigenvalue is {smallest:.3g}; use another kernel or other parameters, or add a "
+                "constant to the diagonal of a precomputed matrix."
+            )
+
+
+def kernel_features(K: Floats, weight: Floats | None, fit_intercept: bool) -> KernelFeatures:
+    """Return rows with the inner products of a kernel matrix, whose memory is reused."""
+    return _features_of(_CentredKernel(K, weight, fit_intercept))
+
+
+def _features_of(centred: _CentredKernel) -> KernelFeatures:
+    K, weight = centred.matrix, centred.weight
+    light = (
+        np.zeros(0, np.intp) if weight is None else np.flatnonzero(weight < LIGHT * weight.max())
+    )
+    of_light = K[light]
+    # This driver overwrites the matrix by its eigenvectors. K is symmetric: the transpose is in
+    # LAPACK's order.
+    values, V = eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
+    centred.refuse_negative(float(values.min(initial=0.0)))
+    first = int(np.searchsorted(values, max(centred.rounding, np.finfo(float).tiny), side="right"))
+    values, rows = values[first:], V[:, first:]
+    of_light = (of_light @ rows) / np.sqrt(values)
+    rows *= np.sqrt(values)
+    rows[light] = of_light
+    if weight is not None:
+        rows /= np.sqrt(weight)[:, None]
+    return KernelFeatures(rows, values, centred.means, weight, centred.fit_intercept)
+
+
+def kernel_ridge(
+    K: Floats, y: Floats, weight: Floats | None, *, alpha: float, fit_intercept: bool
+) -> Model:
+    """Return the least-squares model of labelled rows: (coefficients of kernel values, intercept).
+
+    It minimises the mean squared loss plus alpha times the squared norm of the function, by one
+    linear system with the kernel matrix, whose memory is reused.
+    """
+    centred, ridge = _CentredKernel(K, weight, fit_intercept), _total(y, weight) * alpha
+    if ridge <= centred.negative:
+        return _by_spectrum(centred, y, alpha)
+    _check_semidefinite(centred)
+    level = np.average(y, axis=0, weights=weight) if fit_intercept else no_intercept(y)
+    root = np.ones(len(y)) if weight is None else np.sqrt(weight)
+    K.reshape(-1)[:: len(y) + 1] += ridge
+    factor, _ = lapack.dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
+    solution = lapack.dpotrs(factor, _times(y - level, root), lower=1)[0]
+    dual = _times(solution, root)
+    return dual, level - centred.means @ dual
+
+
+def _check_semidefinite(centred: _CentredKernel) -> None:
+    """Refuse a matrix with a negative eigenvalue, which a Cholesky factorisation detects."""
+    shifted = centred.matrix.copy()
+    shifted.reshape(-1)[:: len(shifted) + 1] += centred.negative
+    if lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1] != 0:
+        centred.refuse_negative(float(eigvalsh(centred.matrix)[0]))
+
+
+def _by_spectrum(centred: _CentredKernel, y: Floats, alpha: float) -> Model:
+    """Return the same model for a ridge so small that directions below rounding must be dropped."""
+    features = _features_of(centred)
+    coordinates = features.coordinates(alpha)
+    rows = ArrayRows(features.rows, weight=centred.weight)
+    gamma = coordinates.solve(coordinates.design(rows).weighted_sum(y))
+    return features.to_kernel(*coordinates.decode(gamma))
+
+
+def _times(values: Floats, by: Floats) -> Floats:
+    """Return the rows of a matrix, or the entries of a vector, each times its number."""
+    return np.asarray((values.T * by).T)
+
+
+def _total(values: Floats, weight: Floats | None) -> float:
+    return float(len(values) if weight is None else weight.sum())

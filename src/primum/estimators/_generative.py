@@ -1,0 +1,257 @@
+"""The common base of the generative classifiers: parameters, rows, and the fitted attributes."""
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+
+from primum._sklearn import Interval, StrOptions
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats
+from primum.estimators._backend import refuse_other_library
+from primum.estimators._data import TrainingData, not_in_memory, read_training_data
+from primum.estimators._fitting import documented_fit, fitting
+from primum.estimators._scoring import ClassPredictionMixin, KnownLabelsScoreMixin
+from primum.machines.gaussian import Coordinates, GaussianFamily, GaussianModel, coordinates_of
+
+
+class SingularCovarianceWarning(UserWarning):
+    """The covariance within the classes is singular, and its pseudo-inverse was used."""
+
+
+@dataclass(frozen=True)
+class GenerativeRows:
+    """Labelled and unlabelled rows, and their weights in the classes.
+
+    Attributes
+    ----------
+    X : array (n, d)
+        The labelled rows, then the unlabelled ones.
+    labels : array (n_labeled, K)
+        The known labels, one-hot.
+    weight : array (n,)
+        Weight of every row.
+    data : TrainingData
+        The arguments of ``fit``.
+    """
+
+    X: Floats
+    labels: Floats
+    weight: Floats
+    data: TrainingData
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of labelled rows."""
+        return len(self.labels)
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabelled rows that have weight."""
+        return len(self.X) - len(self.labels)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.labels.shape[1]
+
+    @property
+    def labeled(self) -> "GenerativeRows":
+        """The labelled rows alone."""
+        L = self.n_labeled
+        return replace(self, X=self.X[:L], weight=self.weight[:L])
+
+    @property
+    def unlabeled(self) -> Floats:
+        """The features of the unlabelled rows."""
+        return self.X[self.n_labeled :]
+
+    def weighted(self, weight_unlabeled: float) -> "GenerativeRows":
+        """Return the rows with the unlabelled ones weighted by a factor, or left out if it is 0."""
+        if weight_unlabeled == 0:
+            return self.labeled
+        factor = np.where(np.arange(len(self.X)) < self.n_labeled, 1.0, weight_unlabeled)
+        return replace(self, weight=self.weight * factor)
+
+    def class_weights(self, soft_labels: Floats | None = None) -> Floats:
+        """Return the weight of every row in every class, given labels of the unlabelled rows."""
+        labels = self.labels if soft_labels is None else np.vstack([self.labels, soft_labels])
+        return labels * self.weight[: len(labels), None]
+
+
+def _read_rows(estimator: BaseEstimator, data: TrainingData) -> GenerativeRows:
+    """Stack dense rows in memory."""
+    refuse_other_library(estimator, data.home)
+    if not data.unlabeled.in_memory:
+        raise not_in_memory(estimator)
+    labeled, unlabeled = data.labeled, data.unlabeled.take(np.arange(data.unlabeled.n_rows))
+    if sparse.issparse(labeled.X) or sparse.issparse(unlabeled.X):
+        raise TypeError(
+            f"{type(estimator).__name__} estimates a covariance and needs dense rows, but X or "
+            "X_unlabeled is sparse: convert it with X.toarray(), or reduce it first, for example "
+            "with TruncatedSVD."
+        )
+    y = labeled.y if labeled.y.ndim == 2 else np.column_stack([1.0 - labeled.y, labeled.y])
+    weights = [
+        np.ones(len(part.X)) if part.weight is None else part.weight
+        for part in (labeled, unlabeled)
+    ]
+    return GenerativeRows(np.vstack([labeled.X, unlabeled.X]), y, np.concatenate(weights), data)
+
+
+class GenerativeClassifier(
+    KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
+):
+    """Gaussian classes with one covariance, so that the decision function is linear."""
+
+    _several_classes: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "covariance": [StrOptions({"full", "spherical"})],
+        "priors": [StrOptions({"equal"}), "array-like", None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    covariance: str = "full"
+    priors: Any
+    alpha: float
+    classes_: AnyArray
+    coef_: Floats
+    intercept_: Floats
+    means_: Floats
+    covariance_: Floats
+    priors_: Floats
+    rank_: int
+    soft_labels_: Floats
+
+    @documented_fit()
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        with fitting(self):
+            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            rows = _read_rows(self, data)
+            with one_blas_thread():
+                self._fit_rows(rows)
+            self._warn_if_singular()
+        return self
+
+    @abstractmethod
+    def _fit_rows(self, rows: GenerativeRows) -> None:
+        """Fit to validated rows."""
+
+    def _family(self, rows: GenerativeRows) -> GaussianFamily:
+        """Return the models of the given rows."""
+        spherical = self.covariance == "spherical"
+        coordinates = coordinates_of(
+            rows.X, rows.weight, spherical=spherical, alpha=float(self.alpha)
+        )
+        return GaussianFamily(coordinates, spherical, self._log_shares(rows.data.classes))
+
+    def _log_shares(self, classes: AnyArray) -> Floats | None:
+        """Return the logarithms of the given class shares; None: they are estimated."""
+        if self.priors is None:
+            return None
+        K = len(classes)
+        if isinstance(self.priors, str):
+            return np.full(K, -np.log(K))
+        shares = np.asarray(self.priors, dtype=np.float64)
+        if shares.shape != (K,) or not (shares > 0).all() or abs(shares.sum() - 1.0) > 1e-8:
+            raise ValueError(
+                f"priors are {shares.tolist()}, but there are {K} classes: pass one share above 0 "
+                'per class, in the order of classes_, that add up to 1, or "equal", or None.'
+            )
+        return np.log(shares)
+
+    def _remember(self, classes: AnyArray, model: GaussianModel, coordinates: Coordinates) -> None:
+        """Keep a model, in the features' own units."""
+        basis, reader, origin = coordinates.basis, coordinates.reader, coordinates.origin
+        coef, intercept = model.scores()
+        if len(classes) == 2:
+            coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
+        self.classes_ = classes
+        self.means_ = origin + model.means @ basis.T
+        self.covariance_ = basis @ model.covariance @ basis.T
+        self.priors_ = np.exp(model.log_shares)
+        self.rank_ = model.rank
+        self.coef_ = np.ascontiguousarray((reader @ coef).T)
+        self.intercept_ = intercept - self.coef_ @ origin
+
+    def _posterior(self, X: Floats) -> Floats:
+        """Return the class probabilities of rows that have been validated."""
+        scores = X @ self.coef_.T + self.intercept_
+        return _probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
+
+    def _no_maximum(self, rank: int, family: GaussianFamily) -> ValueError:
+        """Return the error for a likelihood that grows without bound."""
+        return ValueError(
+            f"The likelihood of {type(self).__name__} has no maximum: soft labels were found for "
+            f"which the covariance within the classes has rank {rank}, while all rows together "
+            f"span {family.coordinates.dimension} dimensions. Set alpha above 0, or drop features "
+            "that separate the classes exactly."
+        )
+
+    def _keep_soft_labels(self, rows: GenerativeRows, Q: Floats) -> None:
+        """Keep the shares Q (U, K) of the classes of the unlabelled rows that have weight."""
+        q = Q if rows.n_classes > 2 else Q[:, 1]
+        self.soft_labels_ = rows.data.for_all_rows(q)
+
+    def _warn_if_singular(self) -> None:
+        d = self.means_.shape[1]
+        if self.rank_ < d:
+            warnings.warn(
+                f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} for "
+                f"{d} features: directions without variance within the classes are ignored. Label "
+                "more rows, drop features that depend on others, or set alpha above 0.",
+                SingularCovarianceWarning,
+                stacklevel=3,
+            )
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the posterior probability of every class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        return _probabilities(self.decision_function(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of the posterior probability of every class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return np.asarray(log_softmax(scores, axis=1))
+        return np.column_stack([log_expit(-scores), log_expit(scores)])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._several_classes
+        return tags
+
+
+def _probabilities(scores: Floats) -> Floats:
+    """Return the posterior of log-odds (n,) of two classes, or log-posteriors (n, K) of more."""
+    if scores.ndim == 2:
+        return np.asarray(softmax(scores, axis=1))
+    return np.column_stack([expit(-scores), expit(scores)])

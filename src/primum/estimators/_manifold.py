@@ -1,0 +1,225 @@
+"""What the manifold methods share: distinct rows, their graph, and their deformed kernel."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.utils import Tags, gen_batches
+from sklearn.utils.validation import validate_data
+
+from primum._sklearn import Interval, StrOptions
+from primum._typing import AnyArray, Floats, Index
+from primum.estimators._backend import backend_of, refuse_other_library
+from primum.estimators._checks import locating_bad_values
+from primum.estimators._data import DTYPES, FitArguments, read_arguments
+from primum.estimators._fitting import documented_fit, fitting
+from primum.estimators._labels import KnownLabels
+from primum.estimators._scoring import KnownLabelsScoreMixin
+from primum.machines.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
+from primum.machines.graphs import GRAPH_WEIGHTS, laplacian_power, neighbour_graph
+from primum.rows import ArrayRows
+
+# A fit to n distinct rows needs up to 5 n^2 numbers, 4 GB at this limit.
+MAX_ROWS = 10_000
+# Kernel values that a prediction computes at a time.
+MAX_KERNEL_VALUES = 2**23
+# Kernels that have a parameter gamma.
+TAKES_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "chi2", "sigmoid")
+
+MANIFOLD_CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [StrOptions(set(kernel_metrics())), callable],
+    "kernel_gamma": [Interval(Real, 0, None, closed="neither"), None],
+    "kernel_params": [dict, None],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "graph_weights": [StrOptions(set(GRAPH_WEIGHTS))],
+    "normalized": ["boolean"],
+    "power": [Interval(Integral, 1, None, closed="left")],
+}
+
+
+class KernelOnGraph(BaseEstimator):
+    """A kernel deformed by the neighbour graph of all training rows, labelled or not."""
+
+    X_fit_: Any
+    n_features_in_: int
+    kernel: str | Callable[..., Any]
+    kernel_gamma: float | None
+    kernel_params: dict[str, Any] | None
+    n_neighbors: int
+    graph_weights: str
+    normalized: bool
+    power: int
+
+    def _deform(self, rows: Any, ratio: float) -> DeformedKernel:
+        """Return the deformed kernel of distinct rows, which are stored for new ones."""
+        penalty = self._penalty(rows) if ratio else sparse.csr_array((rows.shape[0],) * 2)
+        if self._in_features(rows.shape):
+            return deform_linear(rows, penalty).at(ratio)
+        self._refuse_many(rows.shape[0])
+        self.X_fit_ = rows
+        return deform_kernel(self._kernel(rows), penalty).at(ratio)
+
+    def _penalty(self, rows: Any) -> Any:
+        graph = neighbour_graph(rows, self.n_neighbors, self.graph_weights)
+        return laplacian_power(graph, normalized=self.normalized, power=self.power)
+
+    def _in_features(self, shape: tuple[int, int]) -> bool:
+        """Return whether to compute with the rows themselves instead of their kernel matrix."""
+        return self.kernel == "linear" and shape[1] <= min(shape[0], MAX_ROWS)
+
+    def _kernel(self, rows: Any, others: Any = None) -> Floats:
+        """Return the values of the undeformed kernel between rows, or between rows and others."""
+        parameters = dict(self.kernel_params or {})
+        if callable(self.kernel):
+            return np.asarray(self.kernel(rows, rows if others is None else others, **parameters))
+        if self.kernel in TAKES_GAMMA and self.kernel_gamma is not None:
+            parameters["gamma"] = self.kernel_gamma
+        return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **parameters))
+
+    def _expand(self, X: Any, expansion: Floats) -> Floats:
+        """Return functions of new rows, given their expansion (see ``DeformedKernel``)."""
+        rows = self._read_new(X)
+        if not hasattr(self, "X_fit_"):
+            return np.asarray(rows @ expansion)
+        n = rows.shape[0]
+        values = np.empty((n, *expansion.shape[1:]))
+        for batch in gen_batches(n, max(1, MAX_KERNEL_VALUES // len(expansion))):
+            values[batch] = self._kernel(rows[batch], self.X_fit_) @ expansion
+        return values
+
+    def _read_new(self, X: Any) -> Any:
+        """Validate new rows."""
+        refuse_other_library(self, backend_of(X))
+        with locating_bad_values(X, "X"):
+            rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        return rows.astype(np.float64, copy=False)
+
+    def _refuse_many(self, n_rows: int) -> None:
+        if n_rows > MAX_ROWS:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} needs the kernel matrix of all rows, labelled or not, but there are "
+                f"{n_rows} distinct ones, and at most {MAX_ROWS} are supported: pass fewer "
+                "unlabelled rows, or approximate the kernel by features, for which there is no "
+                f"such limit, for example make_pipeline(Nystroem(), {name}(kernel='linear'))."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel not in ("laplacian", "chi2")
+        return tags
+
+
+@dataclass(frozen=True)
+class ManifoldData:
+    """Labelled and unlabelled rows of positive weight, equal ones merged.
+
+    A row that occurs twice counts twice in the loss, but is one vertex of the graph.
+
+    Attributes
+    ----------
+    rows : array or CSR matrix of shape (n_rows, n_features)
+        The distinct rows, in double precision.
+    labeled : array of shape (n_labeled,)
+        The position of every labelled row among them.
+    codes : array of shape (n_labeled,)
+        Labels as 0, 1, ...
+    targets : array of shape (n_labeled,), or (n_labeled, n_classes) for more than two classes
+        Labels as least squares fits them.
+    weight : array of shape (n_labeled,), or None
+        Weight of every labelled row; None if none were given.
+    classes : array of shape (n_classes,)
+        The classes.
+    """
+
+    rows: Any
+    labeled: Index
+    codes: Index
+    targets: Floats
+    weight: Floats | None
+    classes: AnyArray
+
+
+def read_manifold_data(
+    estimator: BaseEstimator, given: FitArguments[KnownLabels], *, uses_unlabeled: bool
+) -> ManifoldData:
+    """Return the distinct rows of validated arguments, without the unlabelled ones if not used."""
+    refuse_other_library(estimator, given.home)
+    labels, index = given.labels, given.labels.labeled[given.known]
+    n_labeled, parts = len(index), []
+    if uses_unlabeled:
+        index = np.concatenate([index, labels.unlabeled[given.unknown]])
+        if not isinstance(given.more, ArrayRows):
+            raise ValueError(
+                f"{type(estimator).__name__} needs a graph of all rows, but X_unlabeled is not in "
+                "memory: load a sample of it, or use ICLSClassifier or USMClassifier."
+            )
+        parts = [given.more.array] if given.more.n_rows else []
+    rows, position = distinct_rows(stack([given.X[index], *parts]))
+    return ManifoldData(
+        rows=rows,
+        labeled=position[:n_labeled],
+        codes=labels.codes[given.known],
+        targets=labels.targets[given.known],
+        weight=given.weight_of(index[:n_labeled]),
+        classes=labels.classes,
+    )
+
+
+def stack(parts: list[Any]) -> Any:
+    """Return rows below each other, in double precision."""
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=float)
+    return np.concatenate(parts).astype(np.float64, copy=False)
+
+
+def distinct_rows(X: Any) -> tuple[Any, Index]:
+    """Return the distinct rows, and for every row its position among them.
+
+    Dense rows are sorted: where neighbours are tied, their order does not affect the graph.
+    """
+    if isinstance(X, np.ndarray):
+        rows, inverse = np.unique(X, axis=0, return_inverse=True)
+        return rows, inverse.ravel()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    seen: dict[tuple[bytes, bytes], int] = {}
+    position: Index = np.empty(X.shape[0], dtype=np.intp)
+    first: list[int] = []
+    for i, (start, stop) in enumerate(zip(X.indptr[:-1], X.indptr[1:], strict=True)):
+        key = X.indices[start:stop].tobytes(), X.data[start:stop].tobytes()
+        position[i] = seen.setdefault(key, len(seen))
+        if len(seen) > len(first):
+            first.append(i)
+    return X[first], position
+
+
+class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
+    """A classifier in the deformed kernel."""
+
+    classes_: AnyArray
+    _several_classes: ClassVar[bool] = True
+
+    @documented_fit()
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        with fitting(self):
+            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
+            data = read_manifold_data(self, given, uses_unlabeled=self._ratio > 0)
+            self.classes_ = data.classes
+            self._fit_deformed(data, self._deform(data.rows, self._ratio))
+        return self
+
+    @property
+    @abstractmethod
+    def _ratio(self) -> float:
+        """The ratio r of the two penalties; 0 means the undeformed kernel of the labelled rows."""
+
+    @abstractmethod
+    def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
+        """Fit to validated data in the deformed kernel of its rows."""

@@ -1,0 +1,95 @@
+"""Linear discriminant analysis and the nearest-mean classifier, the supervised twins.
+
+    maximise over pi, m, C      sum_i w_i log( pi_{y_i} N(x_i; m_{y_i}, C) )
+
+over the labelled rows: class shares, class means and the covariance W within the classes, divided
+by the number of rows (maximum likelihood). With C = sigma^2 I and equal shares, the class of the
+nearest mean is predicted. See ``machines.gaussian``.
+"""
+
+from typing import Any
+
+from primum.estimators._generative import GenerativeClassifier, GenerativeRows
+
+
+class LDAClassifier(GenerativeClassifier):
+    """Linear discriminant analysis; with a spherical covariance, nearest mean. Supervised.
+
+    The classes are Gaussian with one common covariance. Unlabelled rows are ignored.
+
+    Parameters
+    ----------
+    covariance : {"full", "spherical"}, default="full"
+        The common covariance: any matrix (linear discriminant analysis), or a multiple of the
+        identity, for which, with ``priors="equal"``, the class of the nearest mean is predicted.
+    priors : {"equal"} or array-like of shape (n_classes,), default=None
+        Shares of the classes, in the order of ``classes_``. None means those of the labelled rows.
+        They do not affect the means and the covariance.
+    alpha : float, default=0.0
+        Ridge: ``alpha`` is added to the diagonal of the covariance, which maximises the mean
+        log-likelihood minus ``alpha/2`` times the trace of the inverse covariance. With 0, the
+        pseudo-inverse of a singular covariance is used, in units of the features' standard
+        deviations, and a SingularCovarianceWarning says so.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    means_ : array of shape (n_classes, n_features)
+        Class means.
+    covariance_ : array of shape (n_features, n_features)
+        The common covariance, divided by the number of rows (maximum likelihood).
+    priors_ : array of shape (n_classes,)
+        Shares of the classes.
+    rank_ : int
+        Rank of the covariance.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the log-odds of the second of two classes, or of the log-posterior of every
+        class up to a common term.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercepts.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    EMLDAClassifier, MomentConstrainedLDAClassifier, ICLDAClassifier, ScatterLDAClassifier,
+    ContrastivePessimisticLDAClassifier : its semi-supervised counterparts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import LDAClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> LDAClassifier().fit(X, y).predict([[0.0], [3.0]])
+    array([0, 1])
+    """
+
+    def __init__(self, covariance: str = "full", *, priors: Any = None, alpha: float = 0.0) -> None:
+        self.covariance = covariance
+        self.priors = priors
+        self.alpha = alpha
+
+    def _fit_rows(self, rows: GenerativeRows) -> None:
+        rows = rows.labeled
+        family = self._family(rows)
+        model = family.fit(family.coordinates.read(rows.X), rows.class_weights())
+        if model.rank == 0:
+            raise ValueError(
+                f"The {len(rows.X)} labelled rows do not vary within the {rows.n_classes} classes, "
+                "so that there is no covariance to estimate: label more rows of each class, or "
+                "set alpha above 0."
+            )
+        self.n_features_in_ = rows.X.shape[1]
+        self._remember(rows.data.classes, model, family.coordinates)
+
+
+def fit_twin(clf: GenerativeClassifier, rows: GenerativeRows) -> LDAClassifier:
+    """Return the supervised twin of a semi-supervised classifier."""
+    twin = LDAClassifier(clf.covariance, priors=clf.priors, alpha=clf.alpha)
+    twin._fit_rows(rows)
+    if hasattr(clf, "feature_names_in_"):
+        twin.feature_names_in_ = clf.feature_names_in_
+    return twin

@@ -1,0 +1,154 @@
+"""The implicit-constraint problem in the feature space of a kernel.
+
+It is the problem of ``implicit.py`` in coordinates in which least squares on all rows is diagonal
+(``equations.kernel``). There are about as many coordinates as rows, and then no matrix W with
+``W'W`` the metric has to be factorised: all metrics are
+
+    W'W = diag(e^2) + B'B,      so   W = [diag(e); B],
+
+where the rows of B are those of the labelled rows, times a constant:
+
+    metric       e^2                                        B'B
+    labeled, 0   L alpha_labeled penalty                    Z_l'Z_l
+    0 < s < 1    (1 - s) n alpha_labeled penalty + s        (1 - s) n/L Z_l'Z_l
+    all, 1       1                                          0
+    euclidean    1 / (lambda + n alpha), or 1/n             0
+
+Here ``penalty`` is the diagonal of T'T without its entry for the intercept. M has L more rows than
+there are coordinates, and L fewer columns than there are rows. If there are fewer coordinates than
+labelled rows, W is replaced by its triangular factor. The ridges are positive, so the supervised
+solution is unique and is the point to approach, whatever the metric.
+"""
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from primum._typing import Floats
+from primum.equations import KernelCoordinates, KernelFeatures, NormalEquations
+from primum.labellings.columns import FormedColumns
+from primum.labellings.implicit import (
+    ImplicitProblem,
+    LabeledRows,
+    LeastSquaresFamily,
+    label_problem,
+    label_set_of,
+    share_of_all,
+)
+from primum.labellings.prior_problem import prior_problem
+from primum.labellings.sets import LabelSet
+from primum.labellings.shares import Shares
+from primum.rows import ArrayRows
+
+
+@dataclass(frozen=True)
+class StackedMetric:
+    """``W = [diag(e); B]``; without e, ``W = B``."""
+
+    e: Floats | None
+    B: Floats
+
+    def of_rows(self, Z: Floats) -> Floats:
+        """Return ``Z W'`` for rows Z in coordinates."""
+        product = Z @ self.B.T
+        return product if self.e is None else np.hstack([Z * self.e, product])
+
+    def of(self, gamma: Floats) -> Floats:
+        """Return ``W gamma``."""
+        return self.of_rows(gamma.T).T if gamma.ndim == 2 else self.of_rows(gamma[None])[0]
+
+    def reduced(self) -> "StackedMetric":
+        """Return the same metric in no more rows than are needed, if these are few."""
+        if self.e is None or len(self.B) < len(self.e):
+            return self
+        R = np.linalg.qr(np.vstack([np.diag(self.e), self.B]), mode="r")
+        return StackedMetric(None, np.asarray(R))
+
+    def ones(self, coordinates: KernelCoordinates) -> Floats:
+        """Return the shortest u with ``M'u = 1``: with an intercept, ``W'u`` is that of a 1."""
+        first = np.zeros(len(coordinates.roots))
+        first[0] = coordinates.roots[0]
+        A = self.B.T @ self.B
+        if self.e is not None:
+            A.flat[:: len(A) + 1] += self.e**2
+        return self.of(cho_solve(cho_factor(A, overwrite_a=True), first))
+
+
+def kernel_family(features: KernelFeatures, y: Floats, alpha: float) -> LeastSquaresFamily:
+    """Return the least-squares fits to rows of which the first have the labels y."""
+    rows, weight, L = features.rows, features.weight, len(y)
+    of_labeled, of_others = (None, None) if weight is None else (weight[:L], weight[L:])
+    coordinates = features.coordinates(alpha)
+    return LeastSquaresFamily(
+        cast(NormalEquations, coordinates),  # as far as it is used: soft-label EM needs more
+        LabeledRows(rows[:L], y, of_labeled),
+        coordinates.design(ArrayRows(rows[L:], weight=of_others)),
+    )
+
+
+def kernel_problem(
+    family: LeastSquaresFamily,
+    *,
+    metric: str | float,
+    alpha_labeled: float,
+    supervised: tuple[Floats, Floats | float],
+    labels: LabelSet | None = None,
+    shares: Shares | None = None,
+) -> ImplicitProblem:
+    """Return the problem of a metric, a label set and bounds on the shares of the classes.
+
+    ``supervised`` is the twin's (coefficients, intercept); None for the labels is [0, 1] or the
+    simplex.
+    """
+    coordinates, labeled = family.equations, family.labeled
+    assert isinstance(coordinates, KernelCoordinates)
+    W = _metric(metric, labeled, coordinates, alpha_labeled).reduced()
+    twin = coordinates.encode(*supervised)
+    goal, rows = W.of(twin), family.unlabeled.rows
+    M_t = rows.fill(lambda block: W.of_rows(coordinates.rows(block.X)))
+    columns = FormedColumns(M_t.reshape(rows.n_rows, len(goal)).T, rows.weight)
+    target = goal - W.of(coordinates.solve(family.known))
+    unit, floor, scale = 2.0 / coordinates.weight, 0.0, 1.0
+    if metric == "euclidean":
+        unit = 2.0 / labeled.total
+        scale = 0.5 * unit * float(np.vdot(goal, goal)) or 1.0
+    elif share_of_all(metric) == 0:
+        unit, floor = 2.0 / labeled.total, _objective(labeled, supervised, alpha_labeled)
+    labels = label_set_of(family, labels)
+    problem = label_problem(family, labels, columns, target, unit, floor, scale)
+    if shares is None or rows.n_rows == 0:
+        return ImplicitProblem(problem)
+    ones = W.ones(coordinates) if coordinates.fit_intercept else None
+    total = coordinates.weight - labeled.total
+    return ImplicitProblem(problem, prior=prior_problem(problem, shares, total, ones))
+
+
+def _metric(
+    metric: str | float,
+    labeled: LabeledRows,
+    coordinates: KernelCoordinates,
+    alpha_labeled: float,
+) -> StackedMetric:
+    """Return W of a metric, see the top of this file."""
+    n_coordinates, total = len(coordinates.roots), labeled.total
+    if metric == "euclidean":
+        return StackedMetric(1.0 / coordinates.roots, np.zeros((0, n_coordinates)))
+    share = share_of_all(metric)
+    if share == 1:
+        return StackedMetric(np.ones(n_coordinates), np.zeros((0, n_coordinates)))
+    factor = 1.0 if share == 0 else (1 - share) * coordinates.weight / total
+    Z = coordinates.rows(labeled.X) * labeled.root[:, None]
+    e = np.sqrt(factor * total * alpha_labeled * coordinates.penalty + share)
+    return StackedMetric(e, factor**0.5 * Z)
+
+
+def _objective(
+    labeled: LabeledRows, model: tuple[Floats, Floats | float], alpha_labeled: float
+) -> float:
+    """Return the penalised mean loss of a model on the labelled rows."""
+    coef, intercept = model
+    residual = labeled.root * (labeled.X @ coef + intercept - labeled.y).T
+    penalty = alpha_labeled * float(np.vdot(coef, coef))
+    return float(np.vdot(residual, residual)) / labeled.total + penalty

@@ -1,0 +1,212 @@
+"""The deformed kernel, which turns any kernel machine into a semi-supervised one.
+
+A kernel machine that penalises its functions along a graph of labelled and unlabelled rows,
+
+    minimise over f    loss(f) + alpha ||f||_K^2 + gamma f' P f,
+
+with f the values on all n rows and P a positive semi-definite matrix, such as a power of the
+graph's Laplacian, is the supervised machine with penalty alpha ||f||^2 in another kernel, the
+deformed one (Sindhwani, Niyogi and Belkin 2005). With r = gamma / alpha,
+
+    k~(x, z) = k(x, z) - k_x' (I + r P K)^-1 r P k_z,
+
+k_x being the values of k between x and all rows. With a factorisation K = C C' of the kernel matrix
+into n x m features it is positive semi-definite as computed, because it is a product V V':
+
+    K~ = K - K (I + r P K)^-1 r P K = C (I + r G)^-1 C',   G = C' P C,
+    V = C R^-1,                         I + r G = R'R      (R upper triangular),
+
+and the smallest eigenvalue of I + r G is at least 1, however singular K is. Since
+(I + r P K)^-1 = I - r P K~, columns of K~ extend to new rows by
+
+    k~(x, x_j) = k_x' (e_j - r P K~ e_j),
+
+without a further linear system. If k is linear, C is the matrix of the rows themselves, K is never
+formed, and k~(x, z) = x' (I + r G)^-1 z.
+
+C is the pivoted Cholesky factor: triangular, so that G costs no more than the factorisation, and of
+the numerical rank of K, which for a smooth kernel is far below n. C and G do not depend on r: after
+them, each further r costs one m x m Cholesky factorisation, and L columns of K~ O(n m L).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, eigvalsh, solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from primum._typing import Floats, Index
+
+# Columns of G computed by one matrix product.
+GRAM_BLOCK = 256
+# Largest entry, relative to those of K, of the part of K that its factor may miss. This part is of
+# the order of rounding if K is positive semi-definite, and of its negative eigenvalues otherwise.
+# Kernels computed in single precision are to pass.
+PSD_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Deformation:
+    """What the deformed kernels of fixed rows, kernel and graph share, whatever the ratio r.
+
+    Attributes
+    ----------
+    features : array or CSR matrix of shape (n_rows, m)
+        C.
+    roughness : array of shape (m, m)
+        The lower triangle of G.
+    penalty : CSR array of shape (n_rows, n_rows)
+        P.
+    linear : bool
+        Whether the kernel is linear and C the rows themselves.
+    """
+
+    features: Any
+    roughness: Floats
+    penalty: Any
+    linear: bool
+
+    def at(self, ratio: float) -> "DeformedKernel":
+        """Return the deformed kernel for r = gamma / alpha."""
+        shifted = ratio * self.roughness
+        shifted.flat[:: len(shifted) + 1] += 1.0
+        # The lower triangle in C order is the upper one in Fortran order, without a copy.
+        factor = cholesky(shifted.T, lower=False, overwrite_a=True, check_finite=False)
+        return DeformedKernel(self, float(ratio), factor)
+
+
+@dataclass(frozen=True)
+class DeformedKernel:
+    """The deformed kernel of fixed rows, for one ratio r.
+
+    Attributes
+    ----------
+    deformation : Deformation
+        C, G and P.
+    ratio : float
+        The ratio r.
+    factor : array of shape (m, m)
+        R.
+    """
+
+    deformation: Deformation
+    ratio: float
+    factor: Floats
+
+    def features(self, index: Index | slice = slice(None)) -> Floats:
+        """Return rows of V, whose inner products are the values of the deformed kernel."""
+        dense = _dense(self.deformation.features[index])
+        solved = solve_triangular(self.factor, dense.T, trans="T", check_finite=False)
+        return np.asarray(solved.T)
+
+    def columns(self, index: Index) -> Floats:
+        """Return columns of K~, of shape (n_rows, len(index))."""
+        return np.asarray(self.deformation.features @ self._weights(self.features(index).T))
+
+    def expansion(self, index: Index, coef: Floats) -> Floats:
+        """Return how the functions sum_j coef_j k~(., x_j), j in index, are evaluated at a row x.
+
+        Parameters
+        ----------
+        index : array of shape (n,)
+            Positions of rows.
+        coef : array of shape (n, n_functions)
+            Their coefficients.
+
+        Returns
+        -------
+        array of shape (n_rows, n_functions), or (n_features, n_functions) if the kernel is linear
+            Coefficients of the undeformed kernel values k(x, x_i) of all rows, or of x itself.
+        """
+        weights = self._weights(self.features(index).T @ coef)
+        if self.deformation.linear:
+            return weights
+        values = self.deformation.features @ weights
+        expansion = -self.ratio * np.asarray(self.deformation.penalty @ values)
+        np.add.at(expansion, index, coef)
+        return expansion
+
+    def _weights(self, deformed: Floats) -> Floats:
+        """Return R^-1 times an array: coefficients of C, given those of V."""
+        return np.asarray(solve_triangular(self.factor, deformed, check_finite=False))
+
+
+def deform_kernel(K: Floats, penalty: Any) -> Deformation:
+    """Return the deformation of a kernel matrix by a sparse penalty on the values at its rows."""
+    triangle, order = pivoted_cholesky(K)
+    roughness = _triangular_gram(triangle, penalty[order][:, order] @ triangle)
+    features = np.empty_like(triangle)
+    features[order] = triangle
+    return Deformation(features, roughness, penalty, linear=False)
+
+
+def deform_linear(X: Any, penalty: Any) -> Deformation:
+    """Return the deformation of the linear kernel of rows, without its matrix."""
+    return Deformation(X, _dense(X.T @ (penalty @ X)), penalty, linear=True)
+
+
+def _dense(matrix: Any) -> Floats:
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+
+
+def pivoted_cholesky(K: Floats) -> tuple[Floats, Index]:
+    """Return (C, order) with ``K[order][:, order]`` equal to C C' to rounding.
+
+    C is lower triangular, with as many columns as K has numerical rank. A matrix that is not
+    finite, symmetric and positive semi-definite raises an error.
+    """
+    # Products with a random vector show all of this, with probability one, at little cost.
+    probe = np.random.default_rng(0).normal(size=len(K))
+    product = K @ probe
+    tolerance = PSD_TOLERANCE * np.sqrt(len(K)) * np.abs(K).max(initial=0.0)
+    _check_finite(K, product)
+    _check_symmetric(K, product - probe @ K, tolerance)
+    # For a symmetric matrix, the upper triangle in Fortran order is the lower one in C order.
+    packed, pivots, rank, _ = dpstrf(K.T, lower=0)
+    triangle, order = np.tril(packed.T[:, :rank]), pivots - 1
+    missed = product[order] - triangle @ (triangle.T @ probe[order])
+    _check_positive(K, missed, tolerance)
+    return triangle, order
+
+
+def _triangular_gram(triangle: Floats, product: Floats) -> Floats:
+    """Return the lower triangle of ``triangle.T @ product``, which is symmetric.
+
+    Leaving out zeros and the upper triangle saves five sixths of the operations.
+    """
+    m = triangle.shape[1]
+    gram = np.zeros((m, m))
+    for start in range(0, m, GRAM_BLOCK):
+        stop = min(start + GRAM_BLOCK, m)
+        gram[start:stop, :stop] = triangle[start:, start:stop].T @ product[start:, :stop]
+    return gram
+
+
+def _check_finite(K: Floats, product: Floats) -> None:
+    if not np.isfinite(product).all():
+        i, j = np.argwhere(~np.isfinite(K))[0]
+        raise ValueError(
+            f"The kernel of two rows is {K[i, j]}: scale the features, or choose a kernel or "
+            "kernel parameters whose values are finite."
+        )
+
+
+def _check_symmetric(K: Floats, difference: Floats, tolerance: float) -> None:
+    if np.abs(difference).max(initial=0.0) > tolerance:
+        i, j = np.unravel_index(np.abs(K - K.T).argmax(), K.shape)
+        raise ValueError(
+            f"The kernel is not symmetric: its value for two rows is {K[i, j]:.3g}, and "
+            f"{K[j, i]:.3g} with the rows exchanged. Choose a symmetric kernel."
+        )
+
+
+def _check_positive(K: Floats, missed: Floats, tolerance: float) -> None:
+    """Raise an error if the factor of K misses a part of it: then K has negative eigenvalues."""
+    if np.abs(missed).max(initial=0.0) > tolerance:
+        raise ValueError(
+            "The kernel is not positive semi-definite: the smallest eigenvalue of its matrix is "
+            f"{eigvalsh(K, subset_by_index=[0, 0])[0]:.3g}, and its largest entry "
+            f"{np.abs(K).max():.3g}. Choose another kernel or other kernel parameters, for example "
+            "kernel='rbf'."
+        )

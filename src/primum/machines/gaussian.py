@@ -1,0 +1,200 @@
+"""Gaussian classes with one common covariance: linear discriminant analysis and nearest mean.
+
+    p(x, k) = pi_k N(x; m_k, C),      C a full matrix ("full") or sigma^2 I ("spherical")
+
+Every row has a weight r_ik in every class: its sample weight in its own class if it is labelled,
+its sample weight times its soft label otherwise. The parameters of largest likelihood are
+
+    n_k = sum_i r_ik,   n = sum_k n_k,   pi_k = n_k / n,   m_k = 1/n_k sum_i r_ik x_i,
+    W = 1/n sum_ik r_ik (x_i - m_k)(x_i - m_k)',     C = W + alpha I   or   (tr W / d + alpha) I.
+
+With a ridge alpha > 0 they maximise the mean log-likelihood minus ``alpha/2 tr(C^-1)``; given
+priors replace pi_k.
+
+All of this is computed in coordinates z of the rows, ``x = origin + basis z``. For a full
+covariance the features are divided by their standard deviations, so that no result depends on
+their units, and z are the coordinates in the range of the total covariance, which leaves out
+constant and collinear directions. The density of x is that of z divided by the volume of the basis.
+If C is singular within that range, its pseudo-inverse and the density on its own range are used.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from primum._typing import Floats
+
+# A feature whose standard deviation is below this fraction of its largest value is constant.
+CONSTANT = 1e-13
+# A direction is left out if its variance is below this fraction of the largest, with all features
+# in units of their standard deviations: total variance, and variance within the classes.
+RANGE_TOLERANCE, RANK_TOLERANCE = 1e-11, 1e-13
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Coordinates z of rows x: ``x = origin + basis z``, ``z = reader' (x - origin)``.
+
+    Attributes
+    ----------
+    origin : array (d,)
+        The mean of the rows from which the coordinates were computed.
+    basis, reader : arrays (d, r)
+        ``reader' basis`` is the identity.
+    ridge : array (r,)
+        Diagonal of ``reader' alpha I reader``.
+    """
+
+    origin: Floats
+    basis: Floats
+    reader: Floats
+    ridge: Floats
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates r."""
+        return self.basis.shape[1]
+
+    @cached_property
+    def log_volume(self) -> float:
+        """Logarithm of the volume of the basis: log p(x) = log p(z) - log_volume."""
+        return 0.5 * float(np.linalg.slogdet(self.basis.T @ self.basis)[1])
+
+    def read(self, X: Floats) -> Floats:
+        """Return the coordinates of rows."""
+        return np.asarray((X - self.origin) @ self.reader)
+
+
+def coordinates_of(X: Floats, weight: Floats, *, spherical: bool, alpha: float) -> Coordinates:
+    """Return the coordinates for models of the given rows.
+
+    With a ridge no direction is left out, and the unit of a spherical covariance is that of the
+    features.
+    """
+    origin = np.average(X, axis=0, weights=weight)
+    d = X.shape[1]
+    if spherical:
+        return Coordinates(origin, np.eye(d), np.eye(d), np.full(d, alpha))
+    scale = np.sqrt(np.average((X - origin) ** 2, axis=0, weights=weight))
+    scale[scale <= CONSTANT * np.abs(X).max(axis=0)] = 1.0
+    if alpha > 0:
+        return Coordinates(origin, np.diag(scale), np.diag(1.0 / scale), alpha / scale**2)
+    Z = (X - origin) / scale
+    variance, directions = np.linalg.eigh((Z.T * (weight / weight.sum())) @ Z)
+    kept = directions[:, variance > RANGE_TOLERANCE * max(1.0, variance[-1])]
+    basis, reader = scale[:, None] * kept, kept / scale[:, None]
+    return Coordinates(origin, basis, reader, np.zeros(kept.shape[1]))
+
+
+@dataclass(frozen=True)
+class GaussianModel:
+    """Classes of one covariance, in coordinates.
+
+    Attributes
+    ----------
+    means : array (K, r)
+        Class means.
+    covariance : array (r, r)
+        The common covariance.
+    log_shares : array (K,)
+        Logarithms of the class shares.
+    """
+
+    means: Floats
+    covariance: Floats
+    log_shares: Floats
+
+    @cached_property
+    def _spectrum(self) -> tuple[Floats, Floats]:
+        """The eigenvalues of the covariance that are above rounding, and their vectors."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        kept = values > RANK_TOLERANCE * np.max(values, initial=0.0)
+        return values[kept], vectors[:, kept]
+
+    @property
+    def rank(self) -> int:
+        """Rank of the covariance."""
+        return len(self._spectrum[0])
+
+    @cached_property
+    def precision(self) -> Floats:
+        """The inverse of the covariance, or its pseudo-inverse."""
+        values, vectors = self._spectrum
+        return np.asarray((vectors / values) @ vectors.T)
+
+    @property
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant of the covariance on its range."""
+        return float(np.log(self._spectrum[0]).sum())
+
+    def log_joint(self, Z: Floats) -> Floats:
+        """Return ``log p(z, k)`` for every row and class, on the range of the covariance."""
+        values, vectors = self._spectrum
+        whitening = vectors / np.sqrt(values)
+        rows, means = Z @ whitening, self.means @ whitening
+        squares = np.stack([((rows - mean) ** 2).sum(axis=1) for mean in means], axis=1)
+        constant = self.rank * np.log(2.0 * np.pi) + self.log_determinant
+        return np.asarray(self.log_shares - 0.5 * (squares + constant))
+
+    def log_marginal(self, Z: Floats) -> Floats:
+        """Return ``log p(z)`` of every row."""
+        return np.asarray(logsumexp(self.log_joint(Z), axis=1))
+
+    def posterior(self, Z: Floats) -> Floats:
+        """Return the probability of every class given each row."""
+        return np.asarray(softmax(self.log_joint(Z), axis=1))
+
+    def scores(self) -> tuple[Floats, Floats]:
+        """Return (coefficients (r, K), intercepts (K,)) of log p(z, k), without common terms."""
+        coef = self.precision @ self.means.T
+        return coef, self.log_shares - 0.5 * np.einsum("kr,rk->k", self.means, coef)
+
+
+@dataclass(frozen=True)
+class GaussianFamily:
+    """All models of some rows, and the one of largest likelihood.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+        The coordinates of the rows.
+    spherical : bool
+        Whether the covariance is a multiple of the identity.
+    log_shares : array (K,) or None
+        Logarithms of given class shares; None: they are estimated.
+    """
+
+    coordinates: Coordinates
+    spherical: bool
+    log_shares: Floats | None
+
+    def fit(self, Z: Floats, R: Floats) -> GaussianModel:
+        """Return the model of largest (penalised) likelihood for weights R (n, K)."""
+        totals = R.sum(axis=0)
+        means = (R.T @ Z) / totals[:, None]
+        n = float(totals.sum())
+        covariance = scatter(Z, R, means) / n
+        log_shares = np.log(totals / n) if self.log_shares is None else self.log_shares
+        return GaussianModel(means, self._shaped(covariance), log_shares)
+
+    def _shaped(self, within: Floats) -> Floats:
+        """Return the covariance of largest likelihood, given that within the classes."""
+        ridge = self.coordinates.ridge
+        if self.spherical:
+            return np.asarray((np.trace(within) / len(within) + ridge[0]) * np.eye(len(within)))
+        return within + np.diag(ridge)
+
+    def penalty(self, model: GaussianModel) -> float:
+        """Return ``alpha/2 tr(C^-1)``, which is subtracted from the mean log-likelihood."""
+        return 0.5 * float(self.coordinates.ridge @ np.diag(model.precision))
+
+
+def scatter(Z: Floats, R: Floats, means: Floats) -> Floats:
+    """Return ``sum_ik r_ik (z_i - m_k)(z_i - m_k)'``, without cancellation."""
+    total = np.zeros((Z.shape[1], Z.shape[1]))
+    for weight, mean in zip(R.T, means, strict=True):
+        centred = Z - mean
+        total += (centred.T * weight) @ centred
+    return 0.5 * (total + total.T)

@@ -1,0 +1,61 @@
+"""Agreement of the generative classifiers with the answers of the authors' R package."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from likelihoods import mean_log_likelihood
+from primum import EMLDAClassifier, LDAClassifier, SingularCovarianceWarning
+from reference import arrays, full_problems, rssl_answer
+
+each_problem = pytest.mark.parametrize("name", full_problems())
+
+
+@each_problem
+def test_supervised(name):
+    problem = full_problems()[name]
+    X, y, _, _, X_test = arrays(problem)
+    nearest = LDAClassifier("spherical", priors="equal").fit(X, y)
+    answer = rssl_answer(problem, "nearest_mean")
+    assert_same_model(nearest, answer)
+    np.testing.assert_array_equal(nearest.predict(X_test), answer["pred_test"])
+    answer = rssl_answer(problem, "lda")
+    if name == "sonar_few":  # fewer rows than features: RSSL has no predictions
+        with pytest.warns(SingularCovarianceWarning, match="rank 18 for 60 features"):
+            assert_same_model(LDAClassifier().fit(X, y), answer)
+        return
+    lda = LDAClassifier().fit(X, y)
+    assert_same_model(lda, answer)
+    np.testing.assert_array_equal(lda.predict(X_test), answer["pred_test"])
+
+
+def assert_same_model(clf, answer):
+    """Class 1 comes first in RSSL's answers."""
+    np.testing.assert_allclose(clf.means_[::-1], answer["means"], atol=1e-8)
+    np.testing.assert_allclose(clf.covariance_, answer["sigma"], atol=1e-8)
+    np.testing.assert_allclose(clf.priors_[::-1], answer["prior"], atol=1e-8)
+
+
+def model_of(answer):
+    """Return RSSL's model with the attributes of ours."""
+    return SimpleNamespace(
+        means_=answer["means"][::-1], covariance_=answer["sigma"], priors_=answer["prior"][::-1]
+    )
+
+
+@each_problem
+@pytest.mark.parametrize(("kind", "method"), [("spherical", "em_nearest_mean"), ("full", "em_lda")])
+def test_em(name, kind, method):
+    """Both end in the same local maximum, and our likelihood is never the lower one."""
+    problem = full_problems()[name]
+    X, y, X_u, _, X_test = arrays(problem)
+    answer = rssl_answer(problem, method)
+    clf = EMLDAClassifier(kind, tol=1e-13).fit(X, y, X_u)
+    if answer is None:  # fewer labels than features: RSSL starts from a singular covariance
+        assert (name, clf.supervised_.rank_, clf.rank_) == ("sonar_few", 18, 60)
+        return
+    theirs = mean_log_likelihood(model_of(answer), X, y, X_u)
+    assert theirs - 1e-11 < clf.log_likelihood_ < theirs + 1e-6
+    np.testing.assert_array_equal(clf.predict(X_test), answer["pred_test"])
+    np.testing.assert_allclose(clf.soft_labels_, answer["responsibilities_u"], atol=0.01)

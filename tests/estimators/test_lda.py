@@ -1,0 +1,169 @@
+"""Linear discriminant analysis and nearest mean, and what all generative classifiers share."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import multivariate_normal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.neighbors import NearestCentroid
+
+from generate import several_classes, two_classes
+from primum import LDAClassifier, SingularCovarianceWarning
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def problem(seed, n_classes=None, *, d=None):
+    """Return rows of random scales and offsets, and their labels."""
+    rng = np.random.default_rng(seed)
+    K, d = n_classes or rng.integers(2, 5), d or rng.integers(1, 5)
+    X, y, X_u, y_u = several_classes(40, 30, d, K, seed=seed)
+    scale, shift = 10.0 ** rng.uniform(-1, 1, d), 10 * rng.normal(size=d)
+    return X * scale + shift, y, X_u * scale + shift, y_u
+
+
+@given(seeds)
+def test_equals_scikit_learn(seed):
+    X, y, X_u, _ = problem(seed)
+    ours = LDAClassifier().fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X_u), theirs.predict_proba(X_u), atol=1e-6)
+    np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-10)
+    np.testing.assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-8)
+    np.testing.assert_allclose(ours.priors_, theirs.priors_)
+
+
+@given(seeds)
+def test_posterior_is_that_of_the_fitted_densities(seed):
+    X, y, X_u, _ = problem(seed)
+    for parameters in ({"priors": "equal"}, {"covariance": "spherical"}, {"alpha": 2.0}):
+        clf = LDAClassifier(**parameters).fit(X, y)
+        density = np.stack(
+            [
+                np.log(share) + multivariate_normal(mean, clf.covariance_).logpdf(X_u)
+                for share, mean in zip(clf.priors_, clf.means_, strict=True)
+            ],
+            axis=1,
+        )
+        expected = density - np.logaddexp.reduce(density, axis=1, keepdims=True)
+        np.testing.assert_allclose(clf.predict_log_proba(X_u), expected, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(np.exp(expected), clf.predict_proba(X_u), atol=1e-6)
+
+
+@given(seeds)
+def test_equal_priors_and_a_spherical_covariance_predict_the_nearest_mean(seed):
+    X, y, X_u, _ = problem(seed)
+    clf = LDAClassifier("spherical", priors="equal").fit(X, y)
+    nearest = NearestCentroid().fit(X, y)
+    np.testing.assert_array_equal(clf.predict(X_u), nearest.predict(X_u))
+
+
+@given(seeds)
+def test_nearest_mean_is_lda_of_rows_with_a_spherical_covariance(seed):
+    """Whiten the rows within the classes: then the full covariance is the identity."""
+    X, y, X_u, _ = problem(seed)
+    root = np.linalg.cholesky(np.linalg.inv(LDAClassifier().fit(X, y).covariance_))
+    full, spherical = (LDAClassifier(kind).fit(X @ root, y) for kind in ("full", "spherical"))
+    np.testing.assert_allclose(full.covariance_, np.eye(X.shape[1]), atol=1e-8)
+    expected = full.decision_function(X_u @ root)
+    np.testing.assert_allclose(spherical.decision_function(X_u @ root), expected, atol=1e-6)
+
+
+@given(seeds, st.sampled_from(["full", "spherical"]), st.sampled_from([0.0, 0.5]))
+def test_parameters_maximise_the_penalised_likelihood(seed, kind, alpha):
+    X, y, *_ = several_classes(40, 0, 3, 3, seed=seed)
+    clf = LDAClassifier(kind, alpha=alpha).fit(X, y)
+    rng = np.random.default_rng(seed)
+
+    def objective(means, covariance, priors):
+        residuals, precision = X - means[y], np.linalg.inv(covariance)
+        squares = np.einsum("ij,jk,ik->i", residuals, precision, residuals)
+        value = np.log(priors[y]).mean() - 0.5 * squares.mean()
+        penalty = 0.5 * alpha * np.trace(precision)
+        return value - 0.5 * np.linalg.slogdet(covariance)[1] - penalty
+
+    best = objective(clf.means_, clf.covariance_, clf.priors_)
+    for _ in range(10):
+        step = 0.1 * rng.normal(size=(3, 3))
+        factor = np.eye(3) + step if kind == "full" else np.exp(step[0, 0]) * np.eye(3)
+        others = [
+            (clf.means_ + step, clf.covariance_, clf.priors_),
+            (clf.means_, factor @ clf.covariance_ @ factor.T, clf.priors_),
+            (clf.means_, clf.covariance_, rng.dirichlet(100 * clf.priors_)),
+        ]
+        assert all(objective(*other) < best for other in others)
+
+
+@pytest.mark.parametrize("kind", ["full", "spherical"])
+def test_weights_count_rows(kind):
+    X, y, *_ = several_classes(20, 0, 3, 3)
+    weight = np.random.default_rng(0).integers(0, 4, 20)
+    weight[:6] += 1
+    weighted = LDAClassifier(kind).fit(X, y, sample_weight=weight)
+    repeated = LDAClassifier(kind).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_)
+
+
+def collinear(X):
+    return np.column_stack([X, 250 * X[:, 0] - X[:, 1], np.full(len(X), 0.1), X[:, 1]])
+
+
+def test_collinear_and_constant_features_change_nothing():
+    X, y, X_u, _ = several_classes(40, 30, 3, 3)
+    expected = LDAClassifier().fit(X, y)
+    with pytest.warns(SingularCovarianceWarning, match=r"rank 3 for 6 features.*set alpha above 0"):
+        clf = LDAClassifier().fit(collinear(X), y)
+    assert clf.rank_ == 3
+    assert np.linalg.matrix_rank(clf.covariance_) == 3
+    np.testing.assert_allclose(
+        clf.predict_proba(collinear(X_u)), expected.predict_proba(X_u), atol=1e-8
+    )
+
+
+def test_fewer_rows_than_features_do_not_depend_on_units():
+    X, y, X_u, _ = two_classes(10, 30, 20, separation=3.0)
+    scale = 10.0 ** np.random.default_rng(0).uniform(-6, 6, 20)
+    with pytest.warns(SingularCovarianceWarning, match="rank 8 for 20 features"):
+        clf = LDAClassifier().fit(X, y)
+    with pytest.warns(SingularCovarianceWarning, match="rank 8 for 20 features"):
+        scaled = LDAClassifier().fit(X * scale, y)
+    np.testing.assert_allclose(
+        scaled.decision_function(X_u * scale), clf.decision_function(X_u), rtol=1e-6
+    )
+    assert LDAClassifier(alpha=0.1).fit(X, y).rank_ == 20
+
+
+def test_one_labelled_row_of_a_class():
+    X, *_ = two_classes(12, 0, 3)
+    y = np.r_[1, np.zeros(11, dtype=int)]
+    clf = LDAClassifier().fit(X, y)
+    np.testing.assert_allclose(clf.means_[1], X[0])
+    np.testing.assert_allclose(clf.covariance_, 11 / 12 * np.cov(X[1:].T, bias=True))
+    with pytest.raises(ValueError, match=r"2 labelled rows do not vary within .*alpha"):
+        LDAClassifier().fit(X[:2], [0, 1])
+    assert LDAClassifier(alpha=0.1).fit(X[:2], [0, 1]).score(X[:2], [0, 1]) == 1
+
+
+@pytest.mark.parametrize("priors", [[0.5, 0.4], [1.0, 0.0], [0.2, 0.3, 0.5], [[0.5, 0.5]]])
+def test_bad_priors(priors):
+    X, y, *_ = two_classes(12, 0, 3)
+    with pytest.raises(ValueError, match=r"priors are .*, but there are 2 classes: pass one share"):
+        LDAClassifier(priors=priors).fit(X, y)
+
+
+def test_given_priors_move_the_threshold_only():
+    X, y, *_ = two_classes(30, 0, 3)
+    plain, given_priors = LDAClassifier().fit(X, y), LDAClassifier(priors=[0.9, 0.1]).fit(X, y)
+    np.testing.assert_allclose(given_priors.coef_, plain.coef_)
+    moved = np.log(0.1 / 0.9) - np.log(plain.priors_[1] / plain.priors_[0])
+    np.testing.assert_allclose(given_priors.intercept_ - plain.intercept_, moved)
+
+
+def test_sparse_rows_are_refused():
+    X, y, X_u, _ = two_classes(12, 30, 3)
+    for rows in ((sparse.csr_array(X), y), (X, y, sparse.csr_array(X_u))):
+        with pytest.raises(TypeError, match=r"needs dense rows.*is sparse.*X.toarray\(\)"):
+            LDAClassifier().fit(*rows)
