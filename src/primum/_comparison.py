@@ -24,7 +24,7 @@ from primum.evaluation.compare_result import ComparisonResult
 from primum.evaluation.compare_run import run_comparison
 from primum.evaluation.compare_scoring import read_scoring
 from primum.report.comparison import plot_comparison
-from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV
+from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV, SafeClassifier
 from primum.selection.drift import find_drift
 from primum.selection.entries import Entry, read_entries
 from primum.selection.statistics import LEVEL, PRACTICAL_EQUIVALENCE
@@ -89,11 +89,12 @@ def compare(
     methods: str | Sequence[Any] = "default",
     baselines: str | Sequence[Any] = "default",
     prepare: Any = "scale",
-    scoring: Any = None,
+    scoring: Any = "accuracy",
     cv: Any = 5,
     n_repeats: int = 5,
     groups: Any = None,
     curves: bool = True,
+    nested: bool = False,
     equivalence: float = PRACTICAL_EQUIVALENCE,
     level: float = LEVEL,
     random_state: int = 0,
@@ -120,18 +121,19 @@ def compare(
         Further unlabelled rows.
     methods : "default" or list of (name, classifier[, uses_unlabeled])
         The classifiers to compare. Those that use unlabelled rows, which is the default, are
-        fitted with -1 for unknown labels. "default" means ICLS with ridge and metric tuned,
-        self-learning of a logistic regression and, for two classes, a transductive SVM.
+        fitted with -1 for unknown labels. "default" means SafeClassifier, ICLS with ridge and
+        metric tuned, self-learning of a logistic regression and, for two classes, a transductive
+        SVM.
     baselines : "default" or list of (name, classifier)
         Supervised classifiers, fitted to labelled rows, whose averaged scores are the baseline.
         "default" means ridge and logistic regression, both tuned.
     prepare : "scale", transformer or None, default="scale"
         Put before every classifier and fitted inside every training set, to the rows that the
         classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse.
-    scoring : str or callable, default=None
-        How predictions are judged: None or "accuracy" (the error, in points), "neg_brier_score",
-        "neg_log_loss", any scorer of scikit-learn, or a callable ``scorer(estimator, X, y)``, of
-        which higher is better and which does not look at X.
+    scoring : str or callable, default="accuracy"
+        How predictions are judged: "accuracy" (the error, in points), "balanced_accuracy",
+        "neg_brier_score", "neg_log_loss", any other scorer of scikit-learn, or a callable
+        ``scorer(estimator, X, y)``, of which higher is better and which does not look at X.
     cv : int, splitter or iterable, default=5
         How the labelled rows are split: a number of stratified folds, a scikit-learn splitter
         (for groups or for rows ordered in time), or pairs of indices of rows of X.
@@ -143,6 +145,10 @@ def compare(
     curves : bool, default=True
         Whether to compute learning curves over the number of unlabelled rows and, with at least 80
         labelled rows, of labelled ones.
+    nested : bool, default=False
+        Whether SafeClassifier is fitted in every split like the others. By default it is fitted
+        once and judged by its cross-fitted scores, which is many times faster; its loss is then
+        the baseline's plus the change that it found.
     equivalence : float, default=0.01
         Differences up to this size make no practical difference: one point of error.
     level : float, default=0.95
@@ -153,7 +159,8 @@ def compare(
         Number of processes; -1 means one per core. It does not affect the result.
     time_budget : float, default=None
         Seconds. Slow classifiers, further repeats and learning curves that would not end in time
-        are left out, which the result says; a fit that has begun is not interrupted.
+        are left out, which the result says; a fit that has begun is not interrupted. The default
+        SafeClassifier has half of it.
     folder : path, default=None
         Where fits are stored. An interrupted comparison continues there with ``resume=True``, and
         methods and repeats can be added.
@@ -192,23 +199,25 @@ def compare(
     """
     table = read_table(X, y, X_unlabeled, groups)
     prepare = _transformer(prepare, table.X)
-    plan = ComparisonPlan(table, (), (), cv, n_repeats, curves, int(random_state))
-    inner = _inner_folds(table, plan)
+    seed = int(random_state)
+    settings = {"cv": cv, "n_repeats": n_repeats, "curves": curves, "nested": nested, "seed": seed}
+    empty = ComparisonPlan(table, (), (), **settings)
     n_classes = len(table.labels.classes)
-    parts = _given(baselines, "baselines", lambda: _default_baselines(inner))
-    rivals = _given(methods, "methods", lambda: _default_methods(inner, n_classes))
+    half = None if time_budget is None else time_budget / 2
+    safe = SafeClassifier(scoring=scoring, time_budget=half)
+    parts = _given(baselines, "baselines", lambda: _default_baselines(_inner_folds(empty)))
+    rivals = _given(
+        methods, "methods", lambda: _default_methods(_inner_folds(empty), n_classes, safe)
+    )
     plan = ComparisonPlan(
         table,
         _prepared(prepare, read_entries(parts, "baselines", uses_unlabeled=False)),
         _prepared(prepare, read_entries(rivals, "methods")),
-        cv,
-        n_repeats,
-        curves,
-        int(random_state),
+        **settings,
     )
     _check_names(plan)
     loss = read_scoring(scoring, table.labels.classes)
-    drift = _drift(table, prepare, int(random_state))
+    drift = _drift(table, prepare, seed)
     records = run_comparison(
         plan,
         folder=folder,
@@ -254,11 +263,12 @@ def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
     ]
 
 
-def _inner_folds(table: PartlyLabeledTable, plan: ComparisonPlan) -> int:
+def _inner_folds(plan: ComparisonPlan) -> int:
     """Return the number of folds in which the default classifiers are tuned."""
-    n_classes = len(table.labels.classes)
+    labels = plan.table.labels
+    n_classes = len(labels.classes)
     smallest = min(
-        int(np.bincount(table.labels.codes[fold.train], minlength=n_classes).min())
+        int(np.bincount(labels.codes[fold.train], minlength=n_classes).min())
         for fold in plan.folds(0)
     )
     if smallest < 2:
@@ -276,8 +286,9 @@ def _default_baselines(inner: int) -> list[tuple[str, Any]]:
     return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
 
 
-def _default_methods(inner: int, n_classes: int) -> list[tuple[str, Any]]:
+def _default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, Any]]:
     methods = [
+        ("safe stack", safe),
         ("ICLS", ICLSClassifierCV(cv=inner)),
         ("self-learning", SelfLearningClassifier(LogisticRegression())),
     ]

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import primum
 from generate import several_classes, two_classes
-from primum import LeastSquaresClassifier, SelfLearningClassifier
+from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.evaluation.compare_plan import ComparisonPlan, read_table
 from primum.evaluation.compare_scoring import Predictions, read_scoring
 from primum.evaluation.store import ResultsError
@@ -276,7 +276,7 @@ def test_the_baseline_is_computed_whatever_the_budget():
 def test_scorings(scoring):
     X, y = partly(60)
     result = primum.compare(X, y, **QUICK, scoring=scoring, curves=False)
-    assert result.table["loss"].between(0, 2).all()
+    assert result.table["loss"].between(-1, 2).all()
     assert set(result.table["answer"].dropna()) <= {"cannot_tell", "no_difference", "help", "harm"}
 
 
@@ -284,13 +284,14 @@ def test_losses_of_rows_and_splits():
     truth, scores = np.array([0, 1, 1]), np.array([[0.8, 0.2], [0.6, 0.4], [0.1, 0.9]])
     found = Predictions(truth, scores.argmax(axis=1), scores)
     classes = np.array(["no", "yes"])
-    np.testing.assert_array_equal(read_scoring(None, classes).of_rows(found), [0, 1, 0])
+    np.testing.assert_array_equal(read_scoring("accuracy", classes).of_rows(found), [0, 1, 0])
     brier = read_scoring("neg_brier_score", classes).of_rows(found)
     np.testing.assert_allclose(brier, [0.04, 0.36, 0.01])
     logs = read_scoring("neg_log_loss", classes).of_rows(found)
     np.testing.assert_allclose(logs, -np.log([0.8, 0.4, 0.9]))
     balanced = read_scoring("balanced_accuracy", classes)
-    assert balanced.of_split(found) == 1 - balanced_accuracy_score(truth, found.predicted)
+    expected = 1 - balanced_accuracy_score(truth, found.predicted)
+    assert balanced.of_split(found) == pytest.approx(expected)
     own = read_scoring(make_scorer(accuracy_score), classes)
     assert own.of_split(found) == pytest.approx(-2 / 3)
 
@@ -393,6 +394,24 @@ def test_the_default_methods():
     X, y = partly(30, 30)
     result = primum.compare(X, y, cv=3, n_repeats=1, curves=False, progress=False)
     assert list(result.table.index) == [
-        "baseline", "ridge", "logistic", "ICLS", "self-learning", "TSVM",
+        "baseline", "ridge", "logistic", "safe stack", "ICLS", "self-learning", "TSVM",
     ]  # fmt: skip
     assert result.failures == []
+
+
+def test_the_safe_stack_is_judged_by_its_cross_fitted_scores_unless_nested():
+    X, y = partly(40, 60)
+    safe = SafeClassifier(["spreading"], random_state=0)
+    options = {**QUICK, "methods": [("safe", safe), *METHODS], "prepare": None, "n_repeats": 1}
+    result = primum.compare(X, y, **options)
+    own = safe.fit(X, y).verdict_
+    found = {method.name: method for method in result.methods}
+    assert found["safe"].verdict.difference == own.baseline.difference
+    assert found["safe"].twin.difference == own.supervised.difference
+    assert found["safe"].loss == pytest.approx(
+        found["baseline"].loss + own.baseline.difference.mean
+    )
+    assert [p["n"] for p in result.curves if p["name"] == "safe"] == [0, 15, 60]
+    nested = primum.compare(X, y, **options, nested=True, curves=False)
+    assert nested.table.loc["safe", "splits"] == 5
+    assert ("all/safe", 4) in nested.records.done

@@ -28,8 +28,11 @@ from primum.evaluation.identity import describe
 from primum.evaluation.seeds import rng_for
 from primum.selection._folds import Fold, check_folds_possible, read_folds
 from primum.selection.entries import Entry
+from primum.selection.safe import SafeClassifier
 
 ALL = "all"
+# A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
+CROSS_FITTED = "cross-fitted"
 N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
 # Predictions for this many unlabelled rows are kept, to see how often two classifiers differ.
 MAX_PROBE_ROWS = 300
@@ -151,6 +154,8 @@ class ComparisonPlan:
         How often, if ``cv`` is a number.
     curves : bool
         Whether to compute learning curves.
+    nested : bool
+        Whether SafeClassifier is fitted in every split too, instead of once.
     seed : int
         Seed of everything random.
     """
@@ -161,6 +166,7 @@ class ComparisonPlan:
     cv: Any = 5
     n_repeats: int = 5
     curves: bool = True
+    nested: bool = False
     seed: int = 0
     _folds: dict[int, list[Fold]] = field(default_factory=dict)
 
@@ -168,6 +174,17 @@ class ComparisonPlan:
     def entries(self) -> list[Entry]:
         """Baselines and methods."""
         return [*self.baselines, *self.methods]
+
+    @property
+    def cross_fitted(self) -> list[Entry]:
+        """The methods that judge themselves by cross-fitted scores: one fit instead of many."""
+        return [] if self.nested else [entry for entry in self.methods if _judges_itself(entry)]
+
+    @property
+    def split_entries(self) -> list[Entry]:
+        """Baselines and methods that are fitted in every split."""
+        once = {entry.name for entry in self.cross_fitted}
+        return [entry for entry in self.entries if entry.name not in once]
 
     @property
     def repeats(self) -> int:
@@ -210,10 +227,13 @@ class ComparisonPlan:
 
     def rounds(self) -> Iterator[list[Task]]:
         """Yield the fits in rounds, the most important first."""
-        yield self._round(ALL, 0, self.entries, [0])
-        yield self._round(ALL, 0, self.entries, range(1, self.n_folds))
+        entries, folds = self.split_entries, range(self.n_folds)
+        yield self._round(ALL, 0, entries, [0])
+        unlabeled = self.table.labels.unlabeled
+        once = [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
+        yield [*self._round(ALL, 0, entries, folds[1:]), *once]
         for repeat in range(1, self.repeats):
-            yield self._round(ALL, repeat, self.entries, range(self.n_folds))
+            yield self._round(ALL, repeat, entries, folds)
         if self.curves:
             yield from self._curve_rounds()
 
@@ -234,6 +254,11 @@ class ComparisonPlan:
             rows = np.sort(np.concatenate([rows, unlabeled]))
         return Task(stage, entry, repeat * self.n_folds + number, rows, labels.labeled[fold.test])
 
+    def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
+        """Return a fit to all labelled rows that holds out none."""
+        rows = np.sort(np.concatenate([self.table.labels.labeled, unlabeled]))
+        return Task(stage, entry, 0, rows, rows[:0])
+
     def _part(self, train: Index, share: float, number: int) -> Index:
         """Return a part of the training rows, at least two of each class; larger parts add rows."""
         codes, rng = self.table.labels.codes[train], rng_for(self.seed, "labelled", number)
@@ -245,19 +270,22 @@ class ComparisonPlan:
 
     def _curve_rounds(self) -> Iterator[list[Task]]:
         table, folds = self.table, range(self.n_folds)
-        using = [entry for entry in self.methods if entry.uses_unlabeled]
+        once, using = self.cross_fitted, [e for e in self.split_entries if e.uses_unlabeled]
         order = rng_for(self.seed, "unlabelled").permutation(table.labels.unlabeled)
-        for share in UNLABELED_SHARES if table.n_unlabeled and using else ():
+        for share in UNLABELED_SHARES if table.n_unlabeled and (using or once) else ():
             part = order[: round(share * table.n_unlabeled)]
             stage = f"{N_UNLABELED}={len(part)}"
-            yield [self._task(stage, 0, fold, entry, part) for entry in using for fold in folds]
+            tasks = [self._task(stage, 0, fold, entry, part) for entry in using for fold in folds]
+            # One more point is enough for a slow fit; that of no unlabelled rows is known.
+            slow = [self._whole(stage, e, part) for e in once if share == UNLABELED_SHARES[-1]]
+            yield [*tasks, *slow]
         for share in LABELED_SHARES if table.n_labeled >= MIN_LABELED_FOR_CURVE else ():
             n_labeled = round(share * len(self.folds(0)[0].train))
             yield [
                 self._task(
                     f"{N_LABELED}={n_labeled}", 0, fold, entry, table.labels.unlabeled, share
                 )
-                for entry in self.entries
+                for entry in self.split_entries
                 for fold in folds
             ]
 
@@ -269,6 +297,7 @@ class ComparisonPlan:
             "comparison": _hash([table.X, table.codes, table.groups]),
             "cv": _hash([(fold.train, fold.test) for fold in self.folds(0)]),
             "seed": int(self.seed),
+            "nested": bool(self.nested),
             "data": {
                 name: describe([entry.estimator, entry.uses_unlabeled], f"{entry.name!r}")
                 for entry in self.entries
@@ -278,7 +307,16 @@ class ComparisonPlan:
 
     def _unit_names(self, entry: Entry) -> list[str]:
         stages = {task.stage for tasks in self._curve_rounds() for task in tasks}
-        return [f"{stage}/{entry.name}" for stage in [ALL, *sorted(stages)]]
+        return [f"{stage}/{entry.name}" for stage in [ALL, CROSS_FITTED, *sorted(stages)]]
+
+
+def _judges_itself(entry: Entry) -> bool:
+    return isinstance(last_step(entry.estimator), SafeClassifier)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 def _hash(value: Any) -> str:

@@ -6,7 +6,7 @@ them. A method is said to help or to harm only if the probability of that is at 
 adjusted for the number of methods, because several are compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.evaluation.compare_plan import ALL, N_LABELED, N_UNLABELED, ComparisonPlan
+from primum.evaluation.compare_plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.evaluation.compare_run import Records
 from primum.evaluation.compare_scoring import Loss, Predictions, read_scoring
 from primum.evaluation.compare_words import BASELINE, MethodResult, compose_verdict, table_row
@@ -98,7 +98,7 @@ class ComparisonResult:
         without = [
             f"{entry.name} has neither predict_proba nor decision_function, which "
             f"{self.loss.measure.name} needs."
-            for entry in self.plan.methods
+            for entry in self.plan.split_entries
             if self._lacks_scores(entry)
         ]
         return [*self.records.left_out, *without, *(found["text"] for found in self.failures)]
@@ -132,20 +132,75 @@ class ComparisonResult:
         """The results of the baseline, its parts and all methods that failed in no split."""
         judged = [
             (entry, self._difference(entry))
-            for entry in self.plan.methods
-            if self._is_complete(entry)
+            for entry in self.plan.split_entries
+            if entry in self.plan.methods and self._is_complete(entry)
         ]
-        adjusted = holm([difference.p_value for _, difference in judged])
-        level = 1 - (1 - self.level) / max(len(judged), 1)
+        own = [
+            (entry, Difference(**record["verdicts"]["baseline"]["difference"]))
+            for entry, record in self._cross_fitted
+        ]
+        adjusted = holm([difference.p_value for _, difference in [*own, *judged]])
+        n_compared = len(judged) + len(self._cross_fitted)
+        level = 1 - (1 - self.level) / max(n_compared, 1)
         parts = self.plan.baselines if len(self.plan.baselines) > 1 else ()
         return [
             self._row(BASELINE, False, [self._baseline(n) for n in self.splits]),
             *(self._plain(entry) for entry in parts),
             *(
+                self._self_judged(entry, record, float(p), level)
+                for (entry, record), p in zip(self._cross_fitted, adjusted, strict=False)
+            ),
+            *(
                 self._judged(entry, difference, float(p), level)
-                for (entry, difference), p in zip(judged, adjusted, strict=True)
+                for (entry, difference), p in zip(judged, adjusted[len(own) :], strict=True)
             ),
         ]
+
+    @property
+    def _cross_fitted(self) -> list[tuple[Entry, dict[str, Any]]]:
+        """The methods that judged themselves, with their records."""
+        found = [
+            (entry, self.records.done.get((f"{CROSS_FITTED}/{entry.name}", 0)))
+            for entry in self.plan.cross_fitted
+        ]
+        return [(entry, r) for entry, r in found if r is not None and r["predicted"] is not None]
+
+    def _self_judged(
+        self, entry: Entry, record: dict[str, Any], p_value: float, level: float
+    ) -> MethodResult:
+        """Return the result of a method that judged itself, its loss relative to the baseline's."""
+        own = {
+            against: self._verdict(
+                Difference(**found["difference"]), found["bound"], entry.name, other, level
+            )
+            for (against, found), other in zip(
+                record["verdicts"].items(),
+                (f"the tuned {BASELINE}", "the same method without the unlabelled rows"),
+                strict=False,
+            )
+        }
+        loss = self._baseline_loss + own["baseline"].difference.mean
+        return MethodResult(
+            entry.name,
+            entry.uses_unlabeled,
+            loss,
+            own["baseline"],
+            p_value,
+            own.get("supervised"),
+            float(record["seconds"]),
+            1,
+        )
+
+    @cached_property
+    def _baseline_loss(self) -> float:
+        return float(self._row(BASELINE, False, [self._baseline(n) for n in self.splits]).loss)
+
+    def _verdict(
+        self, difference: Difference, bound: float | None, method: str, other: str, level: float
+    ) -> Verdict:
+        posterior = Posterior(difference, equivalence=self.equivalence, bound=bound)
+        measure = self.loss.measure
+        return verdict_of(posterior, method=method, baseline=other, measure=measure, level=level)
 
     def _row(self, name: str, uses_unlabeled: bool, splits: Sequence[Any], **rest: Any) -> Any:
         sizes = [len(split.truth) for split in splits]
@@ -172,16 +227,8 @@ class ComparisonResult:
         )
 
     def _judged(self, entry: Entry, difference: Difference, p_value: float, level: float) -> Any:
-        posterior = Posterior(
-            difference, equivalence=self.equivalence, bound=self._disagreement(entry)
-        )
-        verdict = verdict_of(
-            posterior,
-            method=entry.name,
-            baseline=f"the tuned {BASELINE}",
-            measure=self.loss.measure,
-            level=level,
-        )
+        bound, other = self._disagreement(entry), f"the tuned {BASELINE}"
+        verdict = self._verdict(difference, bound, entry.name, other, level)
         return self._plain(entry, verdict=verdict, p_value=p_value, twin=self._twin(entry, level))
 
     def _difference(self, entry: Entry) -> Difference:
@@ -227,7 +274,7 @@ class ComparisonResult:
         the errors of the two cannot differ by more.
         """
         n_rows = len(self.plan.probe)
-        if self.loss.measure.name != "error" or n_rows == 0:
+        if self.loss.scoring != "accuracy" or n_rows == 0:
             return None
         shares = []
         for number in self.splits:
@@ -243,7 +290,7 @@ class ComparisonResult:
         records = [self.records.done[f"{ALL}/{entry.name}", number] for number in self.splits]
         if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
             return None
-        error = read_scoring(None, self.plan.table.labels.classes)
+        error = read_scoring("accuracy", self.plan.table.labels.classes)
         pairs = [(self._predictions(r), self._predictions(r, "twin")) for r in records]
         posterior = Posterior(self._difference_of(pairs, error), equivalence=self.equivalence)
         return verdict_of(
@@ -267,7 +314,8 @@ class ComparisonResult:
     @cached_property
     def verdict(self) -> str:
         """The answer in a few sentences."""
-        failed = {failure["name"] for failure in self.failures if failure["stage"] == ALL}
+        main = (ALL, CROSS_FITTED)
+        failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
         drift = "" if self.drift is None else self.drift.text
         return compose_verdict(self._compared, self.recommended, drift, sorted(failed))
 
@@ -280,7 +328,7 @@ class ComparisonResult:
         first = range(self.plan.n_folds)
         n_train = len(self.plan.folds(0)[0].train)
         ends = {N_UNLABELED: self.plan.table.n_unlabeled, N_LABELED: n_train}
-        stages = {unit[0].partition("/")[0] for unit in self.records.done} - {ALL}
+        stages = {unit[0].partition("/")[0] for unit in self.records.done} - {ALL, CROSS_FITTED}
         points = [(*stage.split("="), stage) for stage in stages]
         points += [(axis, str(ends[axis]), ALL) for axis in {axis for axis, *_ in points}]
         rows = []
@@ -296,14 +344,39 @@ class ComparisonResult:
                         "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))),
                     }
                 )
+            if axis == N_UNLABELED:
+                rows.extend(self._own_points(axis, int(size), stage))
         return rows
+
+    def _own_points(self, axis: str, size: int, stage: str) -> Iterator[dict[str, Any]]:
+        """Yield the points of methods that judge themselves, as changes to the baseline.
+
+        Without unlabelled rows such a method is its supervised stack.
+        """
+        for entry, whole in self._cross_fitted:
+            own = CROSS_FITTED if stage == ALL else stage
+            record = self.records.done.get((f"{own}/{entry.name}", 0))
+            if size == 0 and "supervised" in whole["verdicts"]:
+                found = {k: v["difference"] for k, v in whole["verdicts"].items()}
+                change = found["baseline"]["mean"] - found["supervised"]["mean"]
+                error = found["baseline"]["standard_error"]
+            elif record is None or record["predicted"] is None:
+                continue
+            else:
+                difference = record["verdicts"]["baseline"]["difference"]
+                change, error = difference["mean"], difference["standard_error"]
+            loss = self._baseline_loss + change
+            yield {
+                "axis": axis, "n": size, "name": entry.name, "loss": loss, "standard_error": error,
+            }  # fmt: skip
 
     def _curve_splits(self, axis: str, stage: str, first: Any) -> list[tuple[str, list[Any]]]:
         """Return the predictions of every classifier that has all splits of a point."""
         own = ALL if axis == N_UNLABELED else stage
         found = {BASELINE: [self._baseline(n, own) for n in first]}
-        for entry in self.plan.methods:
-            found[entry.name] = [self._split(entry, n, stage) for n in first]
+        for entry in self.plan.split_entries:
+            if entry in self.plan.methods:
+                found[entry.name] = [self._split(entry, n, stage) for n in first]
         return [
             (name, splits)
             for name, splits in found.items()

@@ -7,7 +7,7 @@ not scores, so that any scoring can be applied to them afterwards.
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
-from primum.evaluation.compare_plan import ComparisonPlan, Task
+from primum.evaluation.compare_plan import ALL, ComparisonPlan, Task, last_step
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.progress import with_progress
 from primum.evaluation.seeds import seeded
@@ -170,9 +170,7 @@ def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
 
 def _left_out_round(tasks: list[Task]) -> str:
     stage = tasks[0].stage
-    what = (
-        "a repeat of the cross-validation" if stage == "all" else f"the learning curve at {stage}"
-    )
+    what = "a repeat of the cross-validation" if stage == ALL else f"the learning curve at {stage}"
     return f"{what[0].upper()}{what[1:]} was left out, to keep the budget of time."
 
 
@@ -201,9 +199,12 @@ def run_task(
         warnings.simplefilter("always")
         try:
             fitted = entry.fit(take_rows(X, task.train), codes[task.train])
-            record |= _predictions(fitted, take_rows(X, task.test), n_classes)
-            if len(probe):
-                record |= _probe(fitted, take_rows(X, probe), n_classes, keep_scores)
+            if len(task.test) == 0:
+                record |= {"predicted": [], **_own_verdict(last_step(fitted))}
+            else:
+                record |= _predictions(fitted, take_rows(X, task.test), n_classes)
+                if len(probe):
+                    record |= _probe(fitted, take_rows(X, probe), n_classes, keep_scores)
             note = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             record["note"] = "; ".join(sorted(note)) or None
         except Exception as failure:  # a failing classifier is a result, and the run continues
@@ -215,12 +216,24 @@ def run_task(
     return task.unit, {**record, "seconds": time.perf_counter() - start}
 
 
+def _own_verdict(safe: Any) -> dict[str, Any]:
+    """Return the differences to the baseline and to the supervised stack, and the notes."""
+    verdicts = {"baseline": safe.verdict_.baseline, "supervised": safe.verdict_.supervised}
+    return {
+        "verdicts": {
+            against: {"difference": asdict(verdict.difference), "bound": verdict.bound}
+            for against, verdict in verdicts.items()
+            if verdict is not None
+        },
+        "notes": list(safe.notes_),
+    }
+
+
 def _predictions(fitted: Any, X: Any, n_classes: int) -> dict[str, Any]:
     """Return the predicted codes and scores of the held-out rows, and the twin's codes."""
     has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
     scores = class_scores(fitted, X, n_classes).tolist() if has_scores else None
-    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
-    twin = getattr(last, "supervised_", None)
+    twin = getattr(last_step(fitted), "supervised_", None)
     rows = fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
     return {
         "predicted": np.asarray(fitted.predict(X)).astype(int).tolist(),

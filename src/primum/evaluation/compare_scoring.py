@@ -1,7 +1,7 @@
 """Losses of stored predictions: lower is better.
 
-Error, Brier score and log loss are means over rows, so that every held-out row has its loss. Any
-other score of scikit-learn is computed once for every split.
+Losses that are means over rows (error, balanced error, Brier score, log loss) are those of
+``selection.losses``. Any other score of scikit-learn is computed once for every split.
 """
 
 from collections.abc import Callable
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring
 
 from primum._typing import AnyArray, Floats, Index
-from primum.selection.wording import ERROR, Measure
+from primum.selection.losses import ROW_LOSSES
+from primum.selection.verdict import measure_of
+from primum.selection.wording import Measure
 
-# Probabilities of 0 have an infinite log loss.
-LEAST_PROBABILITY = 1e-15
-# Scores between 0 and 1, shown in points.
-SHARES = ("balanced_accuracy", "roc_auc", "f1", "average_precision", "precision", "recall")
+# Losses of the predicted classes alone.
+OF_CLASSES = ("accuracy", "balanced_accuracy")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Loss:
 
     Attributes
     ----------
+    scoring : str or callable
+        The scoring of scikit-learn.
     measure : Measure
         Its name and unit.
     of_rows : callable or None
@@ -46,6 +48,7 @@ class Loss:
         Whether classifiers that only predict classes cannot be judged by it.
     """
 
+    scoring: Any
     measure: Measure
     of_rows: Callable[[Predictions], Floats] | None
     of_split: Callable[[Predictions], float]
@@ -53,14 +56,14 @@ class Loss:
 
 
 def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
-    """Return the loss of a scikit-learn scoring; None means the error.
+    """Return the loss of a scikit-learn scoring.
 
     Parameters
     ----------
-    scoring : str, callable or None
-        "accuracy", "neg_brier_score" (the sum over classes divided by two), "neg_log_loss", the
-        name of any other scorer of scikit-learn, or a callable ``scorer(estimator, X, y)``, of
-        which higher is better. A callable must not look at X.
+    scoring : str or callable
+        "accuracy", "balanced_accuracy", "neg_brier_score" (the sum over classes divided by two),
+        "neg_log_loss", the name of any other scorer of scikit-learn, or a callable
+        ``scorer(estimator, X, y)``, of which higher is better. A callable must not look at X.
     classes : array of shape (n_classes,)
         Names of the classes.
 
@@ -69,44 +72,25 @@ def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
     Loss
         The loss.
     """
-    known = {
-        None: (_errors, ERROR),
-        "accuracy": (_errors, ERROR),
-        "neg_brier_score": (_squares, Measure("Brier score", "", 1.0, 3)),
-        "neg_log_loss": (_logs, Measure("log loss", "", 1.0, 3)),
-    }
-    if scoring is None or (isinstance(scoring, str) and scoring in known):
-        of_rows, measure = known[scoring]
-        return Loss(
-            measure, of_rows, lambda found: float(of_rows(found).mean()), of_rows is not _errors
-        )
-    scorer = get_scorer(scoring)
-    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-    share = isinstance(scoring, str) and scoring.startswith(SHARES)
-    measure = Measure(f"1 - {name}", " points", 100.0, 1) if share else Measure(name, "", 1.0, 3)
-    return Loss(
-        measure, None, lambda predictions: float(share) - _scored(scorer, predictions, classes)
-    )
+    measure = measure_of(scoring)
+    if isinstance(scoring, str) and scoring in ROW_LOSSES:
+        of_scores, needs = ROW_LOSSES[scoring].of_rows, scoring not in OF_CLASSES
 
+        def of_rows(found: Predictions) -> Floats:
+            scores = _scores_of(found) if needs else np.eye(len(classes))[found.predicted]
+            return np.asarray(of_scores(scores, found.truth))
 
-def _errors(predictions: Predictions) -> Floats:
-    return np.asarray(predictions.predicted != predictions.truth, dtype=float)
-
-
-def _squares(predictions: Predictions) -> Floats:
-    scores = _scores_of(predictions)
-    return np.asarray(((scores - np.eye(scores.shape[1])[predictions.truth]) ** 2).sum(axis=1) / 2)
-
-
-def _logs(predictions: Predictions) -> Floats:
-    scores = _scores_of(predictions)
-    chosen = scores[np.arange(len(scores)), predictions.truth]
-    return np.asarray(-np.log(np.clip(chosen, LEAST_PROBABILITY, 1.0)))
+        return Loss(scoring, measure, of_rows, lambda found: float(of_rows(found).mean()), needs)
+    scorer = check_scoring(StoredClassifier(), scoring)
+    return Loss(scoring, measure, None, lambda found: -_scored(scorer, found, classes))
 
 
 def _scores_of(predictions: Predictions) -> Floats:
     if predictions.scores is None:
-        raise ValueError("it has neither predict_proba nor decision_function")
+        raise ValueError(
+            "The scoring needs scores, but a classifier has neither predict_proba nor "
+            "decision_function: leave it out, or choose a scoring of predicted classes."
+        )
     return predictions.scores
 
 
@@ -116,7 +100,15 @@ class StoredClassifier(ClassifierMixin, BaseEstimator):
     def __init__(self, predictions: Any = None, classes: Any = None) -> None:
         self.predictions = predictions
         self.classes = classes
-        self.classes_ = classes
+
+    @property
+    def classes_(self) -> AnyArray:
+        """The classes."""
+        return np.asarray(self.classes)
+
+    def fit(self, X: Any, y: Any) -> "StoredClassifier":
+        """Do nothing."""
+        return self
 
     def predict(self, X: Any) -> AnyArray:
         """Return the stored classes."""

@@ -123,7 +123,7 @@ def resampled_difference(
     n_train: Any,
     *,
     n_rows: int | None = None,
-    unit: float = 1.0,
+    unit: float | None = None,
 ) -> Difference:
     """Estimate the difference of two mean losses from the splits of a cross-validation.
 
@@ -137,9 +137,10 @@ def resampled_difference(
         Number of labelled training rows of the splits.
     n_rows : int, optional
         Number of labelled rows, by default the mean number of training and held-out rows.
-    unit : float, default=1
+    unit : float, optional
         A possible difference of the losses in one row. Where hardly any row differs, the observed
-        variance says little, so the variance due to one row that differs by ``unit`` is added.
+        variance says little, so the variance due to one row that differs by ``unit`` is added. By
+        default it is the largest difference observed, or 1 if all are 0.
 
     Returns
     -------
@@ -165,6 +166,8 @@ def resampled_difference(
     test = np.array([len(part) for part in parts])
     total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
     units = min(total, len(rows))
+    if unit is None:
+        unit = float(np.abs(rows).max()) or 1.0
     variance = rows.var() * units / max(units - 1, 1) + unit**2 / units
     correction = 1 / len(parts) + float(np.mean(test / n_train))
     error = np.sqrt(variance / np.mean(test) * correction)
