@@ -89,9 +89,10 @@ def _sentences(results: "pd.DataFrame") -> Iterator[str]:
         ):
             total = race_summary(differences(results, measure, against)).set_index("classifier")
             safe = total.loc[SAFE]
+            counts = [int(safe[key]) for key in ("better", "worse", "better_holm", "worse_holm")]
             yield (
                 f"{what.capitalize()} of the safe stack: on average {safe['mean'] * factor:+.2f} "
-                f"hundredths compared with {words}; better on {safe['better']:.0f} data sets and "
-                f"worse on {safe['worse']:.0f} ({safe['better_holm']:.0f} and "
-                f"{safe['worse_holm']:.0f} with Holm's correction), largest mean loss {safe['largest_loss'] * factor:+.2f}."
+                f"hundredths compared with {words}; better on {counts[0]} data sets and worse on "
+                f"{counts[1]} ({counts[2]} and {counts[3]} with Holm's correction), largest mean "
+                f"loss {safe['largest_loss'] * factor:+.2f}."
             )

@@ -49,8 +49,6 @@ def _stratified(n_folds: int, n_repeats: int, known: KnownLabels, seed: int) -> 
             f"Every class has only one labelled row ({len(known.codes)} in all), so that no row "
             "can be held out to compare models: label more rows, or use a supervised classifier."
         )
-    if n_folds < 2:
-        raise ValueError(f"cv={n_folds} holds nothing out: use at least 2 folds.")
     # More folds than rows of the largest class cannot be stratified at all.
     n_folds = min(n_folds, int(counts.max()))
     splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)

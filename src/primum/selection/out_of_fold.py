@@ -100,7 +100,7 @@ class OutOfFold:
     failures : list of Failure
         What failed, in order.
     notes : list of str
-        What was approximated, left out or warned of.
+        What was approximated or left out.
     """
 
     rows: SharedRows

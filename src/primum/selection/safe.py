@@ -355,22 +355,26 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         scores, w0 = self._scores(scored, entrants.baselines)
         baseline = scores @ w0
         rows = scored.rows.with_at_most(MOST_COMPARED).unlabeled
-        own_new = stacked_scores(self.models_, self.weights_, rows)
         verdicts = []
         for stack, others, what in (
             (self.baseline_, baseline, "the baseline"),
             (self.supervised_, supervised, "the stack of supervised models"),
         ):
-            new = stacked_scores(stack.models_, stack.weights_, rows)
-            bound = largest_change(own_new, new, self.scoring)
             difference = held_out.difference(own, others, self.scoring, self.classes_)
+            bound = self._largest_change(stack, rows)
             verdicts.append(judge(difference, bound, self.scoring, "the safe stack", what))
         of_supervised = verdicts[1] if rows.shape[0] else None
-        notes = [note for note in self.notes_ if "Warning" not in note]
-        text = in_words(verdicts[0], of_supervised, notes)
+        text = in_words(verdicts[0], of_supervised, scored.notes)
         self.verdict_ = SafeVerdict(verdicts[0], of_supervised, text)
         stacks = {"safe stack": own, "supervised stack": supervised, "baseline": baseline}
         self.report_ = report_table(self, scored, entrants, held_out, stacks)
+
+    def _largest_change(self, stack: StackedClassifier, rows: Any) -> float | None:
+        """Return how large the difference of the losses of this model and a stack can be."""
+        if rows.shape[0] == 0:
+            return None
+        own, others = (stacked_scores(s.models_, s.weights_, rows) for s in (self, stack))
+        return largest_change(own, others, self.scoring)
 
     def _warn_of_failures(self) -> None:
         if self.failures_:

@@ -59,7 +59,8 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
             The class with the largest score. Of two classes with equal scores it is the second, of
             more the first.
         """
-        return np.asarray(self.classes_[predicted_codes(self.predict_proba(X))])
+        codes = predicted_codes(self.predict_proba(X))
+        return np.asarray(self.classes_[codes])
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -200,7 +200,7 @@ def in_words(baseline: Verdict, supervised: Verdict | None, notes: Sequence[str]
     """Return both verdicts and the notes as one text."""
     parts = [baseline.text]
     if supervised is not None:
-        credit = supervised.answer == HELP
-        parts.append("The gain is due to the unlabelled rows:" if credit else "Unlabelled rows:")
-        parts[-1] += f" {supervised.text}"
+        credit = baseline.answer == HELP and supervised.answer == HELP
+        subject = "The gain is due to the unlabelled rows" if credit else "Unlabelled rows"
+        parts.append(f"{subject}: {supervised.text}")
     return " ".join([*parts, *notes])

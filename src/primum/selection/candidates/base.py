@@ -83,7 +83,7 @@ def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:
 
 def stacked(parts: list[Any]) -> Any:
     """Return rows of several arrays or CSR matrices as one."""
-    parts = [part for part in parts if part.shape[0]]
+    parts = [part for part in parts if part.shape[0]] or parts[:1]
     if len(parts) == 1:
         return parts[0]
     if any(sparse.issparse(part) for part in parts):
