@@ -87,7 +87,7 @@ def test_the_table_agrees_with_the_definitions():
     X, y = partly(separation=2.0)
     result = primum.compare(X, y, **QUICK, curves=False)
     records = result.records.done
-    wrong, base = [], []
+    wrong, base, squares = [], [], []
     for number in range(10):
         own, *parts = (
             records[f"all/{name}", number] for name in ("neighbours", "ridge", "logistic")
@@ -96,10 +96,16 @@ def test_the_table_agrees_with_the_definitions():
         mean = np.mean([part["scores"] for part in parts], axis=0)
         wrong.append((np.array(own["predicted"]) != truth).astype(float))
         base.append((mean.argmax(axis=1) != truth).astype(float))
+        one_hot = np.eye(2)[truth]
+        own, mean = ((scores - one_hot) ** 2 / 2 for scores in (np.array(own["scores"]), mean))
+        squares.append((own - mean).sum(axis=1))
     found = result.table.loc["neighbours"]
     assert found["loss"] == pytest.approx(np.concatenate(wrong).mean())
     assert result.table.loc["baseline", "loss"] == pytest.approx(np.concatenate(base).mean())
-    difference = resampled_difference([w - b for w, b in zip(wrong, base, strict=True)], 32)
+    factor = 1 / (1 - 2 * np.concatenate(base).mean())
+    parts = zip(wrong, base, squares, strict=True)
+    rows = [(w - b) / 4 + 3 / 4 * factor * s for w, b, s in parts]
+    difference = resampled_difference(rows, 32)
     bound = result._disagreement(result.plan.methods[1])
     posterior = Posterior(difference, bound=bound)
     assert found["P(help)"] == pytest.approx(posterior.probabilities.help)

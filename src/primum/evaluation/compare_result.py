@@ -16,7 +16,7 @@ import numpy as np
 from primum._typing import Floats, Index
 from primum.evaluation.compare_plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.evaluation.compare_run import Records
-from primum.evaluation.compare_scoring import Loss, Predictions, read_scoring
+from primum.evaluation.compare_scoring import Loss, Predictions, read_scoring, row_changes
 from primum.evaluation.compare_words import BASELINE, MethodResult, compose_verdict, table_row
 from primum.selection.drift import Drift
 from primum.selection.entries import Entry
@@ -67,10 +67,11 @@ class ComparisonResult:
             return None
         return self._predictions(record)
 
-    def _predictions(self, record: dict[str, Any], predicted: str = "predicted") -> Predictions:
-        scores = None if record["scores"] is None else np.array(record["scores"])
+    def _predictions(self, record: dict[str, Any], twin: bool = False) -> Predictions:
+        predicted, scores = record["twin" if twin else "predicted"], record["scores"]
+        known = None if scores is None or twin else np.array(scores)
         truth = self.plan.table.codes[np.array(record["test"], dtype=np.intp)]
-        return Predictions(truth, np.array(record[predicted], dtype=np.intp), scores)
+        return Predictions(truth, np.array(predicted, dtype=np.intp), known)
 
     @cached_property
     def splits(self) -> list[int]:
@@ -246,7 +247,7 @@ class ComparisonResult:
                 [len(fold.test) for fold in folds],
                 unit=self.equivalence,
             )
-        rows = [loss.of_rows(one) - loss.of_rows(other) for one, other in pairs]
+        rows = row_changes(pairs, loss)
         of_group = self._groups
         if of_group is None:
             sizes = [len(fold.train) for fold in folds]
@@ -291,7 +292,7 @@ class ComparisonResult:
         if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
             return None
         error = read_scoring("accuracy", self.plan.table.labels.classes)
-        pairs = [(self._predictions(r), self._predictions(r, "twin")) for r in records]
+        pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
         posterior = Posterior(self._difference_of(pairs, error), equivalence=self.equivalence)
         return verdict_of(
             posterior,

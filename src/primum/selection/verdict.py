@@ -20,6 +20,7 @@ from primum.selection.stacked import predicted_codes
 from primum.selection.statistics import (
     Difference,
     Posterior,
+    blended_errors,
     resampled_difference,
     resampled_difference_of_scores,
 )
@@ -140,7 +141,12 @@ class HeldOut:
         codes = self.codes[self.rows]
         if isinstance(scoring, str) and scoring in ROW_LOSSES:
             loss = ROW_LOSSES[scoring].of_rows
-            return self._of_rows(loss(scores, codes) - loss(others, codes))
+            change = loss(scores, codes) - loss(others, codes)
+            if scoring == "accuracy":
+                brier = ROW_LOSSES["neg_brier_score"].of_rows
+                squares = brier(scores, codes) - brier(others, codes)
+                change = blended_errors(change, squares, float(loss(others, codes).mean()))
+            return self._of_rows(change)
         change = fold_scores(scoring, others, codes, self.fold_of, classes)
         change -= fold_scores(scoring, scores, codes, self.fold_of, classes)
         n_train = [len(fold.train) for fold in self.folds]
