@@ -105,7 +105,7 @@ def test_the_table_agrees_with_the_definitions():
     factor = 1 / (1 - 2 * np.concatenate(base).mean())
     parts = zip(wrong, base, squares, strict=True)
     rows = [(w - b) / 4 + 3 / 4 * factor * s for w, b, s in parts]
-    difference = resampled_difference(rows, 32)
+    difference = resampled_difference(rows, 32, unit=0.25)
     bound = result._disagreement(result.plan.methods[1])
     posterior = Posterior(difference, bound=bound)
     assert found["P(help)"] == pytest.approx(posterior.probabilities.help)

@@ -247,14 +247,14 @@ class ComparisonResult:
                 [len(fold.test) for fold in folds],
                 unit=self.equivalence,
             )
-        rows = row_changes(pairs, loss)
+        rows, unit = row_changes(pairs, loss)
         of_group = self._groups
         if of_group is None:
             sizes = [len(fold.train) for fold in folds]
-            return resampled_difference(rows, sizes, n_rows=self.plan.table.n_labeled)
+            return resampled_difference(rows, sizes, n_rows=self.plan.table.n_labeled, unit=unit)
         means = [_group_means(r, of_group[f.test]) for r, f in zip(rows, folds, strict=True)]
         sizes = [len(np.unique(of_group[fold.train])) for fold in folds]
-        return resampled_difference(means, sizes, n_rows=len(np.unique(of_group)))
+        return resampled_difference(means, sizes, n_rows=len(np.unique(of_group)), unit=unit)
 
     @property
     def _groups(self) -> Index | None:

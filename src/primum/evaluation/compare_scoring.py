@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 
 from primum._typing import AnyArray, Floats, Index
 from primum.selection.losses import ROW_LOSSES
-from primum.selection.statistics import blended_errors
+from primum.selection.statistics import BLENDED_UNIT, blended_errors
 from primum.selection.verdict import measure_of
 from primum.selection.wording import Measure
 
@@ -126,16 +126,19 @@ def _scored(scorer: Any, predictions: Predictions, classes: AnyArray) -> float:
     return float(scorer(stored, rows, classes[predictions.truth]))
 
 
-def row_changes(pairs: Sequence[tuple[Predictions, Predictions]], loss: Loss) -> list[Floats]:
-    """Return the differences of the losses in the held-out rows of every split.
+def row_changes(
+    pairs: Sequence[tuple[Predictions, Predictions]], loss: Loss
+) -> tuple[list[Floats], float | None]:
+    """Return the differences of the losses in the held-out rows of every split, and their unit.
 
     Differences in error are blended with those in the Brier score, if both models have scores.
     """
     of_rows: Any = loss.of_rows
     changes = [of_rows(one) - of_rows(other) for one, other in pairs]
     if loss.scoring != "accuracy" or any(part.scores is None for pair in pairs for part in pair):
-        return changes
+        return changes, None
     error = float(np.mean(np.concatenate([of_rows(other) for _, other in pairs])))
     brier: Any = ROW_LOSSES["neg_brier_score"].of_rows
     squares = [brier(a.scores, a.truth) - brier(b.scores, b.truth) for a, b in pairs]
-    return [blended_errors(e, s, error) for e, s in zip(changes, squares, strict=True)]
+    blended = [blended_errors(e, s, error) for e, s in zip(changes, squares, strict=True)]
+    return blended, BLENDED_UNIT

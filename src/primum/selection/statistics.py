@@ -61,6 +61,8 @@ SCALE_IN_EQUIVALENCES = 3
 # Weight of the Brier score in the estimate of a difference in error, and its largest factor:
 # beyond an error of 0.3 the rule is unreliable.
 BRIER_WEIGHT = 0.75
+# What a row contributes to the blend whose predicted class changes while its scores hardly do.
+BLENDED_UNIT = 1 - BRIER_WEIGHT
 MAX_BRIER_FACTOR = 2.5
 GRID_POINTS = 2001
 # Beyond this many times the present number of labels, no forecast is made.
@@ -176,8 +178,8 @@ def resampled_difference(
         Number of labelled rows, by default the mean number of training and held-out rows.
     unit : float, optional
         A possible difference of the losses in one row. Where hardly any row differs, the observed
-        variance says little, so the variance due to one row that differs by ``unit`` is added. By
-        default it is the largest difference observed, or 1 if all are 0.
+        variance says little, so the variance due to one row that differs by ``unit`` is added, or
+        by the largest difference observed if that is larger. By default 1 if no row differs.
 
     Returns
     -------
@@ -203,8 +205,8 @@ def resampled_difference(
     test = np.array([len(part) for part in parts])
     total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
     units = min(total, len(rows))
-    if unit is None:
-        unit = float(np.abs(rows).max()) or 1.0
+    largest = float(np.abs(rows).max())
+    unit = (largest or 1.0) if unit is None else max(unit, largest)
     variance = rows.var() * units / max(units - 1, 1) + unit**2 / units
     correction = 1 / len(parts) + float(np.mean(test / n_train))
     error = np.sqrt(variance / np.mean(test) * correction)
