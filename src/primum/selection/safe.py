@@ -137,7 +137,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
     Features are standardised: by all rows for those that use unlabelled rows, by the labelled
     training rows for the others. Each is tuned within every training set. Of more than 4000
-    (spreading), 1500 (kernel, tsvm) or 2000 (icls) unlabelled rows, a random sample is used, and
+    (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, a random sample is used, and
     ``notes_`` and ``verdict_`` say so.
 
     In the folds, the held-out rows stay in the training set without their labels, so that graphs,

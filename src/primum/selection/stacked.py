@@ -45,6 +45,22 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
             rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return stacked_scores(self.models_, self.weights_, rows)
 
+    def decision_function(self, X: Any) -> Floats:
+        """Return the decision values of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            For two classes the score of the second minus 1/2, for more all scores.
+        """
+        scores = self.predict_proba(X)
+        return scores[:, 1] - 0.5 if scores.shape[1] == 2 else scores
+
     def predict(self, X: Any) -> AnyArray:
         """Return the predicted class of every row.
 

@@ -27,7 +27,7 @@ from primum.selection.candidates.models import (
 from primum.selection.icls_cv import ICLSClassifierCV
 
 # Of more unlabelled rows, a random sample is used.
-MOST_UNLABELED = 2000
+MOST_UNLABELED = 1000
 PENALTIES = (1e-2, 1e-1, 1.0)
 METRICS = (0.0,)
 FOLDS = 3
