@@ -59,11 +59,11 @@ def helpful_clusters(rng, n_rows, n_features=150, distance=3.0):
 def helpful_manifold(rng, n_rows):
     """Draw two interleaved spirals, in a plane of ten dimensions."""
     y = rng.integers(0, 2, n_rows)
-    t = np.sqrt(rng.random(n_rows)) * 3 * np.pi
+    t = np.sqrt(rng.random(n_rows)) * 5 * np.pi
     angle = t + np.pi * y
-    plane = np.column_stack([t * np.cos(angle), t * np.sin(angle)]) / (3 * np.pi)
+    plane = np.column_stack([t * np.cos(angle), t * np.sin(angle)]) / (5 * np.pi)
     basis = np.linalg.qr(rng.normal(size=(10, 2)))[0]
-    return plane @ basis.T + 0.02 * rng.normal(size=(n_rows, 10)), y
+    return plane @ basis.T + 0.01 * rng.normal(size=(n_rows, 10)), y
 
 
 def harmful(rng, n_rows):

@@ -18,8 +18,8 @@ with a prior that is not flat)
 A flat prior would claim too much, because unlabelled rows mostly change little. The prior has much
 of its mass near 0 and the tails of a Cauchy distribution, so that clear evidence is hardly shrunk.
 ``bound`` is what is known of the largest possible difference, for example the share of unlabelled
-rows for which the two models predict different classes. By default ``scale`` is half of it, or
-three times the region of practical equivalence if there is no bound.
+rows for which the two models predict different classes. By default ``scale`` is the bound, or three
+times the region of practical equivalence if there is none.
 
 A difference in error is a noisy number: it depends only on the few rows for which the two models
 predict different classes. A change of scores shows in the Brier score of every row. If rows are
@@ -29,9 +29,10 @@ differences d_i of the error are therefore replaced by
 
     (1 - w) (difference in error) + w (difference in Brier score) / (1 - 2 e),
 
-with the error e of the baseline. In simulations other than those by which the verdicts are judged,
-the mean of the second term was about as far from the truth as its standard error says, which is
-half of that of the first; w = 3/4 and the scale of the prior were chosen there.
+with the error e of the baseline and w = 3/4. In simulations other than those by which the verdicts
+are judged, the true change in error was 1.0 times that of the Brier score divided by 1 - 2 e, and
+the blend was as far from the truth as its standard error says; w and the scale of the prior were
+chosen there.
 
 References
 ----------
@@ -56,7 +57,7 @@ PRACTICAL_EQUIVALENCE = 0.01
 LEVEL = 0.95
 # Scale of the prior, as a share of the largest possible difference, or else in regions of practical
 # equivalence.
-SCALE_IN_BOUNDS = 1 / 2
+SCALE_IN_BOUNDS = 1
 SCALE_IN_EQUIVALENCES = 3
 # Weight of the Brier score in the estimate of a difference in error, and its largest factor:
 # beyond an error of 0.3 the rule is unreliable.
@@ -256,8 +257,8 @@ class Posterior:
     equivalence : float, default=0.01
         Region of practical equivalence: differences up to this size count as none.
     prior_scale : float, optional
-        Scale of the Cauchy prior; infinity means a flat prior. By default half of ``bound``, or
-        three times ``equivalence`` if there is no bound.
+        Scale of the Cauchy prior; infinity means a flat prior. By default ``bound``, or three
+        times ``equivalence`` if there is no bound.
     bound : float, optional
         Largest possible size of the difference, for example the share of unlabelled rows for which
         the two models predict different classes.
