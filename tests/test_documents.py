@@ -78,6 +78,16 @@ def test_scikit_learn_page_prints_what_its_comments_say(capsys):
                 assert line == promised, block
 
 
+def test_approximate_kernels_approach_the_exact_model_as_the_method_page_says(capsys):
+    text = (ROOT / "docs" / "method.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(example, "method.md", "exec"), {})
+    found = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
+    said = re.search(r"between the scores is about (\S+), (\S+) and (\S+)\. With", text)
+    for number, promised in zip(found, map(float, said.groups()), strict=True):
+        assert promised / 5 < number < promised * 5
+
+
 def test_examples_of_the_page_on_experiments_run(tmp_path, monkeypatch, capsys):
     text = (ROOT / "docs" / "experiments.md").read_text()
     monkeypatch.chdir(tmp_path)
