@@ -63,11 +63,12 @@ def test_readme_example_of_the_safe_choice_has_the_errors_it_says(capsys):
         assert wrong == pytest.approx(float(error), abs=0.01)
 
 
-def test_scikit_learn_page_prints_what_its_comments_say(capsys):
-    text = (ROOT / "docs" / "scikit-learn.md").read_text()
+@pytest.mark.parametrize("page", ["scikit-learn.md", "comparing.md"])
+def test_pages_print_what_their_comments_say(page, capsys):
+    text = (ROOT / "docs" / page).read_text()
     namespace = {}
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(block, "scikit-learn.md", "exec"), namespace)
+        exec(compile(block, page, "exec"), namespace)
         said = re.findall(r"^\s*print\(.*\)  # (.*)$", block, flags=re.MULTILINE)
         printed = capsys.readouterr().out.splitlines()
         assert len(printed) == len(said), block

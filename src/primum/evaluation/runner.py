@@ -6,7 +6,6 @@ A fit that raises an exception becomes a row with its message, and the experimen
 warning at the end lists the failures.
 """
 
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +23,9 @@ from primum.evaluation.experiment import Experiment, codes_of
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.measures import MEASURES, error
 from primum.evaluation.methods import Method
+from primum.evaluation.progress import with_progress
 from primum.evaluation.scores import default_score, refuse_marker_as_class
-from primum.evaluation.seeds import rng_for
+from primum.evaluation.seeds import rng_for, seeded
 from primum.evaluation.splits import Split, SplitDesign, hidden_labels, scale_features
 from primum.evaluation.store import ResultStore
 from primum.evaluation.summary import failed_sentence
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
 NUMBERS = (*MEASURES, "objective")
-SECONDS_BETWEEN_LINES = 10.0
 
 
 def run_experiment(
@@ -110,24 +109,7 @@ def _compute(
     )
     if not progress:
         return work
-    show = _with_bar if sys.stderr.isatty() else _with_lines
-    return show(work, len(units), experiment.name)
-
-
-def _with_bar(work: Any, total: int, name: str) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(work, total=total, desc=name, unit="repeat", smoothing=0.05)
-
-
-def _with_lines(work: Iterable[Any], total: int, name: str) -> Iterator[Any]:
-    """Yield the work, with a line from time to time: a bar would fill a log with its redrawing."""
-    shown = time.monotonic()
-    for done, unit in enumerate(work, start=1):
-        if done == total or time.monotonic() - shown > SECONDS_BETWEEN_LINES:
-            print(f"{name}: {done} of {total} repeats", file=sys.stderr, flush=True)
-            shown = time.monotonic()
-        yield unit
+    return with_progress(work, len(units), experiment.name, "repeat")
 
 
 def run_unit(
@@ -143,7 +125,7 @@ def run_unit(
     codes = codes_of(y)
     rng = rng_for(seed, design.name, dataset, repeat)
     methods = [
-        replace(method, estimator=_seeded(method.estimator, seed, dataset, repeat, method.name))
+        replace(method, estimator=seeded(method.estimator, seed, dataset, repeat, method.name))
         for method in methods
         if repeat % method.every == 0
     ]
@@ -154,21 +136,6 @@ def run_unit(
             for row in _run_split(scale_features(X, split, design.scaling), codes, split, methods)
         ]
     return unit, [{"dataset": dataset, "repeat": repeat, **row} for row in rows]
-
-
-def _seeded(estimator: Any, seed: int, *purpose: str | int) -> Any:
-    """Return a clone in which every random_state that was left open is a number.
-
-    Without it, a run could not be repeated, and a resumed one would mix two streams of numbers.
-    """
-    estimator = clone(estimator)
-    open_ = [
-        name
-        for name, value in sorted(estimator.get_params(deep=True).items())
-        if value is None and name.split("__")[-1] == "random_state"
-    ]
-    rng = rng_for(seed, "estimators", *purpose)
-    return estimator.set_params(**{name: int(rng.integers(2**31)) for name in open_})
 
 
 def _run_split(

@@ -40,7 +40,13 @@ class Entry:
         if not self.uses_unlabeled:
             known = np.flatnonzero(codes >= 0)
             X, codes = take_rows(X, known), codes[known]
-        return clone(self.estimator).fit(X, codes)
+        fitted = clone(self.estimator).fit(X, codes)
+        if -1 in getattr(fitted, "classes_", ()):
+            raise ValueError(
+                f"{self.name!r} treats -1, the marker of unlabelled rows, as a class: it cannot "
+                "learn from unlabelled rows, so pass (name, estimator, False)."
+            )
+        return fitted
 
 
 def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = True) -> list[Entry]:

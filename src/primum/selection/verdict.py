@@ -18,8 +18,10 @@ from primum.selection.losses import ROW_LOSSES, fold_scores
 from primum.selection.stack import stack_weights
 from primum.selection.stacked import predicted_codes
 from primum.selection.statistics import (
+    BLENDED_UNIT,
     Difference,
     Posterior,
+    blended_errors,
     resampled_difference,
     resampled_difference_of_scores,
 )
@@ -140,25 +142,33 @@ class HeldOut:
         codes = self.codes[self.rows]
         if isinstance(scoring, str) and scoring in ROW_LOSSES:
             loss = ROW_LOSSES[scoring].of_rows
-            return self._of_rows(loss(scores, codes) - loss(others, codes))
+            change = loss(scores, codes) - loss(others, codes)
+            if scoring == "accuracy":
+                brier = ROW_LOSSES["neg_brier_score"].of_rows
+                squares = brier(scores, codes) - brier(others, codes)
+                change = blended_errors(change, squares, float(loss(others, codes).mean()))
+                return self._of_rows(change, BLENDED_UNIT)
+            return self._of_rows(change)
         change = fold_scores(scoring, others, codes, self.fold_of, classes)
         change -= fold_scores(scoring, scores, codes, self.fold_of, classes)
         n_train = [len(fold.train) for fold in self.folds]
         n_test = [len(fold.test) for fold in self.folds]
         return resampled_difference_of_scores(change, n_train, n_test)
 
-    def _of_rows(self, change: Floats) -> Difference:
+    def _of_rows(self, change: Floats, unit: float | None = None) -> Difference:
         weight = self.row_weight
         if weight is not None:
             change = change * weight / weight.mean()
         parts = np.split(change, np.cumsum([len(fold.test) for fold in self.folds])[:-1])
         if self.groups is None:
             n_train = [len(fold.train) for fold in self.folds]
-            return resampled_difference(parts, n_train, n_rows=len(np.unique(self.rows)))
+            n_rows = len(np.unique(self.rows))
+            return resampled_difference(parts, n_train, n_rows=n_rows, unit=unit)
         groups = self.groups
         means = [_group_means(d, groups[f.test]) for d, f in zip(parts, self.folds, strict=True)]
         n_train = [len(np.unique(groups[fold.train])) for fold in self.folds]
-        return resampled_difference(means, n_train, n_rows=len(np.unique(groups[self.rows])))
+        n_groups = len(np.unique(groups[self.rows]))
+        return resampled_difference(means, n_train, n_rows=n_groups, unit=unit)
 
 
 def _group_means(values: Floats, groups: AnyArray) -> Floats:

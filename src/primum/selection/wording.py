@@ -1,9 +1,10 @@
 """A verdict in words: two or three sentences that need no statistics to be understood."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
-from primum.selection.statistics import LEVEL, Posterior, Probabilities
+from primum.selection.statistics import LEVEL, Difference, Posterior, Probabilities
 
 HELP, NO_DIFFERENCE, HARM, CANNOT_TELL = "help", "no_difference", "harm", "cannot_tell"
 
@@ -29,6 +30,10 @@ class Verdict:
         than a hundred times the present number, or if the answer is clear.
     level : float
         The probability that an answer needs.
+    difference : Difference
+        The estimate that it is based on.
+    bound : float or None
+        Largest possible size of the difference, if known.
     """
 
     answer: str
@@ -38,6 +43,8 @@ class Verdict:
     interval: tuple[float, float]
     n_labels_to_settle: int | None
     level: float
+    difference: Difference
+    bound: float | None
 
     def __str__(self) -> str:
         return self.text
@@ -52,6 +59,8 @@ class Verdict:
             "interval": list(self.interval),
             "n_labels_to_settle": self.n_labels_to_settle,
             "level": self.level,
+            "difference": asdict(self.difference),
+            "bound": self.bound,
         }
 
 
@@ -139,7 +148,18 @@ to -2.8 points). The probability of that is above 99 %.
     settle = posterior.labels_to_settle(level) if answer == CANNOT_TELL else None
     says = _Sentences(posterior, method, baseline, measure, level, (low, high), middle)
     text = says.cannot_tell(settle) if answer == CANNOT_TELL else says.clear(answer)
-    return Verdict(answer, text, probabilities, middle, (low, high), settle, level)
+    bound = posterior.bound if isfinite(posterior.bound) else None
+    return Verdict(
+        answer,
+        text,
+        probabilities,
+        middle,
+        (low, high),
+        settle,
+        level,
+        posterior.difference,
+        bound,
+    )
 
 
 @dataclass(frozen=True)
