@@ -52,6 +52,7 @@ benchmark: $(READY)  ## timings, as ratios in one run
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/svm.py
+	$(BIN)/python benchmarks/kernels.py
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) $(OLDEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

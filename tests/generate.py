@@ -1,4 +1,4 @@
-"""Problems for tests: rows of overlapping classes, spoilt in named ways, and bounded targets."""
+"""Problems for tests: overlapping classes, spoilt in named ways, and partly known labels."""
 
 import numpy as np
 
@@ -22,6 +22,27 @@ def several_classes(n_labeled, n_unlabeled, d, n_classes, *, seed=0, separation=
     y[:n_classes] = np.arange(n_classes)
     X = rng.normal(size=(n, d)) + separation * rng.normal(size=(n_classes, d))[y]
     return X[:n_labeled], y[:n_labeled], X[n_labeled:], y[n_labeled:]
+
+
+def masked_labels(L=30, U=60, d=3, K=4, *, seed=0, separation=1.0, keep=0.6):
+    """Return rows, y, the true labels, and masks that contain them and leave a choice."""
+    X, y, X_u, truth = several_classes(L, U, d, K, seed=seed, separation=separation)
+    truth = np.r_[y, truth]
+    rng = np.random.default_rng(seed)
+    possible = rng.random((L + U, K)) < keep
+    possible[np.arange(L + U), truth] = True
+    possible[np.arange(L + U), (truth + rng.integers(1, K, L + U)) % K] = True
+    return np.vstack([X, X_u]), np.r_[y, np.full(U, -1)], truth, possible
+
+
+def bounded_labels(L=20, U=60, d=3, *, seed=0):
+    """Return rows, y, the true labels, and bounds on the unlabelled ones that contain them."""
+    X, y, X_u, truth = two_classes(L, U, d, seed=seed)
+    rng = np.random.default_rng(seed)
+    bounds = np.column_stack([np.minimum(truth, rng.random(U)), np.maximum(truth, rng.random(U))])
+    bounds[rng.random(U) < 0.2] = np.nan
+    bounds = np.vstack([np.full((L, 2), np.nan), bounds])
+    return np.vstack([X, X_u]), np.r_[y, np.full(U, -1)], np.r_[y, truth], bounds
 
 
 # All targets of ``bounded_targets`` are within these.

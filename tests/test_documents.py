@@ -44,6 +44,25 @@ def test_readme_example_of_partial_labels_has_the_errors_it_says():
         assert 1 - clf.score(X[unknown], truth[unknown]) == pytest.approx(float(error), abs=0.01)
 
 
+@pytest.mark.slow
+def test_readme_example_of_the_safe_choice_has_the_errors_it_says(capsys):
+    text = (ROOT / "README.md").read_text()
+    section = text.partition("## Gain from unlabelled rows")[2].partition("\n## ")[0]
+    example = "\n".join(re.findall(r"^    (.*)$|^$", section, flags=re.MULTILINE))
+    names = {}
+    exec(compile(example, "README.md", "exec"), names)
+    clf, unknown = names["clf"], names["y"] == -1
+    assert str(clf.verdict_) in capsys.readouterr().out
+    said = re.search(
+        r"an error of (0.\d+), the best stack of supervised models (0.\d+), and the\s+safe stack "
+        r"(0.\d+)",
+        section,
+    )
+    for model, error in zip((clf.baseline_, clf.supervised_, clf), said.groups(), strict=True):
+        wrong = 1 - model.score(names["X"][unknown], names["truth"][unknown])
+        assert wrong == pytest.approx(float(error), abs=0.01)
+
+
 @pytest.mark.parametrize("page", ["scikit-learn.md", "comparing.md"])
 def test_pages_print_what_their_comments_say(page, capsys):
     text = (ROOT / "docs" / page).read_text()
@@ -58,6 +77,16 @@ def test_pages_print_what_their_comments_say(page, capsys):
                 assert float(line) == pytest.approx(float(promised), abs=0.02), block
             else:
                 assert line == promised, block
+
+
+def test_approximate_kernels_approach_the_exact_model_as_the_method_page_says(capsys):
+    text = (ROOT / "docs" / "method.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(example, "method.md", "exec"), {})
+    found = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
+    said = re.search(r"between the scores is about (\S+), (\S+) and (\S+)\. With", text)
+    for number, promised in zip(found, map(float, said.groups()), strict=True):
+        assert promised / 5 < number < promised * 5
 
 
 def test_examples_of_the_page_on_experiments_run(tmp_path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""Memory grows with U x d, never with U x U."""
+"""Memory grows with U x d, never with U x U, unless there is a kernel."""
 
 import tracemalloc
 
@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from generate import two_classes
-from primum import ICLSClassifier
+from primum import ICLSClassifier, KernelICLSClassifier
 from primum.equations import Design, Frame
 from primum.labellings import StreamedColumns
 from primum.rows import ArrayRows
@@ -54,3 +54,14 @@ def test_the_lengths_of_streamed_columns_need_a_few_blocks_of_memory(kind):
     tracemalloc.stop()
     np.testing.assert_allclose(lengths[::1000], np.linalg.norm(X[::1000] @ B.T, axis=1), rtol=1e-5)
     assert peak < 0.5 * U * r * 8
+
+
+@pytest.mark.parametrize("alpha", [0.0001, 0.01])
+def test_a_kernel_fit_needs_six_kernel_matrices(alpha):
+    X, y, X_u, _ = two_classes(40, 960, 10)
+    tracemalloc.start()
+    clf = KernelICLSClassifier(alpha).fit(X, y, X_u)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert clf.certificate_.converged
+    assert peak < 6 * 1000**2 * 8

@@ -113,6 +113,26 @@ class TestReproduceWithWhatIsAtHand:
         after = pd.read_csv(tmp_path / "out" / "summary.csv")
         pd.testing.assert_frame_equal(before, after)
 
+    def test_further_methods_are_added_to_earlier_results(self, call, tmp_path):
+        call(*self.arguments, "--out", "out")
+        journal = (tmp_path / "out" / "journal.jsonl").read_bytes()
+        further = ("--methods", "Entropy logistic,supervised-svm,usm", "--resume")
+        answer = call(*self.arguments, "--out", "out", *further)
+        assert answer.exit_code == 0, answer.output
+        assert (tmp_path / "out" / "journal.jsonl").read_bytes() == journal
+        tables = tmp_path / "out" / "tables"
+        names = ["Entropy logistic", "Supervised (SVM)"]
+        header = (tables / "table2-error.md").read_text().splitlines()[0].strip("| ").split(" | ")
+        assert header[-2:] == names
+        assert header.count("USM") == 1
+        losses = (tables / "table2-loss.md").read_text().splitlines()[0]
+        assert names[0] in losses
+        assert names[1] not in losses  # its loss is another one
+        page = (tmp_path / "out" / "report.html").read_text()
+        assert "EntropyLogisticClassifier(" in page
+        assert call(*self.arguments, "--out", "out", "--resume").exit_code == 0
+        assert names[0] not in (tables / "table2-error.md").read_text()
+
     def test_missing_data_sets_are_named_and_the_rest_is_run(self, call, tmp_path):
         answer = call(
             "reproduce", "error-curves", "--datasets", "wdbc,sonar", "--repeats", 1, "--jobs", 1
@@ -171,12 +191,21 @@ def test_illustrations_need_no_data(call, tmp_path):
         (("table2", "--repeats", "0"), "0 is not in the range x>=1"),
         (("table2", "--jobs", "0"), "must be -1 or at least 1, got 0"),
         (("table9",), "'table9' is not one of"),
+        (("table2", "--methods", "icls,usn"), "Unknown method 'usn': did you mean 'usm'"),
+        (("table1", "--methods", "icls"), "table1 compares no methods"),
     ],
 )
 def test_wrong_usage(call, arguments, sentence):
     answer = call("reproduce", *arguments)
     assert answer.exit_code == 2
     assert sentence in re.sub(r"\s+", " ", answer.output)
+
+
+def test_methods_are_listed(call):
+    answer = call("reproduce", "--list-methods")
+    assert answer.exit_code == 0
+    for name, estimator in (("icls", "ICLSClassifier"), ("ridge-cv", "RidgeClassifierCV")):
+        assert re.search(rf"^{name} +{estimator}$", answer.output, flags=re.MULTILINE)
 
 
 def test_unwritable_output(call, tmp_path):

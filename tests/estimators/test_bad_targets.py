@@ -65,6 +65,17 @@ def test_known_targets_outside_their_bounds():
     ICLSRegressor(bounds=(0, 1.5)).fit(X, Y, target_bounds=pairs(r2=(0, 3)))
 
 
+def test_the_marker_of_classifiers_for_unknown_labels():
+    """It is a target like any other number, if it is within the bounds."""
+    marked = np.nan_to_num(Y, nan=-1.0)
+    refused(
+        r"The target of row 3 is -1, which is outside its bounds \(0, 10\): correct it, or widen "
+        r"bounds, .* known or not\. Unknown targets are NaN, None or pd\.NA, not -1\.$",
+        y=marked,
+    )
+    assert ICLSRegressor(bounds=(-1, 10)).fit(X, marked).certificate_.n_unlabeled == 0
+
+
 def test_bounds_of_a_row_in_the_wrong_order():
     refused(
         r"The bounds of row 3 are \(7, 5\), but the lower one comes first: swap them",

@@ -13,22 +13,32 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
 from primum import (
+    ContrastivePessimisticLDAClassifier,
     EMLDAClassifier,
     EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
     HealyWestmacottClassifier,
+    ICLDAClassifier,
     ICLSClassifier,
     ICLSRegressor,
+    KernelICLSClassifier,
+    KernelLeastSquaresClassifier,
     L2SVMClassifier,
+    LaplacianLeastSquaresClassifier,
+    LaplacianSVMClassifier,
     LDAClassifier,
     LeastSquaresClassifier,
     LeastSquaresRegressor,
+    ManifoldClassifier,
+    MomentConstrainedLDAClassifier,
     S4VMClassifier,
+    ScatterLDAClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
     USMClassifier,
@@ -49,6 +59,10 @@ ESTIMATORS = [
     ICLSClassifier(alpha=0.1),
     ICLSClassifier(metric="all"),
     ICLSClassifier(metric="euclidean", solver="lbfgsb"),
+    KernelLeastSquaresClassifier(),
+    KernelLeastSquaresClassifier(alpha=0.1, kernel="linear", fit_intercept=False),
+    KernelICLSClassifier(),
+    KernelICLSClassifier(alpha=0.1, kernel="laplacian", metric="all"),
     L2SVMClassifier(),
     L2SVMClassifier(alpha=0.01, costs="sum", penalize_intercept=True),
     SelfLearningClassifier(L2SVMClassifier()),
@@ -64,6 +78,17 @@ ESTIMATORS = [
     LDAClassifier("spherical", priors="equal"),
     EMLDAClassifier(),
     EMLDAClassifier("spherical", weight_unlabeled=0.5),
+    LaplacianLeastSquaresClassifier(),
+    LaplacianLeastSquaresClassifier(kernel="linear", graph_weights="heat", power=2),
+    LaplacianSVMClassifier(),
+    ManifoldClassifier(SVC(kernel="precomputed", tol=1e-8)),
+    MomentConstrainedLDAClassifier(),
+    MomentConstrainedLDAClassifier("spherical"),
+    ICLDAClassifier(tol=1e-7),
+    ICLDAClassifier("spherical", priors="equal", tol=1e-7),
+    ScatterLDAClassifier(),
+    ContrastivePessimisticLDAClassifier(tol=1e-7),
+    ContrastivePessimisticLDAClassifier("spherical"),
 ]
 REGRESSORS = [
     LeastSquaresRegressor(),

@@ -6,6 +6,7 @@ import pytest
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
+    KernelLeastSquaresClassifier,
     LeastSquaresClassifier,
     SelfLearningClassifier,
     USMClassifier,
@@ -39,6 +40,23 @@ def test_closed_forms(name):
     assert distance(ridge, problem, "least_squares_ridge") < 1e-8
     assert distance(oracle, problem, "oracle") < 1e-8
     assert distance(usm, problem, "usm") < 1e-8
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_kernel_least_squares(name):
+    """RSSL fits centred labels without an intercept, to features standardised on labelled rows."""
+    problem = PROBLEMS[name]
+    if "kernel_ls" not in problem["methods"]:
+        pytest.skip("the answer is among the reference figures, which are not here")
+    X, y, _, _, X_test = arrays(problem)
+    mean, deviation = X.mean(axis=0), X.std(axis=0, ddof=1)
+    rows, new = (X - mean) / deviation, (X_test - mean) / deviation
+    clf = KernelLeastSquaresClassifier(0.01, gamma=0.05, fit_intercept=False)
+    # A fit is linear in the labels: the fit to ones is that to y plus that to 1 - y.
+    of_y, of_rest = (clf.fit(rows, z).decision_function(new) + 0.5 for z in (y, 1 - y))
+    found = of_y - y.mean() * (of_y + of_rest) + y.mean()
+    expected = problem["methods"]["kernel_ls"]["decision_test"]
+    np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -101,16 +101,44 @@ def test_no_labelling_within_the_prior_is_better_than_proven(seed, n_classes):
         assert labelled_loss(X, y, X_u, Q, n_classes) >= proof.lower_bound - 1e-12
 
 
-@given(seed=SEEDS, n_classes=st.integers(2, 5))
-@settings(max_examples=25)
-def test_the_shares_of_the_labels_are_within_the_prior(seed, n_classes):
-    X, y, X_u = problem(n_classes, seed % 1000)
-    bounds = random_bounds(np.random.default_rng(seed), n_classes)
-    clf = ICLSClassifier(prior=bounds).fit(X, y, X_unlabeled=X_u)
-    shares = one_hot(clf.soft_labels_).mean(axis=0)
-    assert (shares >= bounds[:, 0] - 1e-8).all()
-    assert (shares <= bounds[:, 1] + 1e-8).all()
-    np.testing.assert_allclose(clf.prior_, bounds)
+def extreme_bounds(rng, n_classes, kind):
+    """Return bounds of which a few, or hardly any, labellings are within reach."""
+    share = rng.dirichlet(np.full(n_classes, 2.0))
+    if kind == "interval":
+        return random_bounds(rng, n_classes)
+    if kind == "narrow":
+        return np.column_stack([share * (1 - 1e-9), np.minimum(share * (1 + 1e-9), 1)])
+    if kind != "point":
+        rest = {"far": 0.05, "farther": 1e-4, "all but one class": 1e-7}[kind]
+        share = np.roll([1 - rest, *[rest / (n_classes - 1)] * (n_classes - 1)], rng.integers(6))
+    return np.column_stack([share, share])
+
+
+@given(
+    seed=SEEDS,
+    n_classes=st.integers(2, 6),
+    kind=st.sampled_from(["point", "interval", "narrow", "far", "farther", "all but one class"]),
+    metric=st.sampled_from([0.0, 0.3, 1.0, "euclidean"]),
+    fit_intercept=st.booleans(),
+    weighted=st.booleans(),
+)
+@settings(max_examples=40)
+def test_the_shares_of_the_labels_are_within_the_prior(
+    seed, n_classes, kind, metric, fit_intercept, weighted
+):
+    rng = np.random.default_rng(seed)
+    X, y, X_u = problem(n_classes, seed % 1000, n_unlabeled=int(rng.integers(8, 120)))
+    bounds = extreme_bounds(rng, n_classes, kind)
+    weight = rng.uniform(0.2, 3.0, len(X) + len(X_u)) if weighted else None
+    clf = ICLSClassifier(prior=bounds, metric=metric, fit_intercept=fit_intercept)
+    clf.fit(np.vstack([X, X_u]), np.r_[y, np.full(len(X_u), -1)], sample_weight=weight)
+    of_rows = None if weight is None else weight[len(X) :]
+    shares = np.average(one_hot(clf.soft_labels_), axis=0, weights=of_rows)
+    assert (shares >= bounds[:, 0] - 1e-9).all()
+    assert (shares <= bounds[:, 1] + 1e-9).all()
+    proof = clf.certificate_
+    assert proof.converged
+    np.testing.assert_allclose(clf.prior_, bounds, atol=1e-12)
 
 
 @given(seed=SEEDS, n_classes=st.integers(2, 5))
@@ -210,6 +238,21 @@ def test_streamed_rows_have_the_same_fit(unit):
     assert scaled.certificate_.converged
     np.testing.assert_allclose(scaled.soft_labels_.mean(axis=0), prior, atol=1e-8)
     np.testing.assert_allclose(unit * scaled.coef_, unit * formed.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("prior", ["confidence", [0.25] * 4, [0.4, 0.2, 0.2, 0.2]], ids=str)
+@pytest.mark.parametrize("metric", ["labeled", 0.2])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_priors_of_streamed_rows_are_proven(prior, metric, fit_intercept, monkeypatch):
+    """Where some labelling attains the supervised model, M Q - T is rounding and proves little."""
+    X, y, X_u = several_classes(160, 9000, 2, 4, separation=0.5)[:3]
+    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
+    parameters = {"metric": metric, "fit_intercept": fit_intercept, "solver": "scale"}
+    clf = ICLSClassifier(alpha=1.0, prior=prior, **parameters).fit(X, y, X_u)
+    assert clf.certificate_.converged
+    if prior != "confidence":
+        np.testing.assert_allclose(clf.soft_labels_.mean(axis=0), prior, atol=1e-8)
 
 
 def test_partial_labels_and_a_prior():
@@ -335,3 +378,15 @@ def test_the_certificate_names_the_second_of_two_classes():
     assert words == (
         "The share of class 'yes' among the unlabelled rows: 0.2; the prior changed the fit."
     )
+
+
+@pytest.mark.parametrize("unit", [1e-5, 1e-7])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_prior_is_met_where_labels_hardly_affect_the_objective(n_classes, unit):
+    """Features that are tiny against the ridge: any labelling is optimal within the tolerance."""
+    X, y, X_u = problem(n_classes, n_labeled=30, n_unlabeled=80, d=3)
+    share = [0.3, 0.7] if n_classes == 2 else [0.5, 0.3, 0.2]
+    clf = ICLSClassifier(0.1, prior=share, fit_intercept=False)
+    clf.fit(unit * X, y, X_unlabeled=unit * X_u)
+    np.testing.assert_allclose(one_hot(clf.soft_labels_).mean(axis=0), share, atol=1e-9)
+    assert clf.certificate_.converged

@@ -7,6 +7,7 @@ import pytest
 from generate import two_classes
 from primum.evaluation import (
     LEAST_SQUARES,
+    METHODS,
     CrossValidation,
     Experiment,
     LearningCurve,
@@ -165,3 +166,10 @@ class TestTwin:
             summarise(without, curve=False)["times_worse"],
             summarise(results, curve=False)["times_worse"],
         )
+
+
+def test_kernel_methods_have_errors_and_losses(tmp_path):
+    kernels = (METHODS["kernel-ls"], METHODS["kernel-icls"])
+    results = run(tmp_path, methods=(LEAST_SQUARES[0], *kernels))
+    assert set(results["classifier"]) == {"Supervised", "Kernel LS", "Kernel ICLS"}
+    assert np.isfinite(results[["error", "loss_test"]].to_numpy()).all()

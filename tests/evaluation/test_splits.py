@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    PredefinedSplit,
     ShuffleSplit,
     StratifiedKFold,
     cross_val_predict,
@@ -78,10 +79,24 @@ class TestSemiSupervisedSplit:
     @pytest.mark.parametrize("n_labeled", [3, 6])
     def test_too_few_labelled_rows(self, n_labeled):
         y = np.r_[np.arange(n_labeled) % 2, np.full(50, -1)]
-        largest = (n_labeled + 1) // 2
-        message = f"5 stratified folds .* of the {n_labeled} labelled rows at most {largest} are of"
-        with pytest.raises(ValueError, match=message):
+        message = r"cv=5 folds need at least 5 labelled rows of every class, but class \d has "
+        with pytest.raises(ValueError, match=message + str(n_labeled // 2)):
             list(SemiSupervisedSplit(5).split(np.zeros((len(y), 1)), y))
+
+    @pytest.mark.parametrize(("smallest", "n_folds"), [(2, 2), (3, 3), (5, 5), (9, 5)])
+    def test_by_default_the_smallest_class_is_in_every_fold(self, smallest, n_folds):
+        y = np.r_[np.repeat([0, 1, 2], [smallest, 7, 12]), np.full(10, -1)]
+        splits = list(SemiSupervisedSplit().split(y, y))
+        assert len(splits) == SemiSupervisedSplit().get_n_splits(y, y) == n_folds
+        for train, test in splits:
+            assert set(y[train]) == {-1, 0, 1, 2}
+            assert set(y[test]) == {0, 1, 2}
+
+    def test_by_default_every_class_needs_two_labelled_rows(self):
+        y = np.array([0, 1, 1, 1, -1])
+        message = "Cross-validation needs at least 2 labelled rows of every class, but class 0 "
+        with pytest.raises(ValueError, match=message):
+            list(SemiSupervisedSplit().split(y, y))
 
     def test_three_classes_are_stratified(self):
         y = np.r_[np.repeat(["a", "b", "c"], [12, 8, 4]), np.full(30, None)]
@@ -97,11 +112,8 @@ class TestSemiSupervisedSplit:
             "The training set of split 0 has no labelled row of class 'rare', which has 1 labelled "
             "row in all: label more rows of it, leave the class out, or split"
         )
-        with (
-            pytest.warns(UserWarning, match="least populated class"),
-            pytest.raises(ValueError, match=said),
-        ):
-            list(SemiSupervisedSplit(3).split(y, y))
+        with pytest.raises(ValueError, match=said):
+            list(SemiSupervisedSplit(PredefinedSplit(np.r_[np.arange(12) % 2, 0])).split(y, y))
         y = np.array([0, 1, 2, 2] * 3)
         groups = np.array([0, 0, 1, 1] * 3)
         with pytest.raises(

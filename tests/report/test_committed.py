@@ -7,10 +7,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from primum.evaluation import PLANS, ResultsError, ResultStore, agreement, ordering_claims
+from primum.evaluation import (
+    LEAST_SQUARES,
+    PLANS,
+    ResultsError,
+    ResultStore,
+    agreement,
+    ordering_claims,
+    published,
+)
 from primum.report import error_table
-from primum.report.figures import PAPER, curves_figure, z_figure
+from primum.report.figures import curves_figure, z_figure
 
+PAPER = [method.name for method in LEAST_SQUARES]
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
@@ -32,7 +41,7 @@ def test_tables(name, kind, measure):
 
 def test_judgements():
     """The sentences of the committed reports follow from the committed summaries."""
-    for name in ("table2", "table3", "curves"):
+    for name in ("table2", "table3", "curves", "prior-curves"):
         summary, page = summary_of(name), (EXPERIMENTS / name / "report.html").read_text()
         for measure in ("error", "loss_test"):
             assert agreement(summary, measure).sentence().replace("<", "&lt;") in page
@@ -43,10 +52,33 @@ def test_judgements():
 def test_figures():
     curves = curves_figure(summary_of("curves"), "error", classifiers=PAPER)
     legend = curves.legends[0].get_texts()
-    assert [text.get_text() for text in legend] == list(PAPER)
+    assert [text.get_text() for text in legend] == PAPER
     peaking = curves_figure(summary_of("peaking"), "error", log_scale=False, largest=25)
     assert len(peaking.axes) == 2
     assert len(z_figure(summary_of("table2")).axes[0].lines[-1].get_xdata()) > 300
+
+
+def test_published_runs_with_true_shares_stopped_above_the_minimum():
+    """ICLS_prior minimises the labelled loss: ours is lower, the more so the more rows."""
+    summary = summary_of("prior-curves")
+    cells = summary[(summary["classifier"] == "ICLS_prior") & summary["z"].notna()]
+    few = cells[cells["n_unlabeled"] <= 8]
+    judged = few[few["measure"].isin(["error", "loss_test", "loss_labeled"])]
+    assert (judged["z"].abs() < 2).mean() >= 0.95
+    many = cells[(cells["n_unlabeled"] >= 128) & (cells["measure"] == "loss_labeled")]
+    assert len(many) == 39
+    assert (many["mean"] < many["published_mean"]).sum() == 37
+    assert (many["mean"] / many["published_mean"]).median() == pytest.approx(0.72, abs=0.005)
+
+
+def test_published_runs_had_the_true_shares():
+    """With one unlabelled row they tell its label, and the oracle's labelled loss results."""
+    cells = published("curves").query("n_unlabeled == 1 and measure == 'loss_labeled'")
+    means = cells.pivot(index="dataset", columns="classifier", values="mean")
+    ratio = means["ICLS_prior"] / means["Oracle"]
+    assert (ratio - 1).abs().max() < 0.005  # Parkinsons, whose features are nearly collinear
+    assert ((ratio - 1).abs() < 1e-4).sum() == 15
+    assert (means["ICLS"] / means["Oracle"] < 0.999).all()
 
 
 def test_they_are_not_continued(tmp_path):

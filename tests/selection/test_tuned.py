@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import make_scorer
+from sklearn.metrics import accuracy_score, check_scoring, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -315,6 +315,34 @@ def test_scorers_see_rows_as_they_were_given():
     )
 
 
+@pytest.mark.parametrize("estimator", [ICLSClassifierCV, LeastSquaresClassifierCV])
+def test_score_is_that_of_the_scoring(estimator):
+    """Of rows with known labels, like every score of this library; None means accuracy."""
+    X, y = partly_labelled()
+    known = y >= 0
+    weight = np.linspace(1.0, 2.0, len(y))
+    for scoring in ("neg_log_loss", "balanced_accuracy", brier_scorer):
+        tuned = estimator([0.1], scoring=scoring, cv=3).fit(X, y)
+        scorer = check_scoring(tuned, scoring)
+        assert tuned.score(X, y) == scorer(tuned, X[known], y[known])
+        weighted = tuned.score(X, y, sample_weight=weight)
+        assert weighted == scorer(tuned, X[known], y[known], sample_weight=weight[known])
+    plain = estimator([0.1], cv=3).fit(X, y)
+    assert plain.score(X, y) == np.mean(plain.predict(X[known]) == y[known])
+
+
+def test_score_routes_the_weights_that_the_scorer_requested():
+    X, y = partly_labelled()
+    known, weight = y >= 0, np.linspace(1.0, 5.0, len(y))
+    with config_context(enable_metadata_routing=True):
+        for wanted in (True, False):
+            scorer = make_scorer(accuracy_score).set_score_request(sample_weight=wanted)
+            tuned = ICLSClassifierCV([0.1], [0.0], scoring=scorer, cv=3).fit(X, y)
+            correct = tuned.predict(X[known]) == y[known]
+            expected = np.average(correct, weights=weight[known] if wanted else None)
+            assert tuned.score(X, y, sample_weight=weight) == pytest.approx(expected, abs=1e-15)
+
+
 def test_unproven_models_are_counted():
     X, y = partly_labelled()
     tuned = ICLSClassifierCV([0.1], METRICS[:2], cv=3, max_iter=1, tol=1e-12)
@@ -325,40 +353,27 @@ def test_unproven_models_are_counted():
     assert "ICLSClassifier stopped after" in messages[1]
 
 
-BAD = {
-    "alphas is empty: give at least one ridge penalty": {"alphas": []},
-    "alphas has the value -1.0 at position 1": {"alphas": [0.1, -1.0]},
-    "alphas has the value nan at position 0": {"alphas": [np.nan]},
-    "metrics is empty": {"metrics": []},
-    "metrics has the value 1.5 at position 1: a metric is a number from 0 to 1": {
-        "metrics": [0.0, 1.5]
-    },
-    "metrics has the value 'nearest'": {"metrics": ["nearest"]},
-    "cv=16 folds need at least 16 labelled rows of every class, but class 0 has 11: pass cv=11": {
-        "cv": 16
-    },
-    "cv has no splits": {"cv": []},
-}
+@pytest.mark.parametrize("labels", [2, 3, 7])
+def test_the_default_number_of_folds_is_that_of_the_smallest_class(labels):
+    X, y, X_u, _ = several_classes(60, 20, 3, 3)
+    kept = np.concatenate([np.flatnonzero(y == k)[: labels + k] for k in range(3)])
+    tuned = ICLSClassifierCV([0.1, 1.0], [0.0]).fit(X[kept], y[kept], X_u)
+    assert tuned.n_splits_ == tuned.supervised_.n_splits_ == min(labels, 5)
+    explicit = clone(tuned).set_params(cv=min(labels, 5)).fit(X[kept], y[kept], X_u)
+    scores = explicit.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(tuned.cv_results_["mean_test_score"], scores)
+    for cv in (StratifiedKFold(min(labels, 5)), SemiSupervisedSplit()):
+        same = clone(tuned).set_params(cv=cv).fit(X[kept], y[kept], X_u)
+        np.testing.assert_array_equal(same.cv_results_["mean_test_score"], scores)
 
 
-@pytest.mark.parametrize("message", BAD)
-def test_bad_input(message):
-    X, y = partly_labelled()
-    with pytest.raises(ValueError, match=message):
-        ICLSClassifierCV().set_params(**BAD[message]).fit(X, y)
-
-
-def test_bad_splits():
-    X, y = partly_labelled()
-    known, unknown = np.flatnonzero(y >= 0), np.flatnonzero(y < 0)
-    with pytest.raises(ValueError, match="split 0 has 1 unlabelled and 2 labelled rows"):
-        LeastSquaresClassifierCV(cv=[(known, [known[0], unknown[0], known[1]])]).fit(X, y)
-    with pytest.raises(ValueError, match="training set of split 0 has no labelled row of class 1"):
-        LeastSquaresClassifierCV(cv=[(known[y[known] == 0], known[:3])]).fit(X, y)
-    weight = np.ones(len(y))
-    weight[known[:3]] = 0.0
-    with pytest.raises(ValueError, match="All rows held out by split 0 have sample_weight 0"):
-        LeastSquaresClassifierCV(cv=[(known[3:], known[:3])]).fit(X, y, sample_weight=weight)
+def test_one_label_of_a_class_cannot_be_held_out():
+    X, y = np.arange(6.0)[:, None], np.array([0, 1, 1, 1, -1, -1])
+    message = "Cross-validation needs at least 2 labelled rows of every class, but class 0 has 1: "
+    with pytest.raises(ValueError, match=message + "label more rows"):
+        ICLSClassifierCV().fit(X, y)
+    with pytest.raises(ValueError, match="cv=5 folds need at least 5 labelled rows of every class"):
+        ICLSClassifierCV(cv=5).fit(X, y)
 
 
 def expected_failures(estimator):

@@ -15,6 +15,7 @@ from primum import (
     LeastSquaresRegressor,
     LeastSquaresRegressorCV,
 )
+from primum.selection import SemiSupervisedSplit
 
 ALPHAS, METRICS, BOUNDS = (0.003, 0.1, 3.0), (0.0, 0.2, 1.0), (0.0, 100.0)
 
@@ -130,6 +131,35 @@ def test_clone_pickle_and_one_point():
         np.testing.assert_array_equal(fitted.coef_, plain.coef_)
         np.testing.assert_array_equal(fitted.predict(X), plain.predict(X))
         assert fitted.score(X, y) == plain.score(X, y)
+
+
+@pytest.mark.parametrize("n_known", [2, 4, 9])
+def test_the_default_number_of_folds_is_at_most_that_of_targets(n_known):
+    X, y, known = partly_known()
+    y[known[n_known:]] = np.nan
+    reg = LeastSquaresRegressorCV().fit(X, y)
+    assert reg.n_splits_ == min(n_known, 5)
+    y[known[1:]] = np.nan
+    message = "Cross-validation needs at least 2 labelled rows, but there is only one sample: label"
+    with pytest.raises(ValueError, match=message):
+        reg.fit(X, y)
+
+
+def test_semi_supervised_splits_of_targets_are_plain_folds():
+    X, y, _ = partly_known()
+    for plain in (3, KFold(3)):
+        given, wrapped = (
+            LeastSquaresRegressorCV(cv=cv).fit(X, y).cv_results_["mean_test_score"]
+            for cv in (plain, SemiSupervisedSplit(plain))
+        )
+        np.testing.assert_array_equal(given, wrapped)
+
+
+def test_score_is_that_of_the_scoring():
+    X, y, known = partly_known()
+    reg = LeastSquaresRegressorCV(scoring="neg_mean_absolute_error").fit(X, y)
+    expected = -np.mean(np.abs(reg.predict(X[known]) - y[known]))
+    assert reg.score(X, y) == pytest.approx(expected, rel=1e-14)
 
 
 def test_bad_input():

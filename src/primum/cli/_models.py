@@ -26,7 +26,7 @@ from primum.selection.candidates.models import Affine, LinearModel
 from primum.selection.candidates.spreading import NeighborModel
 from primum.selection.out_of_fold import Failure
 from primum.selection.stacked import StackedClassifier
-from primum.selection.statistics import Probabilities
+from primum.selection.statistics import Difference, Probabilities
 from primum.selection.verdict import SafeVerdict
 from primum.selection.wording import Verdict
 
@@ -41,7 +41,8 @@ METHODS = {
 # All types that a model may contain, in addition to arrays and numbers.
 LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
 STACKS = (
-    *(SafeClassifier, StackedClassifier, SafeVerdict, Verdict, Probabilities, Failure),
+    *(SafeClassifier, StackedClassifier, Failure),
+    *(SafeVerdict, Verdict, Probabilities, Difference),
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel),
 )
 PARTS = (*METHODS.values(), Certificate, PriorProof, Frame, *LABELS, *STACKS)

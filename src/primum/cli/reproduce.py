@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,17 @@ from sklearn.exceptions import FitFailedWarning
 
 from primum.cli.datasets import data_home_option
 from primum.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
-from primum.evaluation import PLANS, RACES, Plan, ResultsError, run_experiment
+from primum.evaluation import (
+    METHODS,
+    PLANS,
+    RACES,
+    Method,
+    Plan,
+    ResultsError,
+    beside,
+    find_method,
+    run_with_further,
+)
 from primum.evaluation.store import OTHER_FOLDER, RESUME
 from primum.report.race import write_race_report
 from primum.report.reproduction import (
@@ -33,6 +44,17 @@ TARGETS = (*PAPER_TARGETS, *RACES, "all")
 DONE_IN_PART = 3
 
 
+@dataclass(frozen=True)
+class Request:
+    """What is the same for all experiments of one command."""
+
+    repeats: int | None
+    jobs: int
+    seed: int
+    resume: bool
+    further: list[Method]
+
+
 def _names(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[str]:
     """Return the names in a comma-separated list of data sets."""
     names = list(CATALOGUE) if text is None else [name.strip().lower() for name in text.split(",")]
@@ -44,9 +66,41 @@ def _names(_context: click.Context, _parameter: click.Parameter, text: str | Non
     return names
 
 
+def _further(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> list[Method]:
+    """Return the methods in a comma-separated list."""
+    try:
+        return [find_method(name.strip()) for name in text.split(",")] if text else []
+    except ValueError as problem:
+        raise click.BadParameter(str(problem)) from problem
+
+
+def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        width = max(map(len, METHODS))
+        for key, method in METHODS.items():
+            click.echo(f"{key.ljust(width)}  {type(method.estimator).__name__}")
+        context.exit()
+
+
 @click.command()
 @click.argument("target", type=click.Choice(TARGETS))
 @click.option("--datasets", callback=_names, help="Comma-separated names; default: all.")
+@click.option(
+    "--methods",
+    "further",
+    callback=_further,
+    help="Comma-separated names of further methods, on the same splits; --list-methods lists them.",
+)
+@click.option(
+    "--list-methods",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_methods,
+    help="List the names for --methods, with their estimators.",
+)
 @click.option("--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice.")
 @click.option(
     "--jobs", type=int, default=-1, show_default=True, help="Number of processes; -1: all cores."
@@ -62,6 +116,7 @@ def _names(_context: click.Context, _parameter: click.Parameter, text: str | Non
 def reproduce(
     target: str,
     datasets: list[str],
+    further: list[Method],
     repeats: int | None,
     jobs: int,
     seed: int,
@@ -74,10 +129,13 @@ def reproduce(
     The targets safe-choice... compare the safe choice with tuned supervised models instead.
 
     Writes results.parquet, summary.csv, tables, figures and report.html. An interrupted run
-    continues with --resume; finished repeats are not lost.
+    continues with --resume; finished repeats are not lost. --methods adds columns to its tables and
+    figures; with --resume, also to results that were computed without them.
     """
     if jobs == 0:
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
+    if further and target not in (*PLAN_OF, "all"):
+        raise click.BadParameter(f"{target} compares no methods.", param_hint="--methods")
     out = Path("reproduction") / target if out is None else out
     without = target == "illustrations" or (target in RACES and not RACES[target].datasets)
     found, missing = ([], {}) if without else _load(datasets, data_home)
@@ -88,7 +146,8 @@ def reproduce(
         for one in targets:
             folder = out / PLAN_OF.get(one, one) if target == "all" else out
             again = resume or (target == "all" and one in list(CURVES)[1:])
-            _reproduce_one(one, folder, found, list(missing), repeats, jobs, seed, again)
+            request = Request(repeats, jobs, seed, again, further)
+            _reproduce_one(one, folder, found, list(missing), request)
     except ResultsError as problem:
         raise click.ClickException(_with_options(str(problem))) from problem
     except OSError as problem:
@@ -127,15 +186,12 @@ def _reproduce_one(
     folder: Path,
     found: list[Dataset],
     missing: list[str],
-    repeats: int | None,
-    jobs: int,
-    seed: int,
-    resume: bool,
+    request: Request,
 ) -> None:
     if target == "table1":
         words = write_datasets_report(folder, found)
     elif target == "illustrations":
-        words = write_illustrations(folder, seed)
+        words = write_illustrations(folder, request.seed)
     else:
         plan = {**PLANS, **RACES}[PLAN_OF[target]]
         chosen = [dataset for dataset in found if dataset.name in plan.datasets]
@@ -144,10 +200,13 @@ def _reproduce_one(
                 f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and "
                 "none of them was both chosen and found."
             )
-        experiment = plan.experiment(PLAN_OF[target], chosen, repeats, seed)
+        experiment = plan.experiment(PLAN_OF[target], chosen, request.repeats, request.seed)
+        further = beside(plan.methods, request.further)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
-            results = run_experiment(experiment, folder, jobs=jobs, resume=resume)
+            results = run_with_further(
+                experiment, further, folder, jobs=request.jobs, resume=request.resume
+            )
         lost = [name for name in missing if name in plan.datasets]
         words = _write(target, folder, plan, results, lost)
     click.echo("\n".join(words))
@@ -159,8 +218,8 @@ def _write(
 ) -> list[str]:
     if target in RACES:
         return write_race_report(folder, plan, results, missing, target)
-    if target in CURVES:
-        return write_curves_report(folder, plan, results, missing)
     if target == "peaking":
         return write_peaking_report(folder, plan, results, missing)
+    if plan.curve:
+        return write_curves_report(folder, plan, results, missing)
     return write_table_report(folder, plan, results, missing, target)

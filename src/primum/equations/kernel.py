@@ -27,7 +27,8 @@ from primum.equations.coordinates import no_intercept
 from primum.equations.design import Design, Frame
 from primum.rows import ArrayRows, Rows
 
-EPS = float(np.finfo(float).eps)
+# Rounding of the entries of a kernel matrix and of their sums, relative to the largest of them.
+ROUNDING = 8 * float(np.finfo(float).eps)
 # A kernel matrix with an eigenvalue below minus this fraction of its largest row sum (of absolute
 # values) is not positive semi-definite; anything above is the rounding of its computation.
 NEGATIVE = 1e-7
@@ -143,6 +144,10 @@ class KernelFeatures:
         dual = self.rows @ _times(coef, 1.0 / self.values)
         if self.weight is not None:
             dual = _times(dual, self.weight)
+        if self.fit_intercept:
+            # Centred features are meant. The rows of Phi are centred only up to rounding, which
+            # matters in the directions of the smallest eigenvalues.
+            dual -= np.multiply.outer(_shares(self.means, self.weight), dual.sum(axis=0))
         return dual, intercept - self.means @ dual
 
     def from_kernel(self, dual: Floats, intercept: Floats | float) -> Model:
@@ -159,14 +164,14 @@ class _CentredKernel:
 
     def __init__(self, K: Floats, weight: Floats | None, fit_intercept: bool) -> None:
         self.weight, self.fit_intercept = weight, fit_intercept
-        share = np.ones(len(K)) if weight is None else weight
         # The rounding of each entry is relative to the diagonal before centring.
-        self.rounding = EPS * float(share.sum() * np.abs(K.diagonal()).max(initial=0.0))
+        self.rounding = ROUNDING * _total(K, weight) * float(np.abs(K.diagonal()).max(initial=0.0))
         self.means = np.zeros(len(K))
         if fit_intercept:
-            self.means = K @ (share / share.sum())
+            shares = _shares(K, weight)
+            self.means = K @ shares
             K -= self.means[:, None]
-            K -= self.means - self.means @ share / share.sum()
+            K -= self.means - self.means @ shares
         if weight is not None:
             K *= np.sqrt(weight)[:, None]
             K *= np.sqrt(weight)
@@ -255,4 +260,11 @@ def _times(values: Floats, by: Floats) -> Floats:
 
 
 def _total(values: Floats, weight: Floats | None) -> float:
+    """Return the number of rows (sum of their weights)."""
     return float(len(values) if weight is None else weight.sum())
+
+
+def _shares(values: Floats, weight: Floats | None) -> Floats:
+    """Return the share of every row in the total weight."""
+    n = len(values)
+    return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()

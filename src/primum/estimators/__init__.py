@@ -3,10 +3,12 @@
 from primum.estimators._generative import SingularCovarianceWarning
 from primum.estimators._implicit import UndeterminedModelWarning
 from primum.estimators._labels import read_labels
+from primum.estimators.contrastive_pessimistic_lda import ContrastivePessimisticLDAClassifier
 from primum.estimators.em import EMLeastSquaresClassifier
 from primum.estimators.em_lda import EMLDAClassifier
 from primum.estimators.entropy_logistic import EntropyLogisticClassifier
 from primum.estimators.healy_westmacott import HealyWestmacottClassifier
+from primum.estimators.iclda import ICLDAClassifier
 from primum.estimators.icls import ICLSClassifier
 from primum.estimators.icls_regressor import ICLSRegressor
 from primum.estimators.kernel_icls import KernelICLSClassifier
@@ -19,7 +21,9 @@ from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.least_squares_regressor import LeastSquaresRegressor
 from primum.estimators.manifold_classifier import ManifoldClassifier
 from primum.estimators.manifold_kernel import ManifoldKernel
+from primum.estimators.moment_constrained_lda import MomentConstrainedLDAClassifier
 from primum.estimators.s4vm import S4VMClassifier
+from primum.estimators.scatter_lda import ScatterLDAClassifier
 from primum.estimators.self_learning import SelfLearningClassifier
 from primum.estimators.tsvm import TSVMClassifier
 from primum.estimators.unlabeled_rows import UnlabeledRows
@@ -27,10 +31,12 @@ from primum.estimators.usm import USMClassifier
 from primum.estimators.wellsvm import WellSVMClassifier
 
 __all__ = [
+    "ContrastivePessimisticLDAClassifier",
     "EMLDAClassifier",
     "EMLeastSquaresClassifier",
     "EntropyLogisticClassifier",
     "HealyWestmacottClassifier",
+    "ICLDAClassifier",
     "ICLSClassifier",
     "ICLSRegressor",
     "KernelICLSClassifier",
@@ -43,7 +49,9 @@ __all__ = [
     "LeastSquaresRegressor",
     "ManifoldClassifier",
     "ManifoldKernel",
+    "MomentConstrainedLDAClassifier",
     "S4VMClassifier",
+    "ScatterLDAClassifier",
     "SelfLearningClassifier",
     "SingularCovarianceWarning",
     "TSVMClassifier",

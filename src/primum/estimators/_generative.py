@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigvalsh
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -20,6 +21,9 @@ from primum.estimators._data import TrainingData, not_in_memory, read_training_d
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._scoring import ClassPredictionMixin, KnownLabelsScoreMixin
 from primum.machines.gaussian import Coordinates, GaussianFamily, GaussianModel, coordinates_of
+
+# A direction collapses if the variance within the classes is below this share of the total.
+COLLAPSED = 1e-10
 
 
 class SingularCovarianceWarning(UserWarning):
@@ -137,7 +141,7 @@ class GenerativeClassifier(
             rows = _read_rows(self, data)
             with one_blas_thread():
                 self._fit_rows(rows)
-            self._warn_if_singular()
+            self._warn_if_singular(rows)
         return self
 
     @abstractmethod
@@ -186,23 +190,28 @@ class GenerativeClassifier(
         scores = X @ self.coef_.T + self.intercept_
         return _probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
 
-    def _no_maximum(self, rank: int, family: GaussianFamily) -> ValueError:
-        """Return the error for a likelihood that grows without bound."""
-        return ValueError(
-            f"The likelihood of {type(self).__name__} has no maximum: soft labels were found for "
-            f"which the covariance within the classes has rank {rank}, while all rows together "
-            f"span {family.coordinates.dimension} dimensions. Set alpha above 0, or drop features "
-            "that separate the classes exactly."
-        )
+    def _check_maximum(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
+        """Raise an error if the covariance collapses: then the likelihood grows without bound."""
+        r, rank = family.coordinates.dimension, covariance_rank(family, model, Z)
+        if rank < r:
+            raise ValueError(
+                f"The likelihood of {type(self).__name__} has no maximum: there are soft labels "
+                f"for which the covariance within the classes has rank {rank}, while all rows "
+                f"together span {r} dimensions. Set alpha above 0, or drop features that separate "
+                "the classes exactly."
+            )
 
     def _keep_soft_labels(self, rows: GenerativeRows, Q: Floats) -> None:
         """Keep the shares Q (U, K) of the classes of the unlabelled rows that have weight."""
         q = Q if rows.n_classes > 2 else Q[:, 1]
         self.soft_labels_ = rows.data.for_all_rows(q)
 
-    def _warn_if_singular(self) -> None:
-        d = self.means_.shape[1]
-        if self.rank_ < d:
+    def _is_singular(self, rows: GenerativeRows) -> bool:
+        return self.rank_ < self.means_.shape[1]
+
+    def _warn_if_singular(self, rows: GenerativeRows) -> None:
+        if self._is_singular(rows):
+            d = self.means_.shape[1]
             warnings.warn(
                 f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} for "
                 f"{d} features: directions without variance within the classes are ignored. Label "
@@ -255,3 +264,11 @@ def _probabilities(scores: Floats) -> Floats:
     if scores.ndim == 2:
         return np.asarray(softmax(scores, axis=1))
     return np.column_stack([expit(-scores), expit(scores)])
+
+
+def covariance_rank(family: GaussianFamily, model: GaussianModel, Z: Floats) -> int:
+    """Return the rank of the covariance relative to the total one of rows with coordinates Z."""
+    if family.spherical or family.coordinates.ridge.any() or model.rank < Z.shape[1]:
+        return model.rank
+    total = np.cov(Z.T, bias=True).reshape(model.covariance.shape)
+    return int(np.count_nonzero(eigvalsh(model.covariance, total) > COLLAPSED))

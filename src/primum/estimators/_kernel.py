@@ -154,8 +154,9 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
             named = {"degree": self.degree, "coef0": self.coef0}
             if self.gamma is not None:  # a kernel's own default may be another than None
                 named["gamma"] = self.gamma
-            other = None if Z is X else Z
-            K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)
+            X, other = _with_short_indices(X), None if Z is X else _with_short_indices(Z)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)
         if not np.isfinite(K.sum()):
             raise ValueError(
                 "The kernel has values that are infinite or not numbers: standardise the features, "
@@ -234,6 +235,17 @@ def _stacked(parts: list[Any]) -> Any:
     if any(sparse.issparse(part) for part in parts):
         return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=float)
     return np.concatenate(parts, dtype=np.float64)
+
+
+def _with_short_indices(X: Any) -> Any:
+    """Return sparse rows with short indices, if possible: some kernels do not read long ones."""
+    if not sparse.issparse(X):
+        return X
+    as_csr: Any = sparse.csr_array
+    rows = as_csr(X, copy=False)
+    if max(rows.nnz, rows.shape[1]) < 2**31:
+        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
 
 
 def _refuse_other_shapes(K: Any) -> None:

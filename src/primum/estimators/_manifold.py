@@ -63,7 +63,7 @@ class KernelOnGraph(BaseEstimator):
             return deform_linear(rows, penalty).at(ratio)
         self._refuse_many(rows.shape[0])
         self.X_fit_ = rows
-        return deform_kernel(self._kernel(rows), penalty).at(ratio)
+        return deform_kernel(self._kernel(rows), penalty, overwrite=True).at(ratio)
 
     def _penalty(self, rows: Any) -> Any:
         graph = neighbour_graph(rows, self.n_neighbors, self.graph_weights)
@@ -74,13 +74,26 @@ class KernelOnGraph(BaseEstimator):
         return self.kernel == "linear" and shape[1] <= min(shape[0], MAX_ROWS)
 
     def _kernel(self, rows: Any, others: Any = None) -> Floats:
-        """Return the values of the undeformed kernel between rows, or between rows and others."""
+        """Return the undeformed kernel between rows, or rows and others, in memory of its own."""
         parameters = dict(self.kernel_params or {})
         if callable(self.kernel):
-            return np.asarray(self.kernel(rows, rows if others is None else others, **parameters))
+            return self._computed(rows, rows if others is None else others, parameters)
         if self.kernel in TAKES_GAMMA and self.kernel_gamma is not None:
             parameters["gamma"] = self.kernel_gamma
         return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **parameters))
+
+    def _computed(self, rows: Any, others: Any, parameters: dict[str, Any]) -> Floats:
+        """Return the values of a kernel that is a function."""
+        assert callable(self.kernel)
+        values = np.array(self.kernel(rows, others, **parameters), dtype=np.float64)
+        expected = (rows.shape[0], others.shape[0])
+        if values.shape != expected:
+            raise ValueError(
+                f"kernel returned an array of shape {values.shape} for {expected[0]} and "
+                f"{expected[1]} rows: pass a function of two arrays of rows that returns all "
+                "kernel values."
+            )
+        return values
 
     def _expand(self, X: Any, expansion: Floats) -> Floats:
         """Return functions of new rows, given their expansion (see ``DeformedKernel``)."""
@@ -206,7 +219,7 @@ class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
     classes_: AnyArray
     _several_classes: ClassVar[bool] = True
 
-    @documented_fit()
+    @documented_fit(weights="Equal rows are one vertex of the graph, whatever their weights.")
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         with fitting(self):
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)

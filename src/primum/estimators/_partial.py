@@ -4,13 +4,15 @@ A row with one possible class is a labelled row. A row with all of them is an un
 other row is an unlabelled one, too, with a label set of its own.
 """
 
+from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.estimators._labels import KnownLabels, kind_of, listed
+from primum.estimators._labels import KnownLabels, is_missing, kind_of, listed
 from primum.labellings.sets import Interval, LabelSet, Simplex
 
 
@@ -37,38 +39,62 @@ def read_possible(possible: Any, labels: KnownLabels) -> tuple[KnownLabels, Mask
 
 def _as_mask(possible: Any, labels: KnownLabels) -> Mask:
     """Return possible as an array (n, any number of columns) of bool."""
-    values = _as_array(possible, "possible", None)
+    values = _as_array(possible, "possible")
     n_rows = len(labels.labeled) + len(labels.unlabeled)
     if values.ndim != 2 or len(values) != n_rows:
         raise ValueError(
             f"possible has shape {values.shape} but X has {n_rows} rows: pass one row for every "
             "row of X and one column for every class."
         )
-    if values.dtype.kind == "O":  # columns of a DataFrame may be stored as objects
-        values = np.array(values.tolist())
-    if values.dtype.kind != "b":
-        wrong = np.argwhere((values != 0) & (values != 1))
-        if len(wrong) or values.dtype.kind not in "iuf":
-            row, column = wrong[0] if len(wrong) else (0, 0)
-            raise ValueError(
-                f"possible has the value {values[row, column].item()!r} in row {row}, column "
-                f"{column}: pass True for the classes that a row may have and False for the others."
-            )
+    if values.dtype.kind in "biuf":
+        wrong = (values != 0) & (values != 1)
+    else:
+        wrong = ~_each(values, _is_true_or_false)
+    repair = "pass True for the classes that a row may have and False for the others"
+    _refuse_items(values, wrong, "possible", repair)
     return values.astype(bool)
 
 
-def _as_array(values: Any, name: str, dtype: Any) -> AnyArray:
-    return np.asarray(
-        check_array(
+def _is_true_or_false(item: Any) -> bool:
+    return isinstance(item, np.bool_ | Real) and item in (0, 1)
+
+
+def _is_number_or_missing(item: Any) -> bool:
+    return isinstance(item, Real) or is_missing(item)
+
+
+def _each(values: AnyArray, accepts: Callable[[Any], bool]) -> Mask:
+    return np.asarray(np.frompyfunc(accepts, 1, 1)(values.astype(object)), dtype=bool)
+
+
+def _refuse_items(values: AnyArray, wrong: Mask, name: str, repair: str) -> None:
+    """Raise an error that names the first of the wrong items."""
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        item = values.astype(object)[row, column]
+        raise ValueError(f"{name} has the value {item!r} in row {row}, column {column}: {repair}.")
+
+
+def _as_array(values: Any, name: str) -> AnyArray:
+    if isinstance(values, list | tuple):  # NumPy would turn numbers beside text into text
+        values = np.array(values, dtype=object)
+    try:
+        array = check_array(
             values,
-            dtype=dtype,
+            dtype=None,
             ensure_2d=False,
             allow_nd=True,
             ensure_all_finite=False,
             ensure_min_samples=0,
             input_name=name,
         )
-    )
+    except (TypeError, ValueError) as problem:  # sparse or complex
+        reason = str(problem).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"{name} is not a table of values ({reason}): pass a dense array with one row for "
+            "every row of X."
+        ) from None
+    return np.asarray(array)
 
 
 def _as_classes(columns: Any, classes: AnyArray) -> AnyArray:
@@ -156,13 +182,15 @@ def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None
             f"label_bounds are for two classes, but there are {_counted(labels.classes)}: use "
             "possible, which takes the classes that a row may have."
         )
-    bounds = _as_array(label_bounds, "label_bounds", np.float64)
+    bounds = _as_array(label_bounds, "label_bounds")
     n_rows = len(labels.labeled) + len(labels.unlabeled)
     if bounds.shape != (n_rows, 2):
         raise ValueError(
             f"label_bounds has shape {bounds.shape} but X has {n_rows} rows: pass a lower and an "
             "upper bound for every row of X, or NaN twice where there is none."
         )
+    if bounds.dtype.kind not in "biuf":
+        bounds = _as_numbers(bounds)
     missing = np.isnan(bounds)
     one_only = missing[:, 0] != missing[:, 1]
     _refuse_bounds(bounds, one_only, "only one of two bounds", "pass both, or NaN twice")
@@ -173,6 +201,13 @@ def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None
     _refuse_contradicted_labels(bounds, labels)
     of_unlabeled = bounds[labels.unlabeled]
     return None if (of_unlabeled == [0.0, 1.0]).all() else Interval.of_rows(of_unlabeled)
+
+
+def _as_numbers(bounds: AnyArray) -> Floats:
+    """Return bounds of any type as numbers, missing ones as NaN."""
+    wrong = ~_each(bounds, _is_number_or_missing)
+    _refuse_items(bounds, wrong, "label_bounds", "pass numbers from 0 to 1, or NaN twice")
+    return np.where(_each(bounds, is_missing), np.nan, bounds).astype(np.float64)
 
 
 def _refuse_bounds(bounds: Floats, wrong: Mask, what: str, repair: str) -> None:

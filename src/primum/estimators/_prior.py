@@ -22,6 +22,7 @@ from primum._typing import AnyArray, Floats, Mask
 from primum.estimators._data import TrainingData
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
 from primum.labellings.sets.per_row import PerRow
+from primum.rows import Rows, to_numpy
 
 # Shares may miss a sum of 1 by this much; they are then divided by their sum.
 SUM_ROUNDING = 1e-6
@@ -44,12 +45,10 @@ class WithPrior:
         """Return the bounds of the prior on the mean label; None if there are none."""
         if self.prior is None:
             return None
-        n_rows, weight = data.unlabeled.n_rows, data.unlabeled.weight
-        size = n_rows if weight is None else effective_size(weight)
-        self.prior_ = shares_of(self.prior, self.prior_level, data.classes, data.labeled, size)
-        if n_rows == 0:
-            return None
-        return bounds_on_labels(self.prior_, data.classes, data.label_set, n_rows, weight)
+        self.prior_, shares = prior_on(
+            self.prior, self.prior_level, data.classes, data.labeled, data.unlabeled, data.label_set
+        )
+        return shares
 
 
 def shares_of(
@@ -74,6 +73,27 @@ def shares_of(
     return np.minimum(bounds / low if fixed else bounds * factors, 1.0)
 
 
+def prior_on(
+    prior: Any,
+    level: float,
+    classes: AnyArray,
+    labeled: LabeledRows,
+    unlabeled: Rows,
+    labels: LabelSet | None,
+) -> tuple[Floats, Shares | None]:
+    """Return the bounds (K, 2) of a prior, and those on the mean label of the unlabelled rows.
+
+    ``labels`` are the label sets of the unlabelled rows (None: any label). Without such rows there
+    is no mean label.
+    """
+    n_rows, weight = unlabeled.n_rows, unlabeled.weight
+    size = n_rows if weight is None else effective_size(weight)
+    bounds = shares_of(prior, level, classes, labeled, size)
+    if n_rows == 0:
+        return bounds, None
+    return bounds, bounds_on_labels(bounds, classes, labels, n_rows, weight)
+
+
 def _given(prior: Any, classes: AnyArray) -> Floats:
     """Return the bounds of a dict, a pandas object with the classes as its index, or an array."""
     if hasattr(prior, "index") and hasattr(prior, "to_numpy"):
@@ -91,7 +111,7 @@ def _given(prior: Any, classes: AnyArray) -> Floats:
 
 def _numbers(values: Any, name: str) -> Floats:
     try:
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} is {values!r}: pass shares, numbers between 0 and 1, or pairs of bounds."

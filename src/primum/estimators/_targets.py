@@ -229,10 +229,12 @@ def _check_inside(values: Floats, pairs: Floats, of_row: bool) -> None:
     if len(outside):
         row = outside[0]
         where = "target_bounds or bounds" if of_row else "bounds"
+        # Classifiers take -1 for an unknown label.
+        hint = f" Unknown targets are {UNKNOWN}, not -1." if values[row] == -1 else ""
         raise ValueError(
             f"The target of row {row} is {values[row]:g}, which is outside its bounds "
             f"{_pair(pairs[row])}: correct it, or widen {where}, which must contain all targets, "
-            "known or not."
+            f"known or not.{hint}"
         )
 
 

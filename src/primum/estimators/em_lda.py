@@ -141,8 +141,7 @@ class EMLDAClassifier(GenerativeClassifier):
         gain = np.inf
         while gain > self.tol and len(path) < self.max_iter:
             model = family.fit(Z, rows.class_weights(Q))
-            if model.rank < family.coordinates.dimension:
-                raise self._no_maximum(model.rank, family)
+            self._check_maximum(family, model, Z)
             path.append(mean_log_likelihood(family, model, Z, rows))
             Q = model.posterior(Z[rows.n_labeled :])
             gain = path[-1] - path[-2] if len(path) > 1 else np.inf

@@ -121,6 +121,14 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     ICLSClassifier : the same method for classes.
     LeastSquaresRegressor : its supervised twin.
 
+    Notes
+    -----
+    The guarantee compares with the supervised twin, which ignores the bounds of the unlabelled
+    rows. If most rows have narrow bounds, as binned targets do, these say much about the targets
+    themselves, and plain regression on the midpoints of the bins is often better, although nothing
+    is guaranteed of it: compare with ``LeastSquaresRegressor`` fitted to them. ICLS is meant for
+    bounds that are wide or the same for all rows.
+
     References
     ----------
     J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by implicit

@@ -7,8 +7,8 @@ kernel (``machines/deformed_kernel.py``) this is kernel ridge regression on the 
 
     f = sum_j c_j k~(., x_j),      (K~_ll + alpha L I) c + b 1 = y,      1'c = 0.
 
-Labels are 0 and 1, or one-hot for K > 2 classes, which have one f and b each. There is no penalty
-on the intercept b, neither of the norm nor along the graph. With weights w_i, which add up to 1,
+Labels are 0 and 1, or one-hot for K > 2 classes, which have one f and b each. The intercept b is
+not penalised, neither by the norm nor along the graph. With weights w_i, which add up to 1,
 alpha L I becomes alpha diag(1 / w_i).
 """
 
@@ -17,11 +17,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import Interval
 from primum._typing import AnyArray, Floats
+from primum.equations import kernel_ridge
 from primum.estimators._manifold import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
 from primum.estimators._scoring import nearest_probabilities, predicted_classes
 from primum.machines.deformed_kernel import DeformedKernel
@@ -37,10 +37,10 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
 
     Parameters
     ----------
-    alpha : float, default=0.01
+    alpha : float, default=1e-4
         Ridge: ``alpha * ||f||^2``, the squared norm in the kernel's function space, is added to the
         mean squared loss of the labelled rows.
-    gamma : float, default=0.01
+    gamma : float, default=1e-3
         Weight of ``f' Lap^p f``, with f the scores of all rows and Lap the Laplacian of their
         graph. 0 is kernel ridge regression on the labelled rows.
     kernel : str or callable, default="rbf"
@@ -130,8 +130,8 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
 
     def __init__(
         self,
-        alpha: float = 0.01,
-        gamma: float = 0.01,
+        alpha: float = 1e-4,
+        gamma: float = 1e-3,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         kernel_gamma: float | None = None,
@@ -162,12 +162,12 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
         coef, intercept = kernel_ridge(
             features @ features.T,
             data.targets,
-            self.alpha,
-            weight=data.weight,
+            data.weight,
+            alpha=self.alpha,
             fit_intercept=self.fit_intercept,
         )
         self.dual_coef_ = kernel.expansion(data.labeled, coef)
-        self.intercept_ = intercept if coef.ndim == 2 else np.array([intercept - 0.5])
+        self.intercept_ = np.asarray(intercept) if coef.ndim == 2 else np.array([intercept - 0.5])
 
     def decision_function(self, X: Any) -> Floats:
         """Return the decision values of every row.
@@ -219,26 +219,3 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
             of the probability simplex at the least Euclidean distance from the scores.
         """
         return np.asarray(nearest_probabilities(self.decision_function(X)))
-
-
-def kernel_ridge(
-    K: Floats,
-    targets: Floats,
-    alpha: float,
-    *,
-    weight: Floats | None = None,
-    fit_intercept: bool = True,
-) -> tuple[Floats, Any]:
-    """Return (coefficients, intercept) of kernel ridge regression with a free constant.
-
-    The ridge alpha is added to the weighted mean of the squared losses.
-    """
-    L = len(K)
-    share = np.full(L, 1.0 / L) if weight is None else weight / weight.sum()
-    factor = cho_factor(K + np.diag(alpha / share), lower=True)
-    coef = cho_solve(factor, targets)
-    if not fit_intercept:
-        return coef, np.zeros(targets.shape[1:])
-    ones = cho_solve(factor, np.ones(L))
-    intercept = coef.sum(axis=0) / ones.sum()
-    return coef - np.multiply.outer(ones, intercept), intercept

@@ -34,10 +34,10 @@ class LaplacianSVMClassifier(ManifoldMachine):
 
     Parameters
     ----------
-    alpha : float, default=0.01
+    alpha : float, default=1e-4
         Penalty: ``alpha * ||f||^2``, the squared norm in the kernel's function space, is added to
         the mean hinge loss of the L labelled rows. It is C = 1 / (2 alpha L) of scikit-learn's SVC.
-    gamma : float, default=0.01
+    gamma : float, default=1e-3
         Weight of ``f' Lap^p f``, with f the scores of all rows and Lap the Laplacian of their
         graph. 0 is the SVM of the labelled rows.
     kernel : str or callable, default="rbf"
@@ -61,7 +61,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
     power : int, default=1
         Power p of the Laplacian. A larger one penalises rapid variation more, and needs more time
         and memory.
-    tol : float, default=1e-6
+    tol : float, default=1e-8
         Tolerance of the SVM's solver.
 
     Attributes
@@ -126,8 +126,8 @@ class LaplacianSVMClassifier(ManifoldMachine):
 
     def __init__(
         self,
-        alpha: float = 0.01,
-        gamma: float = 0.01,
+        alpha: float = 1e-4,
+        gamma: float = 1e-3,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         kernel_gamma: float | None = None,
@@ -136,7 +136,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
         graph_weights: str = "binary",
         normalized: bool = True,
         power: int = 1,
-        tol: float = 1e-6,
+        tol: float = 1e-8,
     ) -> None:
         self.alpha = alpha
         self.gamma = gamma

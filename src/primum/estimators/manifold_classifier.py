@@ -44,7 +44,7 @@ class ManifoldClassifier(ManifoldMachine):
     ----------
     estimator : classifier, default=None
         A classifier that is fitted to kernel matrices. None is ``SVC(kernel="precomputed")``.
-    ratio : float, default=1.0
+    ratio : float, default=10.0
         Weight of ``f' Lap^p f`` relative to the squared norm of f in the space of the kernel, with
         f the scores of all rows: the ratio gamma / alpha of LaplacianLeastSquaresClassifier. 0 is
         the machine with the kernel as it is.
@@ -125,7 +125,7 @@ class ManifoldClassifier(ManifoldMachine):
     def __init__(
         self,
         estimator: Any = None,
-        ratio: float = 1.0,
+        ratio: float = 10.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         kernel_gamma: float | None = None,

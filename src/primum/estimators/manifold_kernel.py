@@ -35,7 +35,7 @@ class ManifoldKernel(TransformerMixin, KernelOnGraph):
 
     Parameters
     ----------
-    ratio : float, default=1.0
+    ratio : float, default=10.0
         Weight of ``f' Lap^p f`` relative to the squared norm of f in the space of the kernel, with
         f the values on all rows: the ratio gamma / alpha of LaplacianLeastSquaresClassifier. 0 is
         the kernel as it is.
@@ -107,7 +107,7 @@ class ManifoldKernel(TransformerMixin, KernelOnGraph):
 
     def __init__(
         self,
-        ratio: float = 1.0,
+        ratio: float = 10.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         kernel_gamma: float | None = None,

@@ -9,13 +9,17 @@ from primum.evaluation.agreement import (
 )
 from primum.evaluation.comparison import harm
 from primum.evaluation.experiment import Experiment
+from primum.evaluation.further import beside, further_folder, run_with_further
 from primum.evaluation.measures import MEASURES, Harm, error, squared_hinge, squared_loss
 from primum.evaluation.methods import (
     BASELINES,
     FURTHER_LEAST_SQUARES,
     LEAST_SQUARES,
+    METHODS,
     SUPPORT_VECTORS,
+    WITH_TRUE_SHARES,
     Method,
+    find_method,
 )
 from primum.evaluation.paper import PLANS, Plan
 from primum.evaluation.published import compare_with_published, published
@@ -47,9 +51,11 @@ __all__ = [
     "FURTHER_LEAST_SQUARES",
     "LEAST_SQUARES",
     "MEASURES",
+    "METHODS",
     "PLANS",
     "RACES",
     "SUPPORT_VECTORS",
+    "WITH_TRUE_SHARES",
     "Agreement",
     "Claim",
     "CrossValidation",
@@ -65,12 +71,15 @@ __all__ = [
     "Split",
     "SplitDesign",
     "agreement",
+    "beside",
     "compare_with_published",
     "differences",
     "error",
     "failed_sentence",
     "failures",
+    "find_method",
     "fit_warnings",
+    "further_folder",
     "harm",
     "ordering_claims",
     "per_repeat",
@@ -81,6 +90,7 @@ __all__ = [
     "roles_of",
     "run_experiment",
     "run_unit",
+    "run_with_further",
     "score_minus_half",
     "score_probability",
     "score_signed",

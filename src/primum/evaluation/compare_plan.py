@@ -26,9 +26,10 @@ from primum.estimators.self_learning import stack_rows
 from primum.estimators.unlabeled_rows import given_rows
 from primum.evaluation.identity import describe
 from primum.evaluation.seeds import rng_for
-from primum.selection._folds import Fold, check_folds_possible, read_folds
+from primum.selection._folds import Fold, read_folds
 from primum.selection.entries import Entry
 from primum.selection.safe import SafeClassifier
+from primum.selection.splitting import number_of_stratified_folds
 
 ALL = "all"
 # A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
@@ -205,8 +206,7 @@ class ComparisonPlan:
     def _read_folds(self, repeat: int) -> list[Fold]:
         labels, cv = self.table.labels, self.cv
         if cv is None or isinstance(cv, Integral):
-            n_folds = 5 if cv is None else int(cv)
-            check_folds_possible(n_folds, labels)
+            n_folds = number_of_stratified_folds(cv, labels)
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
             cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
         # X_unlabeled has no groups, and only those of labelled rows matter.

@@ -15,7 +15,12 @@ from primum.evaluation.splits import SplitDesign
 
 # The role of a method in a comparison, by the labels it sees; one of them may be the twin.
 TWIN = "twin"
-ROLES = {"labeled": "supervised", "partly": "semi-supervised", "all": "oracle"}
+ROLES = {
+    "labeled": "supervised",
+    "partly": "semi-supervised",
+    "shares": "semi-supervised",
+    "all": "oracle",
+}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from primum.evaluation.methods import (
     LEAST_SQUARES,
     NEAREST_TWIN,
     SUPPORT_VECTORS,
+    WITH_TRUE_SHARES,
     Method,
 )
 from primum.evaluation.splits import CrossValidation, LearningCurve, SplitDesign
@@ -42,6 +43,8 @@ class Plan:
         What a reader of the report should know about the run.
     reconstructed : (str, str) or None
         A method that was inferred from the published values, and its plain counterpart.
+    undrawn : tuple of str
+        Methods that the figures leave out, as those of the paper do.
     further : mapping of str to callable
         Data sets that are not in the catalogue, by name: functions that return (X, y).
     """
@@ -54,6 +57,7 @@ class Plan:
     published: str | None = None
     remark: str = ""
     reconstructed: tuple[str, str] | None = None
+    undrawn: tuple[str, ...] = ()
     further: Mapping[str, Callable[[], tuple[Floats, Index]]] = field(default_factory=dict)
 
     @property
@@ -104,6 +108,15 @@ PLANS = {
         design=LearningCurve(),
         methods=(*LEAST_SQUARES, *FURTHER_LEAST_SQUARES),
         published="curves",
+        undrawn=tuple(method.name for method in FURTHER_LEAST_SQUARES),
+    ),
+    "prior-curves": Plan(
+        title="Learning curves with the true shares of the classes",
+        design=LearningCurve(),
+        methods=(LEAST_SQUARES[0], *WITH_TRUE_SHARES),
+        published="curves",
+        remark="ICLS_prior and Projection_prior know the true shares of the classes among the "
+        "unlabelled rows, as in the published runs: with one unlabelled row both are the oracle.",
     ),
     "peaking": Plan(
         title="Peaking",

@@ -172,9 +172,12 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
     rows, labels = {
         "labeled": (split.labeled, y[split.labeled]),
         "partly": (train, hidden),
+        "shares": (train, hidden),
         "all": (train, y[train]),
     }[method.sees]
     clf = clone(method.estimator)
+    if method.sees == "shares":
+        clf.set_params(prior=_true_shares(y, split))
     X_train = X[rows]
     start = time.perf_counter()
     clf.fit(X_train, labels)
@@ -189,6 +192,12 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
         measures = _error_and_losses(method, clf.parts_[name], data, n_classes)
         found[name] = {**measures, **dict.fromkeys(own)}
     return found
+
+
+def _true_shares(y: Index, split: Split) -> list[float]:
+    """Return the share of every class among the unlabelled rows."""
+    counts = np.bincount(y[split.unlabeled], minlength=int(y.max()) + 1)
+    return [float(share) for share in counts / len(split.unlabeled)]
 
 
 def _error_and_losses(

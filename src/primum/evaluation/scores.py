@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from primum._typing import AnyArray, Floats
-from primum.estimators import SelfLearningClassifier
+from primum.estimators import LaplacianLeastSquaresClassifier, SelfLearningClassifier
 from primum.estimators._kernel import KernelClassifier
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators._svm_data import LinearMachine
@@ -49,7 +49,7 @@ def score_probability(clf: Any, X: AnyArray) -> Floats:
 def default_score(clf: Any) -> Score | None:
     """Return the score function of a fitted classifier whose method does not declare one."""
     inner = _innermost(clf)
-    if isinstance(inner, LeastSquaresBase | KernelClassifier):
+    if isinstance(inner, LeastSquaresBase | KernelClassifier | LaplacianLeastSquaresClassifier):
         return score_minus_half
     if isinstance(inner, LinearMachine) and not hasattr(inner, "predict_proba"):
         return score_signed

@@ -337,7 +337,7 @@ def _judge_labelling(
 ) -> tuple[Judgement, PriorProof | None]:
     """Return the objective of q and its gap, and what is known of its shares."""
     if implicit.prior is not None and witness.multipliers is not None:
-        return _judge_prior(implicit.prior, q, witness)
+        return _judge_prior(implicit.prior, q, tol, witness)
     judged = implicit.problem.judge(q, witness.dual, tol, witness.moment)
     if implicit.tie is None:
         return judged, None
@@ -347,11 +347,11 @@ def _judge_labelling(
 
 
 def _judge_prior(
-    prior: PriorProblem, q: Floats | RowValues, witness: Witness
+    prior: PriorProblem, q: Floats | RowValues, tol: float, witness: Witness
 ) -> tuple[Judgement, PriorProof]:
     nu = witness.multipliers
     assert nu is not None
-    judged, shares = prior.judge(q, nu, witness.moment)
+    judged, shares = prior.judge(q, nu, witness.moment, witness.dual, tol)
     bounds, unit = prior.prior.shares, prior.problem.loss_unit
     return judged, PriorProof(bounds.low, bounds.high, shares, unit * bounds.signed(nu, shares))
 

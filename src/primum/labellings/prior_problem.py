@@ -76,20 +76,38 @@ class PriorProblem:
         return np.asarray(moment[0] / total)  # there is an intercept: design rows start with 1
 
     def judge(
-        self, q: Floats | RowValues, nu: Floats, moment: Floats | None = None
+        self,
+        q: Floats | RowValues,
+        nu: Floats,
+        moment: Floats | None = None,
+        dual: Floats | None = None,
+        tol: float = 0.0,
     ) -> tuple[Judgement, Floats]:
-        """Return the objective of q and its gap, and the shares of q."""
+        """Return the objective of q and its gap, and the shares of q.
+
+        If ``M Q - T`` does not prove q to be within tol and a solver's dual point is given, that
+        one is tried too.
+        """
         if self.has_row_of_ones:
             moment = None  # it lacks the sum of the labels
         Mq = self.columns.accumulate(q, moment)
         target, s = self.problem.target, self._counted(q, moment, Mq)
-        xi = centred(Mq[: len(target)] - target)
-        dual = np.concatenate([xi, np.zeros_like(Mq[len(xi) :])]) + self.prior.pull(nu)
-        gap = float(self.columns.gaps(self.problem.labels, dual[None], q)[0])
-        gap += max(float(np.vdot(nu, self.prior.shares.farthest(nu) - s)), 0.0)
-        unit, primal = self.problem.loss_unit, 0.5 * float(np.vdot(xi, xi))
-        objective = self.problem.loss_floor + unit * primal
-        return Judgement(objective, unit * gap, self.problem.scale), s
+        residual = centred(Mq[: len(target)] - target)
+        unit, primal = self.problem.loss_unit, 0.5 * float(np.vdot(residual, residual))
+        gap = self._gap(q, nu, s, residual)
+        judged = Judgement(self.problem.loss_floor + unit * primal, unit * gap, self.problem.scale)
+        if dual is None or judged.within(tol):
+            return judged, s
+        xi = centred((dual - self.prior.pull(nu)[: len(dual)])[: len(target)])
+        gap = self._gap(q, nu, s, xi) + 0.5 * float(np.sum((residual - xi) ** 2))
+        return replace(judged, gap=min(judged.gap, unit * gap)), s
+
+    def _gap(self, q: Floats | RowValues, nu: Floats, s: Floats, xi: Floats) -> float:
+        """Return the gap of q and Xi + u nu', but for 1/2 || M Q - T - Xi ||^2."""
+        added = np.zeros((self.columns.shape[0] - len(xi), *xi.shape[1:]))
+        dual = np.concatenate([xi, added]) + self.prior.pull(nu)
+        slack = float(self.columns.gaps(self.problem.labels, dual[None], q)[0])
+        return slack + max(float(np.vdot(nu, self.prior.shares.farthest(nu) - s)), 0.0)
 
 
 def prior_problem(

@@ -99,6 +99,10 @@ class LabelProblem:
             return 0.0
         return self.prior.gap(residual + self.target, nu, self.dual_point(residual, nu))
 
+    def meets_prior(self, residual: Floats) -> bool:
+        """Return whether the shares at ``M Q - T`` are within the bounds of the prior."""
+        return self.prior is None or self.prior.meets(residual + self.target)
+
     def held(self, xi: Floats, sigma: float) -> Held | None:
         """Return the directions of M Q that the prior holds at Xi, if there are any."""
         if self.prior is None:

@@ -16,9 +16,13 @@ otherwise. The solvers need its conjugate. With ``z = Xi + T`` and the multiplie
     gradient = z - u nu',
     Hessian  = I - u u' / |u|^2 (x) (I - derivative of project).
 
-The proof, for any nu, with ``Xi = M Q - T + u nu'`` and ``p = M'Xi``:
+The proof, for any nu and Xi, with ``p = M'(Xi + u nu')``:
 
     P(Q) - P(Q*) <= sum_i w_i slack(p_i, q_i) + max over x in X of nu.x - nu.s
+                    + 1/2 || M Q - T - Xi ||^2
+
+``Xi = M Q - T`` is the obvious choice, but if P(Q*) is 0 its rounding is all that is left, and the
+point of a solver proves more.
 
 With several classes M Q and Xi are taken without their means over the classes, and nu adds up to 0.
 """
@@ -39,6 +43,11 @@ SOFT = 1e-12
 DAMPING = 1e-2
 # Shares this close to a bound are at the bound.
 AT_BOUND = 1e-9
+# Newton's method ends with shares that are met up to this. Early on the path, this fraction of the
+# smallest share is enough, as long as no class loses all labels that can move.
+MET, MET_EARLY = 1e-10, 0.1
+# Rounding of shares, in units of |u| |M Q|.
+ROUNDING = 16 * float(np.finfo(float).eps)
 SHOWN = 12  # classes, in words
 
 
@@ -91,6 +100,12 @@ class Shares:
     def violation(self, s: Floats) -> float:
         """Return by how much the shares are outside their bounds."""
         return float(np.max(np.maximum(self.low - s, s - self.high), initial=0.0))
+
+    @cached_property
+    def smallest(self) -> float:
+        """The smallest share above 0, of a class or of all others, that the bounds require."""
+        required = np.append(self.low, 1.0 - self.high)
+        return float(np.min(required[required > 0], initial=1.0))
 
     def signed(self, nu: Floats, s: Floats) -> Floats:
         """Return the multipliers plus a constant: positive for upper bounds, negative for lower.
@@ -190,6 +205,20 @@ class Prior:
         curvature = min(max(DAMPING * of_row, SOFT), 1.0)
         return Held(np.kron(vectors, self.direction[:, None] / self.length), curvature)
 
+    def along_one(self, g: Floats, curvature: float, turn: int) -> Floats:
+        """Return a step against the gradient along u for one of the classes, in turn.
+
+        The multipliers of shares so small that hardly any label moves must change one by one: no
+        step that changes all of them at once is of the right length for each.
+        """
+        off = self.direction @ g
+        only = np.zeros_like(off)
+        k = turn % off.size
+        only.flat[k] = off.flat[k]
+        if only.ndim:
+            only -= only.mean()
+        return self.pull(only) / (-curvature * self.length**2)
+
     def gap(self, z: Floats, nu: Floats, xi: Floats) -> float:
         """Return the part of the duality gap that is due to the prior, at ``M Q = z``.
 
@@ -201,6 +230,19 @@ class Prior:
         size = float(np.linalg.norm(xi)) + self.length * float(np.linalg.norm(nu))
         slack = float(np.vdot(nu, self.shares.farthest(nu) - s))
         return max(slack, 0.0) + outside * (size + 0.5 * outside)
+
+    def meets(self, z: Floats, within: float = AT_BOUND) -> bool:
+        """Return whether the shares at ``M Q = z`` are within their bounds."""
+        rounding = ROUNDING * self.length * float(np.linalg.norm(z))
+        return self.shares.violation(self.of(z)) <= within + rounding
+
+    def settled(self, z: Floats, g: Floats, *, early: bool) -> bool:
+        """Return whether the shares at ``M Q = z``, with the gradient g, need no further step.
+
+        Where the gradient along u is 0, a step would not bring them closer.
+        """
+        within = max(MET, MET_EARLY * self.shares.smallest) if early else MET
+        return self.meets(z, within) or float(np.abs(self.direction @ g).max()) <= MET
 
     def without(self, fixed: Floats) -> "Prior":
         """Return the same for a part of M Q, if another part of it is fixed."""

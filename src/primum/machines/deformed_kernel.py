@@ -24,22 +24,23 @@ and the smallest eigenvalue of I + r G is at least 1, however singular K is. Sin
 without a further linear system. If k is linear, C is the matrix of the rows themselves, K is never
 formed, and k~(x, z) = x' (I + r G)^-1 z.
 
-C is the pivoted Cholesky factor: triangular, so that G costs no more than the factorisation, and of
-the numerical rank of K, which for a smooth kernel is far below n. C and G do not depend on r: after
-them, each further r costs one m x m Cholesky factorisation, and L columns of K~ O(n m L).
+C is a Cholesky factor: triangular, so that G costs no more than the factorisation. If K is
+numerically singular it is the pivoted factor, whose m columns are the numerical rank of K, far
+fewer than n for a smooth kernel. C and G do not depend on r: after them, each further r costs one
+m x m Cholesky factorisation, and L columns of K~ O(n m L).
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, eigvalsh, solve_triangular
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg import cho_solve, cholesky, eigvalsh, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpstrf
 
 from primum._typing import Floats, Index
 
-# Columns of G computed by one matrix product.
-GRAM_BLOCK = 256
+# G is computed in this many blocks of rows: more leave out more zeros, but slow down each product.
+GRAM_BLOCKS = 16
 # Largest entry, relative to those of K, of the part of K that its factor may miss. This part is of
 # the order of rounding if K is positive semi-definite, and of its negative eigenvalues otherwise.
 # Kernels computed in single precision are to pass.
@@ -102,7 +103,8 @@ class DeformedKernel:
 
     def columns(self, index: Index) -> Floats:
         """Return columns of K~, of shape (n_rows, len(index))."""
-        return np.asarray(self.deformation.features @ self._weights(self.features(index).T))
+        rows = _dense(self.deformation.features[index])
+        return np.asarray(self.deformation.features @ self._solve(rows.T))
 
     def expansion(self, index: Index, coef: Floats) -> Floats:
         """Return how the functions sum_j coef_j k~(., x_j), j in index, are evaluated at a row x.
@@ -119,7 +121,7 @@ class DeformedKernel:
         array of shape (n_rows, n_functions), or (n_features, n_functions) if the kernel is linear
             Coefficients of the undeformed kernel values k(x, x_i) of all rows, or of x itself.
         """
-        weights = self._weights(self.features(index).T @ coef)
+        weights = self._solve(self.deformation.features[index].T @ coef)
         if self.deformation.linear:
             return weights
         values = self.deformation.features @ weights
@@ -127,18 +129,29 @@ class DeformedKernel:
         np.add.at(expansion, index, coef)
         return expansion
 
-    def _weights(self, deformed: Floats) -> Floats:
-        """Return R^-1 times an array: coefficients of C, given those of V."""
-        return np.asarray(solve_triangular(self.factor, deformed, check_finite=False))
+    def _solve(self, sums: Floats) -> Floats:
+        """Return (I + r G)^-1 times an array."""
+        return np.asarray(cho_solve((self.factor, False), sums, check_finite=False))
 
 
-def deform_kernel(K: Floats, penalty: Any) -> Deformation:
-    """Return the deformation of a kernel matrix by a sparse penalty on the values at its rows."""
-    triangle, order = pivoted_cholesky(K)
-    roughness = _triangular_gram(triangle, penalty[order][:, order] @ triangle)
+def deform_kernel(K: Floats, penalty: Any, *, overwrite: bool = False) -> Deformation:
+    """Return the deformation of a kernel matrix by a sparse penalty on the values at its rows.
+
+    With ``overwrite``, the memory of K is reused.
+    """
+    triangle, order = factorise(K)
+    work = K if overwrite else np.empty_like(triangle)
+    roughness = _triangular_gram(triangle, penalty[order][:, order], work)
+    return Deformation(_unpermuted(triangle, order), roughness, penalty, linear=False)
+
+
+def _unpermuted(triangle: Floats, order: Index) -> Floats:
+    """Return rows in their original order, without a copy if that is their order."""
+    if (order[1:] > order[:-1]).all():
+        return triangle
     features = np.empty_like(triangle)
     features[order] = triangle
-    return Deformation(features, roughness, penalty, linear=False)
+    return features
 
 
 def deform_linear(X: Any, penalty: Any) -> Deformation:
@@ -150,41 +163,50 @@ def _dense(matrix: Any) -> Floats:
     return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
 
 
-def pivoted_cholesky(K: Floats) -> tuple[Floats, Index]:
+def factorise(K: Floats) -> tuple[Floats, Index]:
     """Return (C, order) with ``K[order][:, order]`` equal to C C' to rounding.
 
-    C is lower triangular, with as many columns as K has numerical rank. A matrix that is not
-    finite, symmetric and positive semi-definite raises an error.
+    C is the Cholesky factor, and the pivoted one if K is numerically singular: lower triangular,
+    with as many columns as K has numerical rank. A matrix that is not finite, symmetric and
+    positive semi-definite raises an error.
     """
-    # Products with a random vector show all of this, with probability one, at little cost.
+    scale = max(K.max(initial=0.0), -K.min(initial=0.0))
+    _check_finite(K, scale)
+    tolerance = PSD_TOLERANCE * np.sqrt(len(K)) * scale
+    # Products with a random vector show the rest, with probability one, at little cost.
     probe = np.random.default_rng(0).normal(size=len(K))
     product = K @ probe
-    tolerance = PSD_TOLERANCE * np.sqrt(len(K)) * np.abs(K).max(initial=0.0)
-    _check_finite(K, product)
     _check_symmetric(K, product - probe @ K, tolerance)
     # For a symmetric matrix, the upper triangle in Fortran order is the lower one in C order.
-    packed, pivots, rank, _ = dpstrf(K.T, lower=0)
-    triangle, order = np.tril(packed.T[:, :rank]), pivots - 1
+    factor, singular = dpotrf(K.T, lower=0, clean=1)
+    if not singular:
+        return factor.T, np.arange(len(K))
+    factor, pivots, rank, _ = dpstrf(K.T, lower=0)
+    triangle, order = np.tril(factor.T[:, :rank]), pivots - 1
     missed = product[order] - triangle @ (triangle.T @ probe[order])
     _check_positive(K, missed, tolerance)
     return triangle, order
 
 
-def _triangular_gram(triangle: Floats, product: Floats) -> Floats:
-    """Return the lower triangle of ``triangle.T @ product``, which is symmetric.
+def _triangular_gram(triangle: Floats, penalty: Any, work: Floats) -> Floats:
+    """Return the lower triangle of ``triangle.T @ penalty @ triangle``.
 
-    Leaving out zeros and the upper triangle saves five sixths of the operations.
+    Leaving out zeros and the upper triangle saves five sixths of the operations. ``work`` has at
+    least the size of the triangle, and is overwritten by the product with the penalty.
     """
     m = triangle.shape[1]
     gram = np.zeros((m, m))
-    for start in range(0, m, GRAM_BLOCK):
-        stop = min(start + GRAM_BLOCK, m)
-        gram[start:stop, :stop] = triangle[start:, start:stop].T @ product[start:, :stop]
+    size = max(1, -(-m // GRAM_BLOCKS))
+    for start in range(0, m, size):
+        stop = min(start + size, m)
+        block = triangle[start:, start:stop]
+        work[start:, start:stop] = penalty[start:, start:] @ block
+        np.matmul(block.T, work[start:, :stop], out=gram[start:stop, :stop])
     return gram
 
 
-def _check_finite(K: Floats, product: Floats) -> None:
-    if not np.isfinite(product).all():
+def _check_finite(K: Floats, scale: float) -> None:
+    if not np.isfinite(scale):
         i, j = np.argwhere(~np.isfinite(K))[0]
         raise ValueError(
             f"The kernel of two rows is {K[i, j]}: scale the features, or choose a kernel or "

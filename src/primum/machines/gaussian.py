@@ -77,10 +77,10 @@ def coordinates_of(X: Floats, weight: Floats, *, spherical: bool, alpha: float) 
     d = X.shape[1]
     if spherical:
         return Coordinates(origin, np.eye(d), np.eye(d), np.full(d, alpha))
-    scale = np.sqrt(np.average((X - origin) ** 2, axis=0, weights=weight))
-    scale[scale <= CONSTANT * np.abs(X).max(axis=0)] = 1.0
+    scale = np.sqrt(np.average((X - origin) ** 2, axis=0, weights=weight) + alpha)
     if alpha > 0:
         return Coordinates(origin, np.diag(scale), np.diag(1.0 / scale), alpha / scale**2)
+    scale[scale <= CONSTANT * np.abs(X).max(axis=0)] = 1.0
     Z = (X - origin) / scale
     variance, directions = np.linalg.eigh((Z.T * (weight / weight.sum())) @ Z)
     kept = directions[:, variance > RANGE_TOLERANCE * max(1.0, variance[-1])]

@@ -17,6 +17,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import laplacian
 
 GRAPH_WEIGHTS = ("binary", "heat")
+# With more features, trees find neighbours no faster than computing all distances.
+TREE_DIMENSIONS = 5
 
 
 def neighbour_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
@@ -37,7 +39,7 @@ def neighbour_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
     CSR array of shape (n_rows, n_rows)
         Isolated rows, if underflowing heat weights leave any, have no entries.
     """
-    from sklearn.neighbors import kneighbors_graph  # not needed to import the package
+    from sklearn.neighbors import NearestNeighbors  # not needed to import the package
 
     n = X.shape[0]
     if n_neighbors < 1:
@@ -49,9 +51,14 @@ def neighbour_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
         raise ValueError(f"weights must be one of {GRAPH_WEIGHTS}, got {weights!r}.")
     if n < 2:
         return sparse.csr_array((n, n))
-    k = min(n_neighbors, n - 1)
+    if isinstance(X, np.ndarray):
+        X = X - X.mean(axis=0)  # distances by inner products lose digits far from the origin
     mode = "connectivity" if weights == "binary" else "distance"
-    graph = sparse.csr_array(kneighbors_graph(X, k, mode=mode, include_self=False))
+    search = NearestNeighbors(
+        n_neighbors=min(n_neighbors, n - 1),
+        algorithm="brute" if X.shape[1] > TREE_DIMENSIONS else "auto",
+    ).fit(X)
+    graph = sparse.csr_array(search.kneighbors_graph(mode=mode))
     graph = graph.maximum(graph.T).tocsr()
     if weights == "heat":
         graph.data = _heat(graph.data)

@@ -35,7 +35,6 @@ LABELS = {
     "seconds": "training time (s)",
 }
 FORMATS = ("png", "svg", "pdf")
-PAPER = ("Supervised", "Self-Learning", "USM", "ICLS", "Oracle")
 
 
 def curves_figure(

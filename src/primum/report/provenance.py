@@ -1,17 +1,18 @@
 """What was run, from the configuration that is stored with the results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from primum.evaluation import read_snapshot
+from primum.evaluation import further_folder, read_snapshot
 from primum.report.page import paragraph
 from primum.report.tables import Cell, Table, dataset_title
 
 SEES = {
     "labeled": "labelled rows",
     "partly": "labelled and unlabelled rows",
+    "shares": "labelled and unlabelled rows, and the true shares of the classes among the latter",
     "all": "all training rows with their labels",
 }
 SCALING = {
@@ -22,16 +23,22 @@ SCALING = {
 }
 
 
-def provenance(folder: Path) -> Iterator[str]:
-    """Yield, as HTML, the design, the seed, the methods, the data sets and the versions."""
+def provenance(folder: Path, further: Iterable[str] = ()) -> Iterator[str]:
+    """Yield, as HTML, the design, the seed, the methods, the data sets and the versions.
+
+    ``further`` are the names of methods whose results are in folders of their own.
+    """
     snapshot = read_snapshot(folder)
     config = snapshot["config"]
+    methods = dict(config["methods"])
+    for name in further:
+        methods |= read_snapshot(further_folder(folder, name))["config"]["methods"]
     yield paragraph(design_sentence(config["design"]))
     yield paragraph(
         f"Seed: {config['seed']}. All splits derive from it, and every random_state that an "
         "estimator left open."
     )
-    yield _methods_table(config["methods"]).to_html()
+    yield _methods_table(methods).to_html()
     yield _data_table(config["data"]).to_html()
     for number, versions in enumerate(snapshot["versions"], start=1):
         which = f" (run {number} into this folder)" if len(snapshot["versions"]) > 1 else ""

@@ -16,11 +16,12 @@ from primum.evaluation import (
     rng_for,
     stand_in_sentence,
     summarise,
+    twin_of,
 )
 from primum.evaluation.illustration import most_moved
 from primum.evaluation.published import KEYS
 from primum.report.constraint_set import plot_constraint_set
-from primum.report.figures import PAPER, curve_caption, curves_figure, save_figure, z_figure
+from primum.report.figures import curve_caption, curves_figure, save_figure, z_figure
 from primum.report.local_optima import local_optima_sentences, minima_table, paired_folds
 from primum.report.page import html_page, paragraph, picture
 from primum.report.provenance import provenance
@@ -88,7 +89,8 @@ def write_table_report(
     """Write everything about a cross-validation table; return what to print."""
     summary = summary_of(plan, results)
     write_results(folder, results, summary)
-    error, loss = error_table(summary), error_table(summary, "loss_test")
+    error = error_table(summary)
+    loss = error_table(_with_the_twins_loss(summary), "loss_test")
     write_table(folder / "tables", error, f"{name}-error")
     write_table(folder / "tables", loss, f"{name}-loss")
     words = [*_judgement(plan, summary), *_remarks(results, missing)]
@@ -104,7 +106,7 @@ def write_table_report(
         minima = minima_table(folds)
         write_table(folder / "tables", minima, f"{name}-minima")
         sections.append(("Local optima of the TSVM", [*map(paragraph, optima), minima.to_html()]))
-    _write_page(folder, plan.title, [*sections, ("What was run", list(provenance(folder)))])
+    _write_page(folder, plan.title, [*sections, _what_was_run(folder, plan, results)])
     return [error.to_text(), *words, *optima]
 
 
@@ -139,15 +141,18 @@ def write_curves_report(
     summary = summary_of(plan, results)
     write_results(folder, results, summary)
     words = [agreement(summary, m).sentence() for m in JUDGED]
+    words += [plan.remark] * bool(plan.remark)
     words += _remarks(results, missing)
     sections: list[tuple[str, list[str]]] = [("Summary", [paragraph(text) for text in words])]
     for target, measure in CURVES.items():
-        figure = curves_figure(summary, measure, classifiers=PAPER)
+        shown = _with_the_twins_loss(summary) if measure == "loss_test" else summary
+        drawn = [name for name in shown["classifier"].unique() if name not in plan.undrawn]
+        figure = curves_figure(shown, measure, classifiers=drawn)
         save_figure(figure, folder / "figures", target)
-        caption = curve_caption(summary, measure)
+        caption = curve_caption(shown, measure)
         sections.append((target.replace("-", " ").capitalize(), [picture(figure, caption)]))
     sections += _agreement_sections(folder, summary)
-    _write_page(folder, plan.title, [*sections, ("What was run", list(provenance(folder)))])
+    _write_page(folder, plan.title, [*sections, _what_was_run(folder, plan, results)])
     return words
 
 
@@ -164,7 +169,7 @@ def write_peaking_report(
         save_figure(figure, folder / "figures", name)
         caption = curve_caption(summary, "error")
         sections.append((name.replace("-", ", ").capitalize(), [picture(figure, caption)]))
-    _write_page(folder, plan.title, [*sections, ("What was run", list(provenance(folder)))])
+    _write_page(folder, plan.title, [*sections, _what_was_run(folder, plan, results)])
     return words
 
 
@@ -192,6 +197,18 @@ def write_illustrations(folder: Path, seed: int) -> list[str]:
         parts.append(picture(figure, caption))
     _write_page(folder, "Illustrations", [("Models of one and two parameters", parts)])
     return [f"Drew both illustrations in {folder / 'figures'}."]
+
+
+def _with_the_twins_loss(summary: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the part of a summary whose losses can be compared with the twin's."""
+    own = summary.loc[summary["classifier"] == twin_of(summary), "loss"].iloc[0]
+    return summary[summary["loss"] == own]
+
+
+def _what_was_run(folder: Path, plan: Plan, results: "pd.DataFrame") -> tuple[str, Sequence[str]]:
+    of_plan = {method.name for method in plan.methods}
+    further = [name for name in results["classifier"].unique() if name not in of_plan]
+    return "What was run", list(provenance(folder, further))
 
 
 def _remarks(results: "pd.DataFrame", missing: Sequence[str]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Folds of the labelled rows; the unlabelled ones are in every training set."""
 
+import reprlib
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -10,7 +11,12 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from primum._typing import Index
 from primum.estimators._labels import KnownLabels
 from primum.estimators._targets import KnownTargets
-from primum.selection.splitting import SemiSupervisedSplit, check_every_class
+from primum.selection.splitting import (
+    SemiSupervisedSplit,
+    check_every_class,
+    number_of_folds,
+    number_of_stratified_folds,
+)
 
 Known = KnownLabels | KnownTargets
 
@@ -44,7 +50,9 @@ def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
         parts = cv.split(rows, labels, _known_groups(known, groups))
         folds = [Fold(train, test) for train, test in parts]
     else:
-        folds = [_given_fold(number, known, *split) for number, split in enumerate(cv)]
+        if getattr(cv, "ndim", 1) == 0:
+            raise ValueError(f"cv is {cv!r}: pass a number of folds as an int, cv={cv.item()!r}.")
+        folds = [_given_fold(number, known, split) for number, split in enumerate(cv)]
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
     return folds
@@ -57,7 +65,9 @@ def _labels(known: Known) -> Any:
 def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
     """Return the splitter of the labelled rows."""
     if isinstance(cv, SemiSupervisedSplit):
-        return cv.splitter
+        if isinstance(known, KnownLabels):
+            return cv.splitter_of(known)
+        cv, shuffle, seed = cv.cv, cv.shuffle, cv.random_state  # targets have no classes
     if cv is not None and not isinstance(cv, Integral):
         if shuffle:
             raise ValueError(
@@ -65,27 +75,14 @@ def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
                 "splitter instead."
             )
         return check_cv(cv)
-    n_folds = 5 if cv is None else int(cv)
-    check_folds_possible(n_folds, known)
-    kind = StratifiedKFold if isinstance(known, KnownLabels) else KFold
-    return kind(n_folds, shuffle=shuffle, random_state=seed if shuffle else None)
-
-
-def check_folds_possible(n_folds: int, known: Known) -> None:
-    """Raise an error if there are more folds than labelled rows, of a class if there are any."""
+    seed = seed if shuffle else None
     if isinstance(known, KnownLabels):
-        counts = np.bincount(known.codes, minlength=len(known.classes))
-        count, name = int(counts.min()), known.classes.tolist()[int(counts.argmin())]
-        what, found = " of every class", f"class {name!r} has {count}"
-    else:
-        count, what = len(known.labeled), ""
-        found = "there is only one sample" if count == 1 else f"there are only {count}"
-    if count < n_folds:
-        advice = f"pass cv={count} or less, or label" if count > 1 else "label"
-        raise ValueError(
-            f"cv={n_folds} folds need at least {n_folds} labelled rows{what}, but {found}: "
-            f"{advice} more rows."
-        )
+        n_folds = number_of_stratified_folds(cv, known)
+        return StratifiedKFold(n_folds, shuffle=shuffle, random_state=seed)
+    n_rows = len(known.labeled)
+    found = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
+    n_folds = number_of_folds(cv, n_rows, "", found)
+    return KFold(n_folds, shuffle=shuffle, random_state=seed)
 
 
 def _known_groups(known: Known, groups: Any) -> Any:
@@ -101,12 +98,20 @@ def _known_groups(known: Known, groups: Any) -> Any:
     return groups[known.labeled]
 
 
-def _given_fold(number: int, known: Known, train: Any, test: Any) -> Fold:
+def _given_fold(number: int, known: Known, split: Any) -> Fold:
     """Return a fold given by indices, or a mask, of rows of X."""
+    if isinstance(split, str) or not hasattr(split, "__len__") or len(split) != 2:
+        raise ValueError(
+            f"Split {number} of cv is {reprlib.repr(split)}: pass pairs (training rows, test rows) "
+            "of indices of rows of X."
+        )
     n_rows = len(known.labeled) + len(known.unlabeled)
     position = np.full(n_rows, -1)
     position[known.labeled] = np.arange(len(known.labeled))
-    train, test = (position[_indices(rows, n_rows)] for rows in (train, test))
+    names = (f"The training set of split {number}", f"The test set of split {number}")
+    train, test = (
+        position[_indices(rows, n_rows, name)] for rows, name in zip(split, names, strict=True)
+    )
     if (test < 0).any():
         raise ValueError(
             f"The test set of split {number} has {np.count_nonzero(test < 0)} unlabelled and "
@@ -116,10 +121,27 @@ def _given_fold(number: int, known: Known, train: Any, test: Any) -> Fold:
     return Fold(train[train >= 0], test)
 
 
-def _indices(rows: Any, n_rows: int) -> Index:
+def _indices(rows: Any, n_rows: int, name: str) -> Index:
     """Return indices of rows, given as such or as a mask."""
-    rows = np.asarray(rows)
-    return np.arange(n_rows)[rows if rows.size else rows.astype(np.intp)]
+    try:
+        given = np.asarray(rows)
+    except ValueError:  # lists of unequal lengths
+        given = np.empty((), dtype=object)
+    if given.shape == (0,):
+        return np.zeros(0, dtype=np.intp)
+    is_mask = given.dtype.kind == "b"
+    if given.ndim != 1 or given.dtype.kind not in "iub" or (is_mask and len(given) != n_rows):
+        raise ValueError(
+            f"{name} is {reprlib.repr(rows)}: pass indices of rows of X, integers from 0 to "
+            f"{n_rows - 1}, or a mask of {n_rows} rows."
+        )
+    if not is_mask and ((given < -n_rows) | (given >= n_rows)).any():
+        wrong = given[(given < -n_rows) | (given >= n_rows)][0]
+        raise ValueError(
+            f"{name} has the index {wrong}, but X has {n_rows} rows: pass indices from 0 to "
+            f"{n_rows - 1}."
+        )
+    return np.arange(n_rows)[given]
 
 
 def _check_fold(number: int, fold: Fold, known: Known) -> None:

@@ -19,9 +19,11 @@ from primum.labellings import (
     LabeledRows,
     LabelSet,
     LeastSquaresFamily,
+    Shares,
     Witness,
     implicit_problems,
     is_proven,
+    with_prior,
 )
 from primum.rows import Rows
 from primum.solvers import solve_implicit
@@ -63,12 +65,16 @@ def supervised_models(
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Labelled rows, unlabelled rows, and the moments of the latter."""
+    """Labelled rows, unlabelled rows, and the moments and possible labels of the latter.
+
+    ``shares`` are bounds on their mean label, if there is a prior.
+    """
 
     labeled: LabeledRows
     unlabeled: Rows
     moments: Moments | None
     labels: LabelSet | None = None
+    shares: Shares | None = None
 
     def constrained_models(self, grid: Grid, twins: Sequence[Model]) -> list[tuple[Model, bool]]:
         """Return (model, whether it is proven) of every alpha and, for each, every metric.
@@ -97,13 +103,20 @@ class TrainingSet:
                 labels=self.labels,
             )
             labellings, proven = [], []
-            for problem in problems:
+            for problem in self._within_prior(problems, family):
                 q, is_optimal = _solve(problem, grid, start)
                 start = q if isinstance(q, np.ndarray) else None
                 labellings.append(q)
                 proven.append(is_optimal)
             gammas = _gammas(family, labellings)
             yield list(zip(map(equations.decode, gammas), proven, strict=True))
+
+    def _within_prior(
+        self, problems: Sequence[ImplicitProblem], family: LeastSquaresFamily
+    ) -> Sequence[ImplicitProblem]:
+        if self.shares is None:
+            return problems
+        return [with_prior(problem, family, self.shares) for problem in problems]
 
 
 def _gammas(family: LeastSquaresFamily, labellings: Sequence[Any]) -> list[Floats]:
@@ -123,5 +136,5 @@ def _solve(problem: ImplicitProblem, grid: Grid, start: Floats | None) -> tuple[
     )
     if solution.proven or problem.problem.n_rows == 0:
         return solution.labels, True
-    witness = Witness(solution.dual, solution.pull)
+    witness = Witness(solution.dual, solution.pull, multipliers=solution.multipliers)
     return solution.labels, is_proven(problem, solution.labels, tol=grid.tol, witness=witness)

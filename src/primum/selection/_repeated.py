@@ -26,7 +26,7 @@ def read_repeated_folds(
     if cv is None or isinstance(cv, Integral):
         present = replace(known, labeled=known.labeled[given.known], codes=known.codes[given.known])
         return _stratified(5 if cv is None else int(cv), n_repeats, present, seed)
-    splitter = cv.splitter if isinstance(cv, SemiSupervisedSplit) else cv
+    splitter = cv.splitter_of(known) if isinstance(cv, SemiSupervisedSplit) else cv
     position = np.full(len(known.labeled), -1)
     position[given.known] = np.arange(len(given.known))
     folds = [

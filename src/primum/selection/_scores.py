@@ -1,7 +1,10 @@
 """Scores of the models of a grid on held-out rows, and their table."""
 
+import reprlib
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -69,12 +72,19 @@ def scorer_scores(
 ) -> Floats:
     """Return the scores of a scikit-learn scorer; ``fitted`` makes an estimator of a model."""
     X, y = rows.given
-    return np.array(
-        [
-            float(scorer(fitted(number, model), X, y, **rows.score_params))
-            for number, model in enumerate(models)
-        ]
-    )
+    estimators = (fitted(number, model) for number, model in enumerate(models))
+    return np.array([_one_score(scorer, each, X, y, rows.score_params) for each in estimators])
+
+
+def _one_score(scorer: Any, estimator: Any, X: Any, y: Any, params: dict[str, Any]) -> float:
+    score = scorer(estimator, X, y, **params)
+    number = score.item() if getattr(score, "size", 0) == 1 else score
+    if not isinstance(number, Real):
+        raise ValueError(
+            f"scoring returned {reprlib.repr(score)} for {type(estimator).__name__}: use a scorer "
+            "that returns one number, the higher the better."
+        )
+    return float(number)
 
 
 def results_table(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str, Any]:
@@ -88,14 +98,33 @@ def results_table(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str,
     table["params"] = list(params)
     for number, row in enumerate(scores):
         table[f"split{number}_test_score"] = row
-    mean = scores.mean(axis=0)
-    table["mean_test_score"], table["std_test_score"] = mean, scores.std(axis=0)
+    with np.errstate(invalid="ignore"):  # of infinite scores
+        mean, std = scores.mean(axis=0), scores.std(axis=0)
+    table["mean_test_score"], table["std_test_score"] = mean, std
     table["rank_test_score"] = _ranks(mean)
     return table
 
 
+def check_scores(name: str, mean: Floats) -> None:
+    """Warn if some mean scores are not finite, as GridSearchCV does; raise an error if none is."""
+    wrong, n_points = int(np.count_nonzero(~np.isfinite(mean))), len(mean)
+    cause = "because scoring returned NaN or infinity in at least one fold"
+    if wrong == n_points:
+        raise ValueError(
+            f"{name} cannot choose between {n_points} settings, {cause} for each of them: use a "
+            "scorer that is defined on all folds, or other folds."
+        )
+    if wrong:
+        warnings.warn(
+            f"One or more of the test scores are non-finite: {name} does not consider {wrong} of "
+            f"{n_points} settings, {cause}.",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
 def _ranks(mean: Floats) -> Index:
-    """Return the ranks of mean scores: equal ones share a rank, and NaN is as bad as the worst.
+    """Return the ranks of mean scores: equal ones share a rank, and those not finite the last.
 
     Scores that differ by rounding only are equal. They are frequent: where the supervised twin can
     be attained, all metrics give it.

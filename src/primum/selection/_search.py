@@ -17,7 +17,7 @@ from primum.equations import gather_moments
 from primum.estimators._data import FitArguments
 from primum.estimators._labels import KnownLabels
 from primum.estimators._targets import TargetScale
-from primum.labellings import Interval, LabeledRows
+from primum.labellings import Interval, LabeledRows, Shares
 from primum.rows import ArrayRows, chain
 from primum.selection._folds import Fold
 from primum.selection._models import Grid, Model, TrainingSet, supervised_models
@@ -85,6 +85,8 @@ class Search:
     """The validated arguments of a search.
 
     ``shown`` are the rows of X as scorers see them, and ``score_params`` what these requested.
+    ``shares_of`` returns the bounds of a prior on the mean label of the unlabelled rows, given a
+    training set without them (None: no prior).
     """
 
     given: FitArguments[Any]
@@ -92,6 +94,7 @@ class Search:
     fit_intercept: bool
     shown: Any
     score_params: dict[str, Any]
+    shares_of: Callable[[TrainingSet], Shares | None] | None = None
 
     def tasks(self, *, with_unlabeled: bool) -> list[FoldTask]:
         """Return the folds as tasks; the moments of the unlabelled rows are gathered once."""
@@ -120,6 +123,8 @@ class Search:
         )
         present = fold.train[np.isin(fold.train, self.given.known)]
         training = replace(template, labeled=self._labeled(present))
+        if self.shares_of is not None:
+            training = replace(training, shares=self.shares_of(training))
         if isinstance(known, KnownLabels):
             return FoldTask(training, held_out)
         scale = replace(known, targets=training.labeled.y).scale(shifted=self.fit_intercept)
@@ -211,6 +216,9 @@ def read_metrics(metrics: Any, known: Sequence[str]) -> list[str | float]:
 
 
 def _read_grid(values: Any, name: str, what: str) -> list[Any]:
+    if getattr(values, "ndim", 1) == 0:
+        value = values.item()
+        raise ValueError(f"{name} is the single value {value!r}: pass a list, {name}=[{value!r}].")
     values = list(values)
     if not values:
         raise ValueError(f"{name} is empty: give at least one {what}.")

@@ -5,7 +5,7 @@ are mixins of classifiers and of regressors, which say how ``fit`` reads its arg
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,16 +16,16 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from primum._sklearn import Interval
+from primum._sklearn import Interval, take_rows
 from primum._threads import one_blas_thread, using_threads
-from primum._typing import Floats
+from primum._typing import AnyArray, Floats, Index
 from primum.estimators._backend import refuse_other_library
 from primum.estimators._base import N_JOBS
 from primum.estimators._data import FitArguments
-from primum.labellings import METRICS
+from primum.labellings import METRICS, Shares
 from primum.selection._folds import read_folds
-from primum.selection._models import Grid, Model
-from primum.selection._scores import results_table, scorer_scores
+from primum.selection._models import Grid, Model, TrainingSet
+from primum.selection._scores import check_scores, results_table, scorer_scores
 from primum.selection._search import (
     FoldScores,
     Search,
@@ -84,9 +84,15 @@ class Tuned:
         # A scorer may need the columns of a DataFrame.
         shown = X if hasattr(X, "columns") else given.X
         params = self._score_params(sample_weight)
-        search = Search(given, folds, self.fit_intercept, shown, params)
+        search = Search(
+            given, folds, self.fit_intercept, shown, params, self._shares_of(given.labels)
+        )
         with one_blas_thread(), using_threads(self.n_jobs):
             return self._run(search)
+
+    def _shares_of(self, known: Any) -> Callable[[TrainingSet], Shares | None] | None:
+        """Return how the bounds of a prior follow from a training set; None without a prior."""
+        return None
 
     @abstractmethod
     def _run(self, search: Search) -> list[FoldScores]:
@@ -101,6 +107,7 @@ class Tuned:
     def _keep_scores(self, params: Sequence[dict[str, Any]], scores: Floats) -> None:
         """Keep the table of scores (splits, points) and the first of the best points."""
         self.cv_results_ = results_table(params, scores)
+        check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         self.best_params_ = dict(params[self.best_index_])
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -136,8 +143,42 @@ class Tuned:
     def _scorer_of(self) -> Any:
         return check_scoring(self, self.scoring)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of ``scoring`` over the rows whose label or target is known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels or targets; unknown ones are marked as in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row. With metadata routing, a scorer receives it if it has requested it.
+
+        Returns
+        -------
+        float
+            The score; if ``scoring`` is None, the accuracy of a classifier and R^2 of a regressor.
+        """
+        if self.scoring is None:
+            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        known, truth = type(self)._known_of(y)
+        if len(known) < len(y):
+            X = take_rows(X, known)
+        params = {}
+        if sample_weight is not None:
+            params = {"sample_weight": take_rows(sample_weight, known)}
+        if get_config()["enable_metadata_routing"]:
+            params = dict(process_routing(self, "score", **params).scorer.score)
+        return float(self._scorer_of()(self, X, truth, **params))
+
+    @staticmethod
+    @abstractmethod
+    def _known_of(y: Any) -> tuple[Index, AnyArray]:
+        """Return the rows whose label or target is known, and these labels or targets."""
+
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata ``fit`` accepts, and which of it the scorer receives.
+        """Return which metadata ``fit`` and ``score`` accept, and what the scorer receives of it.
 
         Returns
         -------
@@ -147,6 +188,7 @@ class Tuned:
         router = MetadataRouter(owner=self).add_self_request(self)
         if self.scoring is not None:
             mapping = MethodMapping().add(caller="fit", callee="score")
+            mapping.add(caller="score", callee="score")
             router.add(scorer=self._scorer_of(), method_mapping=mapping)
         return router
 
@@ -165,7 +207,7 @@ class TunedSupervised(Tuned):
         self,
         alphas: Sequence[float] = ALPHAS,
         *,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = None,
         fit_intercept: bool = True,
         shuffle: bool = False,
@@ -250,9 +292,20 @@ class TunedImplicit(Tuned):
         return results
 
     def _fit_best(
-        self, results: Sequence[FoldScores], X: Any, y: Any, more: Any, weight: Any, **sets: Any
+        self,
+        results: Sequence[FoldScores],
+        X: Any,
+        y: Any,
+        more: Any,
+        weight: Any,
+        *,
+        of_twin: tuple[Any, Any, Any] | None = None,
+        **sets: Any,
     ) -> Self:
-        """Fit with the best point of the grid, and the twin with its best penalty."""
+        """Fit with the best point of the grid, and the twin with its best penalty.
+
+        ``of_twin`` are the (X, y, weight) that the twin is fitted to, if they are not the same.
+        """
         points = np.stack([result.points for result in results])
         self._keep_scores(self._grid().points, points)
         self.alpha_, self.metric_ = self.best_params_["alpha"], self.best_params_["metric"]
@@ -260,6 +313,7 @@ class TunedImplicit(Tuned):
         self._keep_best(best.fit(X, y, more, sample_weight=weight, **sets))
         shared = ("alphas", "cv", "scoring", "fit_intercept", "shuffle", "random_state", "n_jobs")
         twin = self._tuned_twin(**{name: getattr(self, name) for name in shared})
+        X, y, weight = (X, y, weight) if of_twin is None else of_twin
         self.supervised_ = twin._fit_best(results, X, y, None, weight)
         return self
 

@@ -2,9 +2,10 @@
 
 from typing import Any, ClassVar, Self
 
+from primum._typing import AnyArray, Index
 from primum.estimators._data import read_arguments
 from primum.estimators._fitting import fitting
-from primum.estimators._labels import KnownLabels
+from primum.estimators._labels import KnownLabels, read_labels
 from primum.estimators._linear import LeastSquaresBase
 from primum.selection._models import Model
 from primum.selection._scores import brier_scores
@@ -59,3 +60,8 @@ class TunedClassifier(Tuned, LeastSquaresBase):
     @staticmethod
     def _remembered(estimator: Any, known: KnownLabels, model: Model) -> Any:
         return estimator._remember(known.classes, *model)
+
+    @staticmethod
+    def _known_of(y: Any) -> tuple[Index, AnyArray]:
+        labels = read_labels(y, len(y), multi_class=True, one_class=True)
+        return labels.labeled, labels.classes[labels.codes]

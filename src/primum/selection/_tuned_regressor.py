@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from primum._typing import AnyArray, Index
 from primum.estimators._linear_regressor import LeastSquaresRegressionBase
-from primum.estimators._targets import KnownTargets
+from primum.estimators._targets import KnownTargets, read_targets
 from primum.selection._models import Model
 from primum.selection._scores import squared_errors
 from primum.selection._tuned import Tuned
@@ -17,3 +18,8 @@ class TunedRegressor(Tuned, LeastSquaresRegressionBase):
     @staticmethod
     def _remembered(estimator: Any, known: KnownTargets, model: Model) -> Any:
         return estimator._remember(*model)
+
+    @staticmethod
+    def _known_of(y: Any) -> tuple[Index, AnyArray]:
+        known = read_targets(y, len(y))
+        return known.labeled, known.targets

@@ -24,10 +24,11 @@ from primum._typing import AnyArray, Floats, Index
 from primum.estimators import SelfLearningClassifier
 from primum.estimators._fitting import fitting
 from primum.estimators._labels import KnownLabels
-from primum.selection._folds import Fold, check_folds_possible, read_folds
+from primum.selection._folds import Fold, read_folds
 from primum.selection._partly import CombiningClassifier
 from primum.selection.entries import Entry, class_scores, read_entries
 from primum.selection.icls_cv import ICLSClassifierCV
+from primum.selection.splitting import number_of_stratified_folds
 from primum.selection.statistics import Difference, holm, resampled_difference
 
 
@@ -177,10 +178,10 @@ class AgnosticClassifier(CombiningClassifier):
     def _folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
         cv = self.cv
         if cv is None or isinstance(cv, Integral):
-            n_folds = 5 if cv is None else int(cv)
-            check_folds_possible(n_folds, labels)
             cv = RepeatedStratifiedKFold(
-                n_splits=n_folds, n_repeats=self.n_repeats, random_state=self.random_state
+                n_splits=number_of_stratified_folds(cv, labels),
+                n_repeats=self.n_repeats,
+                random_state=self.random_state,
             )
         return read_folds(cv, labels, groups, shuffle=False, seed=None)
 

@@ -6,15 +6,24 @@ training set. The search gives the same choice and the same scores as a grid sea
 (``_models.py``).
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from primum._sklearn import take_rows
 from primum.estimators import ICLSClassifier, LeastSquaresClassifier
+from primum.estimators._data import FitArguments, read_arguments
+from primum.estimators._fitting import fitting
+from primum.estimators._labels import KnownLabels
+from primum.estimators._prior import prior_on
+from primum.labellings import Shares
+from primum.selection._models import TrainingSet
 from primum.selection._tuned import ALPHAS, METRIC_GRID, TunedImplicit
 from primum.selection._tuned_classifier import TunedClassifier
 from primum.selection.least_squares_cv import LeastSquaresClassifierCV
+
+OF_PRIOR = ("prior", "prior_level")
 
 
 class ICLSClassifierCV(TunedImplicit, TunedClassifier):
@@ -32,15 +41,21 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         second moment of all rows.
     alpha_labeled : float, default=None
         Ridge penalty of the labelled loss; None means that it equals alpha at every point.
-    cv : int, splitter or iterable, default=5
+    cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter,
         or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are in every
-        training set whether or not they are listed.
+        training set whether or not they are listed. None means 5 folds or, if the smallest class
+        has fewer labelled rows, as many as it has, but at least 2.
     scoring : str or callable, default=None
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
         None means minus the Brier score of ``predict_proba``: for two classes the mean squared
         error of the probability of the second, for more the sum over all classes. The method
-        ``score`` returns the accuracy, whatever the scoring.
+        ``score`` uses it, too, and returns the accuracy if it is None.
+    prior : None, dict, array-like or "confidence", default=None
+        What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
+        ``"confidence"`` computes the intervals from the labelled rows of each training set.
+    prior_level : float, default=0.95
+        Probability with which the intervals of ``prior="confidence"`` contain all shares.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     tol : float, default=1e-8
@@ -78,7 +93,7 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         ``best_estimator_.supervised_``.
     n_splits_ : int
         Number of folds.
-    classes_, coef_, intercept_, soft_labels_, certificate_, solver_, n_iter_
+    classes_, coef_, intercept_, soft_labels_, prior_, certificate_, solver_, n_iter_
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.
@@ -95,10 +110,8 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
     -----
     The points of the grid share most of their work if the rows are NumPy arrays or sparse matrices
     with at most a few thousand columns. With more columns, and with rows in files or on a cluster,
-    the result is the same but the search is no faster than a grid search.
-
-    Partial labels and priors are not supported: use GridSearchCV over ICLSClassifier, with
-    SemiSupervisedSplit.
+    the result is the same but the search is no faster than a grid search. With a prior, points of
+    the grid do not start from the solutions of others.
 
     Examples
     --------
@@ -118,11 +131,17 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
     _plain: ClassVar[type] = ICLSClassifier
     _supervised: ClassVar[type] = LeastSquaresClassifier
     _tuned_twin: ClassVar[type] = LeastSquaresClassifierCV
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TunedImplicit._parameter_constraints,
+        **{name: ICLSClassifier._parameter_constraints[name] for name in OF_PRIOR},
+    }
+    _passed_on: ClassVar[tuple[str, ...]] = (*TunedImplicit._passed_on, *OF_PRIOR)
     _delegated: ClassVar[tuple[str, ...]] = (
         "classes_",
         "coef_",
         "intercept_",
         "soft_labels_",
+        "prior_",
         "certificate_",
         "solver_",
         "n_iter_",
@@ -134,7 +153,9 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         metrics: Sequence[str | float] = METRIC_GRID,
         *,
         alpha_labeled: float | None = None,
-        cv: Any = 5,
+        prior: Any = None,
+        prior_level: float = 0.95,
+        cv: Any = None,
         scoring: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-8,
@@ -146,6 +167,8 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         self.alphas = alphas
         self.metrics = metrics
         self.alpha_labeled = alpha_labeled
+        self.prior = prior
+        self.prior_level = prior_level
         self.cv = cv
         self.scoring = scoring
         self.fit_intercept = fit_intercept
@@ -154,6 +177,65 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        possible: Any = None,
+        label_bounds: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Choose the parameters by cross-validation, and fit with them to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1 and of any class, which are in every training
+            set. A Parquet file or folder, or a Dask array or DataFrame, is read in several passes
+            for every fold and point of the grid: pass a sample of its rows if that takes too long.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, in the fits and in the Brier score. A scorer receives it only
+            if metadata routing is enabled and the scorer has requested it, as in GridSearchCV.
+        possible : array-like of bool of shape (n_samples, n_classes), default=None
+            Which classes each row of X may have, as in ICLSClassifier. A row with one possible
+            class is a labelled row, which is held out by one of the folds like any other.
+        label_bounds : array-like of shape (n_samples, 2), default=None
+            For two classes, bounds on the soft label of each unlabelled row of X, as in
+            ICLSClassifier.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row of X, for splitters such as GroupKFold.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        sets = {"possible": possible, "label_bounds": label_bounds}
+        with fitting(self):
+            given = read_arguments(self, X, y, X_unlabeled, sample_weight, **sets)
+            results = self._tune(given, X, sample_weight, groups)
+            of_twin = None if possible is None else _labeled(given, X)
+            self._fit_best(results, X, y, X_unlabeled, sample_weight, of_twin=of_twin, **sets)
+        return self
+
+    def _shares_of(self, known: KnownLabels) -> Callable[[TrainingSet], Shares | None] | None:
+        if self.prior is None:
+            return None
+
+        def shares_of(rows: TrainingSet) -> Shares | None:
+            prior = self.prior, self.prior_level, known.classes
+            return prior_on(*prior, rows.labeled, rows.unlabeled, rows.labels)[1]
+
+        return shares_of
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
@@ -170,3 +252,10 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         """
         check_is_fitted(self)
         return self.best_estimator_.soft_labels(X_unlabeled)
+
+
+def _labeled(given: FitArguments[KnownLabels], X: Any) -> tuple[Any, Any, Any]:
+    """Return (rows, labels, weights) of the labelled rows, those with one possible class too."""
+    known = given.labels
+    labels = known.classes[known.codes]
+    return take_rows(X, known.labeled), labels, given.weight_of(known.labeled)

@@ -36,14 +36,15 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
         ICLSRegressor.
     alpha_labeled : float, default=None
         Ridge penalty of the labelled loss; None means that it equals alpha at every point.
-    cv : int, splitter or iterable, default=5
+    cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of folds of consecutive rows, a scikit-learn
         splitter, or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are
-        in every training set whether or not they are listed.
+        in every training set whether or not they are listed. None means 5 folds or, with fewer
+        labelled rows, as many as there are, but at least 2.
     scoring : str or callable, default=None
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
-        None means minus the mean squared error. The method ``score`` returns R^2, whatever the
-        scoring.
+        None means minus the mean squared error. The method ``score`` uses it, too, and returns R^2
+        if it is None.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     tol : float, default=1e-8
@@ -130,7 +131,7 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
         *,
         bounds: tuple[float, float] | None = None,
         alpha_labeled: float | None = None,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-8,

@@ -17,14 +17,15 @@ class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
     ----------
     alphas : array-like of float, default=(0.0001, 0.0003, 0.001, ..., 30, 100)
         The ridge penalties to choose from: ``alpha * ||w||^2`` is added to the mean squared loss.
-    cv : int, splitter or iterable, default=5
+    cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter,
-        or pairs of indices of rows of X to train on and to hold out.
+        or pairs of indices of rows of X to train on and to hold out. None means 5 folds or, if the
+        smallest class has fewer labelled rows, as many as it has, but at least 2.
     scoring : str or callable, default=None
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
         None means minus the Brier score of ``predict_proba``: for two classes the mean squared
         error of the probability of the second, for more the sum over all classes. The method
-        ``score`` returns the accuracy, whatever the scoring.
+        ``score`` uses it, too, and returns the accuracy if it is None.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     shuffle : bool, default=False

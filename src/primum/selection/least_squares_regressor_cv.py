@@ -19,13 +19,14 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
     ----------
     alphas : array-like of float, default=(0.0001, 0.0003, 0.001, ..., 30, 100)
         The ridge penalties to choose from: ``alpha * ||w||^2`` is added to the mean squared loss.
-    cv : int, splitter or iterable, default=5
+    cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of folds of consecutive rows, a scikit-learn
-        splitter, or pairs of indices of rows of X to train on and to hold out.
+        splitter, or pairs of indices of rows of X to train on and to hold out. None means 5 folds
+        or, with fewer labelled rows, as many as there are, but at least 2.
     scoring : str or callable, default=None
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``; higher is better.
-        None means minus the mean squared error. The method ``score`` returns R^2, whatever the
-        scoring.
+        None means minus the mean squared error. The method ``score`` uses it, too, and returns R^2
+        if it is None.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     shuffle : bool, default=False

@@ -11,6 +11,9 @@ from primum._typing import Index
 from primum.estimators import read_labels
 from primum.estimators._labels import KnownLabels
 
+# Folds of the default cv, unless there are fewer labelled rows.
+DEFAULT_FOLDS = 5
+
 
 class SemiSupervisedSplit:
     """Cross-validation with all unlabelled rows in every training set and none in the test sets.
@@ -25,9 +28,10 @@ class SemiSupervisedSplit:
 
     Parameters
     ----------
-    cv : int or splitter, default=5
+    cv : int or splitter, default=None
         How to split the labelled rows: a number of stratified folds, or any scikit-learn
-        splitter.
+        splitter. None means 5 folds or, if the smallest class has fewer labelled rows, as many as
+        it has, but at least 2.
     shuffle : bool, default=False
         Whether to shuffle the labelled rows of each class before splitting them; only with a
         number of folds, as in ``StratifiedKFold``.
@@ -46,54 +50,72 @@ class SemiSupervisedSplit:
     [0 1 4 5] [2 3]
     """
 
-    def __init__(self, cv: Any = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+    def __init__(self, cv: Any = None, *, shuffle: bool = False, random_state: Any = None) -> None:
         self.cv, self.shuffle, self.random_state = cv, shuffle, random_state
-        _ = self.splitter  # raise errors for invalid options here, not in the middle of a search
+        # Raise errors for invalid options here, not in the middle of a search.
+        self._with_folds(DEFAULT_FOLDS if cv is None else cv)
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
         """Yield (training rows, test rows); all unlabelled rows are in every training set."""
         labels = read_labels(y, len(y), multi_class=True)
         known = labels.labeled
-        splitter = self.splitter
-        if isinstance(splitter, StratifiedKFold):
-            _check_enough_for_folds(splitter.n_splits, labels.codes)
         known_groups = None if groups is None else np.asarray(groups)[known]
-        parts = splitter.split(np.zeros((len(known), 1)), labels.codes, known_groups)
+        parts = self.splitter_of(labels).split(
+            np.zeros((len(known), 1)), labels.codes, known_groups
+        )
         for number, (train, test) in enumerate(parts):
             check_every_class(number, labels, train)
             yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits."""
+        """Return the number of splits of y; without y, of a y with enough labelled rows."""
         if y is None:
-            return int(self.splitter.get_n_splits(X, y, groups))
+            splitter = self._with_folds(DEFAULT_FOLDS if self.cv is None else self.cv)
+            return int(splitter.get_n_splits(X, y, groups))
         labels = read_labels(y, len(y), multi_class=True)
         known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
-        return int(self.splitter.get_n_splits(labels.codes, labels.codes, known_groups))
+        splitter = self.splitter_of(labels)
+        return int(splitter.get_n_splits(labels.codes, labels.codes, known_groups))
 
-    @property
-    def splitter(self) -> Any:
-        """The splitter of the labelled rows."""
+    def splitter_of(self, labels: KnownLabels) -> Any:
+        """Return the splitter of the labelled rows."""
         if self.cv is None or isinstance(self.cv, Integral):
-            n_folds = 5 if self.cv is None else self.cv
-            return StratifiedKFold(n_folds, shuffle=self.shuffle, random_state=self.random_state)
+            return self._with_folds(number_of_stratified_folds(self.cv, labels))
+        return self._with_folds(self.cv)
+
+    def _with_folds(self, cv: Any) -> Any:
+        if isinstance(cv, Integral):
+            return StratifiedKFold(cv, shuffle=self.shuffle, random_state=self.random_state)
         if self.shuffle or self.random_state is not None:
             raise ValueError(
-                "shuffle and random_state are for a number of folds, but cv is "
-                f"{self.cv!r}: pass them to that splitter."
+                f"shuffle and random_state are for a number of folds, but cv is {cv!r}: pass them "
+                "to that splitter."
             )
-        return check_cv(self.cv)
+        return check_cv(cv)
 
 
-def _check_enough_for_folds(n_folds: int, codes: Index) -> None:
-    """Raise an error if there are more folds than labelled rows of the largest class."""
-    largest = int(np.bincount(codes).max())
-    if largest < n_folds:
+def number_of_stratified_folds(cv: Integral | None, labels: KnownLabels) -> int:
+    """Return cv, or the default; raise an error if a class has fewer labelled rows."""
+    counts = np.bincount(labels.codes, minlength=len(labels.classes))
+    least, name = int(counts.min()), labels.classes.tolist()[int(counts.argmin())]
+    return number_of_folds(cv, least, " of every class", f"class {name!r} has {least}")
+
+
+def number_of_folds(cv: Integral | None, n_rows: int, of_what: str, found: str) -> int:
+    """Return cv, or the default for n_rows labelled rows; raise an error if there are too few."""
+    if cv is None and n_rows < 2:
         raise ValueError(
-            f"{n_folds} stratified folds need a class with at least {n_folds} labelled rows, but "
-            f"of the {len(codes)} labelled rows at most {largest} are of one class: use fewer "
-            "folds, or label more rows."
+            f"Cross-validation needs at least 2 labelled rows{of_what}, but {found}: label more "
+            "rows."
         )
+    n_folds = min(DEFAULT_FOLDS, n_rows) if cv is None else int(cv)
+    if n_rows < n_folds:
+        advice = f"pass cv={n_rows} or less, or label" if n_rows > 1 else "label"
+        raise ValueError(
+            f"cv={n_folds} folds need at least {n_folds} labelled rows{of_what}, but {found}: "
+            f"{advice} more rows."
+        )
+    return n_folds
 
 
 def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:

@@ -59,6 +59,10 @@ GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50
 GUESSES_PER_SIGMA = 10
 LINE_SEARCH_ACCURACY = 0.1
+# Points of the path that cost more than this, in units of the loss, are far from its end.
+EARLY = 1e-6
+# After this many steps, every other step changes the multiplier of one class of a prior.
+ALL_AT_ONCE = 10
 LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
 # A thousandth of the tolerance costs a few more steps and brings the labels, not only the loss,
 # close to their limit.
@@ -91,13 +95,20 @@ class Point:
 class Answer:
     """A labelling, its gap, and whether it is the optimal labelling closest to the centres.
 
-    ``nu`` are the multipliers of a prior, with which the gap was computed.
+    ``nu`` are the multipliers of a prior, with which the gap was computed, and ``feasible`` is
+    whether its bounds are met: a labelling outside them is no solution, however small its gap.
     """
 
     q: Floats
     gap: float
     final: bool
     nu: Floats
+    feasible: bool = True
+
+    @property
+    def order(self) -> tuple[bool, bool, float]:
+        """What is smaller for a better answer."""
+        return not self.final, not self.feasible, self.gap
 
 
 @dataclass(frozen=True)
@@ -146,7 +157,7 @@ def follow_path(
     xi = problem.residual(centres)
     point, previous = Point(xi, columns.project(xi)), None
     best = _judge(problem, centres, 0.0 * problem.multipliers(xi))
-    best = replace(best, final=best.gap <= AIM * tol)
+    best = replace(best, final=best.feasible and best.gap <= AIM * tol)
     rounding = rounding_of(problem, point)
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
@@ -162,13 +173,13 @@ def follow_path(
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, steps = minimise_psi(problem, sigma, point, budget)
         on_path = _judge(problem, q, problem.multipliers(arrived.xi))
-        close += on_path.gap <= AIM * tol
+        close += on_path.feasible and on_path.gap <= AIM * tol
         undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
         near_end = undecided == undecided_before or (
             on_path.gap <= max(tol, NEAR_ROUNDING * rounding.gap)
         )
         guess, tries = guess_face(problem, q, AIM * tol, near_end, rounding, arrived.xi)
-        best = min((best, on_path, guess), key=lambda answer: (not answer.final, answer.gap))
+        best = min((best, on_path, guess), key=lambda answer: answer.order)
         iterations += steps + tries
         undecided_before = undecided
         yield Stage(sigma, arrived.xi, undecided, best, iterations)
@@ -195,7 +206,7 @@ def _judge(problem: LabelProblem, q: Floats, nu: Floats) -> Answer:
     columns, residual = problem.columns, problem.residual(q)
     p = columns.project(problem.dual_point(residual, nu))
     gap = duality_gap(problem.labels, p, q, columns.weight) + problem.prior_gap(residual, nu)
-    return Answer(q, gap, final=False, nu=nu)
+    return Answer(q, gap, final=False, nu=nu, feasible=problem.meets_prior(residual))
 
 
 def minimise_psi(
@@ -210,18 +221,35 @@ def minimise_psi(
     for step in range(max_steps + 1):
         free = (labels.centre if centre is None else centre) - sigma * p
         q = labels.project(free)
-        g = problem.gradient(xi, problem.residual(q))
-        if step == max_steps or 0.5 * float(np.vdot(g, g)) <= duality_gap(
-            labels, p, q, columns.weight
+        residual = problem.residual(q)
+        g = problem.gradient(xi, residual)
+        cost = duality_gap(labels, p, q, columns.weight)
+        if step == max_steps or (
+            0.5 * float(np.vdot(g, g)) <= cost and _has_settled(problem, residual, g, cost)
         ):
             break
         faces = faces_of(labels, labels.open(q))
-        direction = newton_direction(columns, labels, faces, sigma, g, problem.held(xi, sigma))
+        held = problem.held(xi, sigma)
+        if held is not None and problem.prior is not None and step % 2 and step > ALL_AT_ONCE:
+            direction = problem.prior.along_one(g, held.curvature, step // 2)
+        else:
+            direction = newton_direction(columns, labels, faces, sigma, g, held)
         along = columns.project(direction)
         line = _Line(labels, free, sigma * along, weighted(along, columns.weight))
         length = _exact_step(line, xi + problem.target, direction, g, problem.prior)
         xi, p = xi + length * direction, p + length * along
     return Point(xi, p), q, step
+
+
+def _has_settled(problem: LabelProblem, residual: Floats, g: Floats, cost: float) -> bool:
+    """Return whether the shares of a prior are accurate enough for this point of the path.
+
+    Shares that are not met now may be beyond reach at a larger sigma, where few labels can move.
+    """
+    if problem.prior is None:
+        return True
+    early = cost > problem.gap_within(EARLY)
+    return problem.prior.settled(residual + problem.target, g, early=early)
 
 
 @dataclass(frozen=True)
@@ -303,12 +331,13 @@ def guess_face(
         slack = labels.slack(p, q)
         gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
         gap += problem.prior_gap(residual, nu)
-        if gap <= max(aim, rounding.gap):
+        feasible = problem.meets_prior(residual)
+        if feasible and gap <= max(aim, rounding.gap):
             closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p))
             return Answer(q, gap, final=closest, nu=nu), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
-        best = Answer(q, gap, final=False, nu=nu)
+        best = Answer(q, gap, final=False, nu=nu, feasible=feasible)
         # Faces shrink where a label reached their boundary. Those of the other rows grow where
         # their label is on the wrong boundary.
         kept = face & labels.open(q)

@@ -68,7 +68,7 @@ class _Best:
     """The best labelling so far, its proven gap and the dual point that proves it.
 
     ``lost`` is True if Newton's steps did not converge from their start. ``nu`` are the multipliers
-    of a prior.
+    of a prior, and ``feasible`` is whether its bounds are met.
     """
 
     gap: float
@@ -76,6 +76,12 @@ class _Best:
     labels: HyperplaneLabels | None = None
     lost: bool = False
     nu: Floats | None = None
+    feasible: bool = True
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """What is smaller for a better labelling."""
+        return not self.feasible, self.gap
 
 
 def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
@@ -97,8 +103,8 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     if best.gap > problem.gap_within(tol) and best.lost:
         start = replace(_uncommitted(problem, columns, sample.columns), iterations=iterations)
         best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
-    missed = best.gap > problem.gap_within(tol) and iterations < max_iter
-    if missed and columns.design.rows.in_memory:
+    missed = best.gap > problem.gap_within(tol) or not best.feasible
+    if missed and iterations < max_iter and columns.design.rows.in_memory:
         return _better_of(
             problem, best, iterations, solve_newton(problem, tol, max_iter - iterations)
         )
@@ -116,7 +122,8 @@ def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Sol
     residual = problem.residual(other.labels)
     duals = problem.dual_point(residual, nu)[None]
     gap = float(problem.columns.gaps(problem.labels, duals, other.labels)[0])
-    if gap + problem.prior_gap(residual, nu) < best.gap:
+    gap += problem.prior_gap(residual, nu)
+    if (not problem.meets_prior(residual), gap) < best.order:
         return replace(other, iterations=steps)
     return _solution(best, steps)
 
@@ -127,7 +134,7 @@ def _follow_all_rows(
     """Return (the best labelling found along the path of all rows, iterations)."""
     goal = problem.gap_within(tol)
     xi, sigma, iterations, band = start.xi, start.sigma, start.iterations, BAND
-    best = _Best(np.inf, xi)
+    best = _Best(np.inf, xi, feasible=False)
     before: tuple[float, Floats] | None = None
     for _ in range(STAGES):
         arrived, sweep, steps = _minimise_psi(problem, columns, sigma, xi, goal)
@@ -138,9 +145,9 @@ def _follow_all_rows(
             _on_path(problem, columns, sweep, arrived, sigma),
             *_in_band(problem, columns, sweep, arrived, sigma, band, tol),
         )
-        gap_before, best = best.gap, min((best, *found), key=lambda answer: answer.gap)
+        gap_before, best = best.gap, min((best, *found), key=lambda answer: answer.order)
         close_enough = best.gap <= AIM * goal or 0.5 * gap_before < best.gap <= goal
-        if close_enough or iterations >= max_iter or sweep.inside == 0:
+        if (close_enough and best.feasible) or iterations >= max_iter or sweep.inside == 0:
             break
         # Where the path is nearly straight, longer strides do not cost more steps.
         stride = GROWTH**2 if steps <= 2 else GROWTH
@@ -203,7 +210,9 @@ def _minimise_psi(
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
         within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * _path_gap(here, xi, g)
-        if within or _gap(problem, here, xi) <= goal:
+        solved = _gap(problem, here, xi) <= goal
+        # Near an optimum of 0, shares outside their bounds cost next to nothing.
+        if (within and not solved) or (solved and problem.meets_prior(here.Mq - t)):
             return xi, here, step
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
@@ -269,7 +278,13 @@ def _on_path(
     problem: LabelProblem, columns: StreamedColumns, sweep: Sweep, xi: Floats, sigma: float
 ) -> _Best:
     labels = HyperplaneLabels(problem.labels, columns.B.T @ xi, sigma)
-    return _Best(_gap(problem, sweep, xi), xi, labels, nu=_multipliers(problem, xi))
+    return _Best(
+        _gap(problem, sweep, xi),
+        xi,
+        labels,
+        nu=_multipliers(problem, xi),
+        feasible=problem.meets_prior(sweep.Mq - problem.target),
+    )
 
 
 def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
@@ -312,4 +327,5 @@ def _in_band(
     gap = squares - columns.support(labels, dual) + problem.prior_gap(reached, nu)
     V = columns.B.T @ xi
     within = HyperplaneLabels(labels, V, np.inf, positions, found.labels)
-    yield _Best(gap, dual, within, nu=found.multipliers)
+    feasible = problem.meets_prior(reached)
+    yield _Best(gap, dual, within, nu=found.multipliers, feasible=feasible)

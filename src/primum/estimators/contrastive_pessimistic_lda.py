@@ -1,0 +1,167 @@
+"""Contrastive pessimistic linear discriminant analysis and nearest mean (Loog 2016).
+
+    max_theta min_Q  [ l(theta; X, y, X_u, Q) - l(theta_sup; X, y, X_u, Q) ]
+
+The model with the largest gain in likelihood over the supervised one, on all rows, for the soft
+labels Q of the unlabelled rows for which that gain is the least. theta_sup is a candidate with gain
+0, so the gain is not negative, whatever the labels: with the true labels, too, the likelihood on
+all rows is at least that of the supervised model. The problem is convex in Q
+(``machines.contrastive``), and the gap to its minimum is proven.
+"""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.exceptions import ConvergenceWarning
+
+from primum._sklearn import Interval
+from primum._typing import Floats
+from primum.estimators._generative import (
+    GenerativeClassifier,
+    GenerativeRows,
+    covariance_rank,
+)
+from primum.estimators.lda import fit_twin
+from primum.machines.contrastive import ContrastiveLikelihood
+from primum.machines.gaussian import GaussianFamily, GaussianModel
+from primum.machines.label_search import minimise_over_labels
+
+
+class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
+    """Linear discriminant analysis, or nearest mean, never less likely than the supervised one.
+
+    For any labels of the unlabelled rows, the true ones among them, the likelihood of the model on
+    all rows is at least that of the supervised model. This does not extend to the error, nor to
+    rows that are not among them.
+
+    Parameters
+    ----------
+    covariance : {"full", "spherical"}, default="full"
+        The common covariance: any matrix (linear discriminant analysis), or a multiple of the
+        identity (nearest mean).
+    priors : {"equal"} or array-like of shape (n_classes,), default=None
+        Shares of the classes, in the order of ``classes_``. None means that they are estimated.
+    alpha : float, default=0.0
+        Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier, and the
+        likelihoods that are compared are penalised. It must be above 0 if the labelled rows do not
+        determine a covariance.
+    tol : float, default=1e-6
+        Tolerance on the gap, in units of the mean log-likelihood.
+    max_iter : int, default=10000
+        Maximum number of iterations.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    means_ : array of shape (n_classes, n_features)
+        Class means.
+    covariance_ : array of shape (n_features, n_features)
+        The common covariance.
+    priors_ : array of shape (n_classes,)
+        Shares of the classes.
+    rank_ : int
+        Rank of the covariance.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the log-odds of the second of two classes, or of the log-posterior of every
+        class up to a common term.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercepts.
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+        Label in [0, 1] of every unlabelled row, or its shares of the classes: the labels for which
+        the gain is the least. The rows of X come first, then those of X_unlabeled.
+    gain_ : float
+        The gain in mean log-likelihood on all rows, at least, whatever the labels. It is proven.
+        If nothing above 0 could be proven, the model is the supervised one, and the gain is 0.
+    gap_ : float
+        A proven bound on how much larger ``gain_`` could be for another model.
+    n_iter_ : int
+        Number of iterations.
+    supervised_ : LDAClassifier
+        The supervised twin.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had string column names.
+
+    References
+    ----------
+    M. Loog, "Contrastive pessimistic likelihood estimation for semi-supervised classification",
+    IEEE Transactions on Pattern Analysis and Machine Intelligence 38 (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ContrastivePessimisticLDAClassifier
+    >>> X = np.array([[0.0], [1.0], [4.0], [0.5], [4.5], [5.0]])
+    >>> y = np.array([0, 0, 1, -1, -1, -1])
+    >>> clf = ContrastivePessimisticLDAClassifier().fit(X, y)
+    >>> clf.gain_ > 0
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GenerativeClassifier._parameter_constraints,
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        covariance: str = "full",
+        *,
+        priors: Any = None,
+        alpha: float = 0.0,
+        tol: float = 1e-6,
+        max_iter: int = 10000,
+    ) -> None:
+        self.covariance = covariance
+        self.priors = priors
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _fit_rows(self, rows: GenerativeRows) -> None:
+        self.supervised_ = fit_twin(self, rows)
+        family = self._family(rows)
+        Z, R = family.coordinates.read(rows.X), rows.class_weights()
+        model = family.fit(Z[: rows.n_labeled], R)
+        self.gain_, self.gap_, self.n_iter_ = 0.0, 0.0, 1
+        Q = self.supervised_._posterior(rows.unlabeled)
+        if rows.n_unlabeled:
+            self._check_supervised(family, model, Z)
+            objective = ContrastiveLikelihood(family, Z, R, rows.weight[rows.n_labeled :], model)
+            found = minimise_over_labels(objective, Q, tol=self.tol, max_iter=self.max_iter)
+            Q, self.gap_, self.n_iter_ = found.Q, found.gap, max(1, found.n_iter)
+            if found.value > found.gap:
+                model, self.gain_ = objective.model(Q), found.value - found.gap
+            if found.gap > self.tol:
+                self._warn()
+        self._keep_soft_labels(rows, Q)
+        self._remember(rows.data.classes, model, family.coordinates)
+
+    def _check_supervised(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
+        """Raise an error if the supervised model gives some rows no likelihood."""
+        r = family.coordinates.dimension
+        rank = covariance_rank(family, model, Z)
+        if rank < r:
+            raise ValueError(
+                f"{type(self).__name__} compares likelihoods with those of the supervised model, "
+                f"whose covariance has rank {rank}, while all rows together span {r} dimensions: "
+                "set alpha above 0, label more rows, or drop features."
+            )
+
+    def _warn(self) -> None:
+        advice = (
+            f"raise max_iter (now {self.max_iter}) or tol"
+            if self.n_iter_ >= self.max_iter
+            else "rounding limits it, so raise tol or alpha"
+        )
+        warnings.warn(
+            f"ContrastivePessimisticLDAClassifier stopped after {self.n_iter_} iterations with a "
+            f"gain proven to be within {self.gap_:.1e} of the largest, not within the requested "
+            f"tol={self.tol:.1e}; {advice}.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
