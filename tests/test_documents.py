@@ -44,11 +44,31 @@ def test_readme_example_of_partial_labels_has_the_errors_it_says():
         assert 1 - clf.score(X[unknown], truth[unknown]) == pytest.approx(float(error), abs=0.01)
 
 
-def test_scikit_learn_page_prints_what_its_comments_say(capsys):
-    text = (ROOT / "docs" / "scikit-learn.md").read_text()
+@pytest.mark.slow
+def test_readme_example_of_the_safe_choice_has_the_errors_it_says(capsys):
+    text = (ROOT / "README.md").read_text()
+    section = text.partition("## Gain from unlabelled rows")[2].partition("\n## ")[0]
+    example = "\n".join(re.findall(r"^    (.*)$|^$", section, flags=re.MULTILINE))
+    names = {}
+    exec(compile(example, "README.md", "exec"), names)
+    clf, unknown = names["clf"], names["y"] == -1
+    assert str(clf.verdict_) in capsys.readouterr().out
+    said = re.search(
+        r"an error of (0.\d+), the best stack of supervised models (0.\d+), and the\s+safe stack "
+        r"(0.\d+)",
+        section,
+    )
+    for model, error in zip((clf.baseline_, clf.supervised_, clf), said.groups(), strict=True):
+        wrong = 1 - model.score(names["X"][unknown], names["truth"][unknown])
+        assert wrong == pytest.approx(float(error), abs=0.01)
+
+
+@pytest.mark.parametrize("page", ["scikit-learn.md", "comparing.md"])
+def test_pages_print_what_their_comments_say(page, capsys):
+    text = (ROOT / "docs" / page).read_text()
     namespace = {}
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(block, "scikit-learn.md", "exec"), namespace)
+        exec(compile(block, page, "exec"), namespace)
         said = re.findall(r"^\s*print\(.*\)  # (.*)$", block, flags=re.MULTILINE)
         printed = capsys.readouterr().out.splitlines()
         assert len(printed) == len(said), block

@@ -41,6 +41,8 @@ KNOWS = {
     "rows/dask_rows.py": {"dask", "distributed"},
     "rows/parquet.py": {"pyarrow"},
     "estimators/self_learning.py": {"pandas"},
+    "selection/safe.py": {"tqdm"},
+    "selection/candidates/wrapped.py": {"pandas"},
 }
 
 

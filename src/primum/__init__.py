@@ -1,5 +1,7 @@
 """Semi-supervised learning that aims never to make the supervised answer worse."""
 
+from typing import TYPE_CHECKING, Any
+
 from primum.estimators import (
     ContrastivePessimisticLDAClassifier,
     EMLDAClassifier,
@@ -32,15 +34,22 @@ from primum.estimators import (
 )
 from primum.labellings import Certificate
 from primum.selection import (
+    AgnosticClassifier,
     ICLSClassifierCV,
     ICLSRegressorCV,
     LeastSquaresClassifierCV,
     LeastSquaresRegressorCV,
+    SafeClassifier,
+    SAFEWClassifier,
 )
+
+if TYPE_CHECKING:
+    from primum._comparison import compare
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AgnosticClassifier",
     "Certificate",
     "ContrastivePessimisticLDAClassifier",
     "EMLDAClassifier",
@@ -66,6 +75,8 @@ __all__ = [
     "ManifoldKernel",
     "MomentConstrainedLDAClassifier",
     "S4VMClassifier",
+    "SAFEWClassifier",
+    "SafeClassifier",
     "ScatterLDAClassifier",
     "SelfLearningClassifier",
     "SingularCovarianceWarning",
@@ -74,4 +85,14 @@ __all__ = [
     "UndeterminedModelWarning",
     "UnlabeledRows",
     "WellSVMClassifier",
+    "compare",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``compare`` when it is used: it needs rooms that the estimators do not."""
+    if name == "compare":
+        from primum._comparison import compare
+
+        return compare
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,13 +6,14 @@ import pickle
 import zipfile
 from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
 from sklearn.linear_model import LinearRegression
 
-from primum import ICLSClassifier, ICLSClassifierCV
+from primum import ICLSClassifier, ICLSClassifierCV, SafeClassifier
 from primum.cli._models import FORMAT, StoredModel, load_model, save_model
 
 NAMES = ["a", "b", "c"]
@@ -201,3 +202,37 @@ def test_without_names(call, files, predict_refused, rows):
     predict_refused("more.csv has 4 columns but the model has 3 features without names")
     assert call(*arguments, "--id", "label").exit_code == 0
     assert pd.read_csv("p.csv")["label"].tolist() == rows["label"].tolist()
+
+
+def test_a_stored_safe_choice_predicts(call, tmp_path):
+    """Stored from Python, it is read and applied as the models of ``primum fit`` are."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(80) % 2
+    table = pd.DataFrame(rng.normal(size=(80, 3)) + truth[:, None], columns=["a", "b", "c"])
+    y = np.where(np.arange(80) < 30, truth, -1)
+    clf = SafeClassifier(cv=2, n_repeats=1, random_state=0, shrinkage=0.1).fit(table, y)
+    skops.io.dump(clf, tmp_path / "safe.skops")
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    predict = ("predict", tmp_path / "safe.skops", tmp_path / "rows.csv", "--score", "clipped")
+    answer = call(*predict, "--out", tmp_path / "out.csv")
+    assert answer.exit_code == 0, answer.output
+    written = pd.read_csv(tmp_path / "out.csv")
+    np.testing.assert_array_equal(written["prediction"], clf.predict(table))
+    np.testing.assert_allclose(written["score"], clf.predict_proba(table)[:, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "fault"),
+    [
+        ("weights_", {"ridge": 0.5}, "its weights_ are not shares that add up to 1"),
+        ("weights_", {"ridge": "1"}, "its weights_ are not numbers by name"),
+        ("models_", {}, "its models_ lack a candidate that has a weight"),
+    ],
+)
+def test_a_spoilt_safe_choice_is_refused(tmp_path, attribute, value, fault):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    clf = SafeClassifier([], baselines=["ridge"], cv=2).fit(X, np.arange(30) % 2)
+    setattr(clf, attribute, value)
+    skops.io.dump(clf, tmp_path / "safe.skops")
+    with pytest.raises(click.ClickException, match=fault):
+        load_model(tmp_path / "safe.skops")

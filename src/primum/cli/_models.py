@@ -8,12 +8,27 @@ from typing import Any
 import click
 import numpy as np
 
-from primum import Certificate, ICLSClassifier, LeastSquaresClassifier, USMClassifier
+from primum import (
+    Certificate,
+    ICLSClassifier,
+    LeastSquaresClassifier,
+    SafeClassifier,
+    USMClassifier,
+)
 from primum.cli._output import replacing
 from primum.equations import Frame, GivenLabels
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import Interval, Simplex
 from primum.labellings.sets.per_row import PerRow
+from primum.selection.candidates.forest import ForestModel
+from primum.selection.candidates.kernel import KernelModel
+from primum.selection.candidates.models import Affine, LinearModel
+from primum.selection.candidates.spreading import NeighborModel
+from primum.selection.out_of_fold import Failure
+from primum.selection.stacked import StackedClassifier
+from primum.selection.statistics import Difference, Probabilities
+from primum.selection.verdict import SafeVerdict
+from primum.selection.wording import Verdict
 
 # Of model files; raised whenever what they contain changes. Format 1 has two classes only.
 FORMAT = 2
@@ -25,7 +40,12 @@ METHODS = {
 }
 # All types that a model may contain, in addition to arrays and numbers.
 LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
-PARTS = (*METHODS.values(), Certificate, PriorProof, Frame, *LABELS)
+STACKS = (
+    *(SafeClassifier, StackedClassifier, Failure),
+    *(SafeVerdict, Verdict, Probabilities, Difference),
+    *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel),
+)
+PARTS = (*METHODS.values(), Certificate, PriorProof, Frame, *LABELS, *STACKS)
 TRUSTED = sorted(f"{part.__module__}.{part.__qualname__}" for part in PARTS)
 
 
@@ -59,7 +79,8 @@ def load_model(path: Path) -> StoredModel:
         else StoredModel(content)
     )
     model = stored.estimator
-    if not isinstance(model, tuple(METHODS.values())) or not hasattr(model, "coef_"):
+    fitted = hasattr(model, "models_" if isinstance(model, SafeClassifier) else "coef_")
+    if not isinstance(model, (*METHODS.values(), SafeClassifier)) or not fitted:
         raise click.ClickException(
             f"{path} contains an object of type {type(model).__name__}, not a fitted primum model."
         )
@@ -127,6 +148,8 @@ def _fault(model: Any) -> str | None:
         return "its classes_ are not different labels"
     if n_classes < 2:
         return f"its classes_ are {n_classes}, not two or more"
+    if isinstance(model, SafeClassifier):
+        return _fault_of_stack(model)
     n_scores = 1 if n_classes == 2 else n_classes
     for name, shape in (("coef_", (n_scores, n_features)), ("intercept_", (n_scores,))):
         value: Any = getattr(model, name, None)
@@ -138,6 +161,19 @@ def _fault(model: Any) -> str | None:
     names = getattr(model, "feature_names_in_", None)
     if names is not None and not (_is_array(names, "OU", (n_features,)) and _all_differ(names)):
         return f"its feature_names_in_ are not {n_features} different names"
+    return None
+
+
+def _fault_of_stack(model: SafeClassifier) -> str | None:
+    """Describe what is wrong with the weights or the models of a stack; None if nothing."""
+    weights: Any = getattr(model, "weights_", None)
+    if not isinstance(weights, dict) or not all(type(w) is float for w in weights.values()):
+        return "its weights_ are not numbers by name"
+    if min(weights.values(), default=-1.0) < 0 or abs(sum(weights.values()) - 1.0) > 1e-6:
+        return "its weights_ are not shares that add up to 1"
+    needed = {name for name, weight in weights.items() if weight > 0}
+    if not isinstance(model.models_, dict) or not needed <= set(model.models_):
+        return "its models_ lack a candidate that has a weight"
     return None
 
 

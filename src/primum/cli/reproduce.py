@@ -1,4 +1,4 @@
-"""``primum reproduce``: rerun the paper's experiments and write its tables and figures."""
+"""``primum reproduce``: rerun the paper's experiments, or the race of the safe choice."""
 
 import sys
 import warnings
@@ -16,6 +16,7 @@ from primum.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundErr
 from primum.evaluation import (
     METHODS,
     PLANS,
+    RACES,
     Method,
     Plan,
     ResultsError,
@@ -24,6 +25,7 @@ from primum.evaluation import (
     run_with_further,
 )
 from primum.evaluation.store import OTHER_FOLDER, RESUME
+from primum.report.race import write_race_report
 from primum.report.reproduction import (
     CURVES,
     write_curves_report,
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
 
 # Targets that are experiments, and the plan of each.
 PLAN_OF = {target: plan for plan in PLANS for target in (CURVES if plan == "curves" else (plan,))}
-TARGETS = ("table1", *PLAN_OF, "illustrations", "all")
+PAPER_TARGETS = ("table1", *PLAN_OF, "illustrations")
+PLAN_OF |= {race: race for race in RACES}
+TARGETS = (*PAPER_TARGETS, *RACES, "all")
 DONE_IN_PART = 3
 
 
@@ -99,7 +103,7 @@ def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: b
     callback=_list_methods,
     help="List the names for --methods, with their estimators.",
 )
-@click.option("--repeats", type=click.IntRange(min=1), help="Default: 100.")
+@click.option("--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice.")
 @click.option(
     "--jobs", type=int, default=-1, show_default=True, help="Number of processes; -1: all cores."
 )
@@ -124,6 +128,8 @@ def reproduce(
 ) -> None:
     """Reproduce a table or figure of the paper and compare it with the published values.
 
+    The targets safe-choice... compare the safe choice with tuned supervised models instead.
+
     Writes results.parquet, summary.csv, tables, figures and report.html. An interrupted run
     continues with --resume; finished repeats are not lost. --methods adds columns to its tables and
     figures; with --resume, also to results that were computed without them.
@@ -133,8 +139,9 @@ def reproduce(
     if further and target not in (*PLAN_OF, "all"):
         raise click.BadParameter(f"{target} compares no methods.", param_hint="--methods")
     out = Path("reproduction") / target if out is None else out
-    found, missing = ([], {}) if target == "illustrations" else _load(datasets, data_home)
-    if not found and target != "illustrations":
+    without = target == "illustrations" or (target in RACES and not RACES[target].datasets)
+    found, missing = ([], {}) if without else _load(datasets, data_home)
+    if not found and not without:
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
     request = Request(repeats, jobs, seed, resume, further)
     with _plain_errors(out):
@@ -183,8 +190,8 @@ def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict
 
 
 def _reproduce_all(out: Path, found: list[Dataset], missing: list[str], request: Request) -> None:
-    """Reproduce every target; those that share a plan also share its folder and results."""
-    for target in TARGETS[:-1]:
+    """Reproduce the targets of the paper; those that share a plan share its folder, too."""
+    for target in PAPER_TARGETS:
         started = target in list(CURVES)[1:]
         one = replace(request, resume=request.resume or started)
         _reproduce_one(target, out / PLAN_OF.get(target, target), found, missing, one)
@@ -198,7 +205,7 @@ def _reproduce_one(
     elif target == "illustrations":
         words = write_illustrations(folder, request.seed)
     else:
-        plan = PLANS[PLAN_OF[target]]
+        plan = {**PLANS, **RACES}[PLAN_OF[target]]
         results = _run(target, folder, plan, found, request)
         lost = [name for name in missing if name in plan.datasets]
         words = _write(target, folder, plan, results, lost)
@@ -211,7 +218,7 @@ def _run(
 ) -> "pd.DataFrame":
     """Run the experiment of a target, or continue it, and return its results."""
     chosen = [dataset for dataset in found if dataset.name in plan.datasets]
-    if not chosen:
+    if not chosen and not plan.further:
         raise ResultsError(
             f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and none of "
             "them was both chosen and found."
@@ -228,6 +235,8 @@ def _run(
 def _write(
     target: str, folder: Path, plan: Plan, results: "pd.DataFrame", missing: list[str]
 ) -> list[str]:
+    if target in RACES:
+        return write_race_report(folder, plan, results, missing, target)
     if target == "peaking":
         return write_peaking_report(folder, plan, results, missing)
     if plan.curve:

@@ -109,7 +109,7 @@ class SelfLearningClassifier(
         check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
             more = self._read_more(X_unlabeled, X)
-            X, further = _stack(X, more), np.arange(n, n + count_rows(more))
+            X, further = stack_rows(X, more), np.arange(n, n + count_rows(more))
             unlabeled = np.concatenate([labels.unlabeled, further])
             labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
             weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
@@ -226,7 +226,7 @@ class SelfLearningClassifier(
         return tags
 
 
-def _stack(X: Any, more: Any) -> Any:
+def stack_rows(X: Any, more: Any) -> Any:
     """Return X with more rows below, in the format of X."""
     if sparse.issparse(X) or sparse.issparse(more):
         rows = [sparse.csr_array(X), sparse.csr_array(more)]

@@ -23,11 +23,13 @@ from primum.evaluation.methods import (
 )
 from primum.evaluation.paper import PLANS, Plan
 from primum.evaluation.published import compare_with_published, published
+from primum.evaluation.race import RACES, differences, race_summary
 from primum.evaluation.runner import run_experiment, run_unit
 from primum.evaluation.scores import score_minus_half, score_probability, score_signed
 from primum.evaluation.seeds import rng_for
 from primum.evaluation.splits import (
     CrossValidation,
+    HoldOut,
     LearningCurve,
     Split,
     SplitDesign,
@@ -51,6 +53,7 @@ __all__ = [
     "MEASURES",
     "METHODS",
     "PLANS",
+    "RACES",
     "SUPPORT_VECTORS",
     "WITH_TRUE_SHARES",
     "Agreement",
@@ -58,6 +61,7 @@ __all__ = [
     "CrossValidation",
     "Experiment",
     "Harm",
+    "HoldOut",
     "LearningCurve",
     "Method",
     "Plan",
@@ -69,6 +73,7 @@ __all__ = [
     "agreement",
     "beside",
     "compare_with_published",
+    "differences",
     "error",
     "failed_sentence",
     "failures",
@@ -79,6 +84,7 @@ __all__ = [
     "ordering_claims",
     "per_repeat",
     "published",
+    "race_summary",
     "read_snapshot",
     "rng_for",
     "roles_of",

@@ -58,11 +58,11 @@ class Experiment:
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
-        names = [method.name for method in self.methods]
+        names = [name for method in self.methods for name in method.sees_by_name]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"Method names must be unique, but {twice[0]!r} is used twice.")
         if self.twin is None:
-            first = (method.name for method in self.methods if method.sees == "labeled")
+            first = (name for name, sees in self._sees.items() if sees == "labeled")
             object.__setattr__(self, "twin", next(first, None))
         elif self.twin not in names:
             raise ValueError(f"twin must name a method ({', '.join(names)}), got {self.twin!r}.")
@@ -78,9 +78,13 @@ class Experiment:
         return f"Experiment({', '.join(f'{name}={text}' for name, text in shown.items())})"
 
     @property
+    def _sees(self) -> dict[str, str]:
+        return {k: v for method in self.methods for k, v in method.sees_by_name.items()}
+
+    @property
     def roles(self) -> dict[str, str]:
         """The role of every method in the comparison."""
-        roles = {method.name: ROLES[method.sees] for method in self.methods}
+        roles = {name: ROLES[sees] for name, sees in self._sees.items()}
         return {**roles, self.twin: TWIN} if self.twin is not None else roles
 
     @property

@@ -5,8 +5,8 @@ experiment, list it.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -71,6 +71,10 @@ class Method:
         The loss that is reported in addition to the error.
     every : int
         Run it only in every ``every``-th repeat, for slow baselines.
+    parts : mapping of str to str
+        Further models that one fit gives, by name, and which rows each sees. The fitted estimator
+        has them as ``parts_``, a dict of classifiers. They are measured as methods are, but have
+        no time of their own.
     """
 
     name: str
@@ -79,12 +83,19 @@ class Method:
     score: Score | None = None
     loss: Callable[[Floats, Index], float] = squared_loss
     every: int = 1
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.sees not in SEES:
-            raise ValueError(f"sees of {self.name!r} must be one of {SEES}, got {self.sees!r}.")
+        for name, sees in self.sees_by_name.items():
+            if sees not in SEES:
+                raise ValueError(f"sees of {name!r} must be one of {SEES}, got {sees!r}.")
         if self.every < 1:
             raise ValueError(f"every of {self.name!r} must be at least 1, got {self.every}.")
+
+    @property
+    def sees_by_name(self) -> dict[str, str]:
+        """Which rows the method and each of its parts see."""
+        return {self.name: self.sees, **self.parts}
 
     @property
     def config(self) -> dict[str, Any]:
@@ -96,6 +107,7 @@ class Method:
             "score": describe(self.score, f"{what} score"),
             "loss": describe(self.loss, f"{what} loss"),
             "every": int(self.every),
+            **({"parts": dict(self.parts)} if self.parts else {}),
         }
 
 

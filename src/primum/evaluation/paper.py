@@ -3,9 +3,10 @@
 A further table is a further entry here; the runner does not change.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from primum._typing import Floats, Index
 from primum.datasets import CATALOGUE, Dataset
 from primum.evaluation.experiment import Experiment
 from primum.evaluation.methods import (
@@ -44,6 +45,8 @@ class Plan:
         A method that was inferred from the published values, and its plain counterpart.
     undrawn : tuple of str
         Methods that the figures leave out, as those of the paper do.
+    further : mapping of str to callable
+        Data sets that are not in the catalogue, by name: functions that return (X, y).
     """
 
     title: str
@@ -55,6 +58,7 @@ class Plan:
     remark: str = ""
     reconstructed: tuple[str, str] | None = None
     undrawn: tuple[str, ...] = ()
+    further: Mapping[str, Callable[[], tuple[Floats, Index]]] = field(default_factory=dict)
 
     @property
     def curve(self) -> bool:
@@ -67,7 +71,10 @@ class Plan:
         """Return the experiment on the given data sets."""
         return Experiment(
             name=name,
-            data={dataset.name: (dataset.X, dataset.codes) for dataset in datasets},
+            data={
+                **{dataset.name: (dataset.X, dataset.codes) for dataset in datasets},
+                **{further: load() for further, load in self.further.items()},
+            },
             design=self.design,
             methods=self.methods,
             repeats=self.repeats if repeats is None else repeats,

@@ -6,7 +6,6 @@ A fit that raises an exception becomes a row with its message, and the experimen
 warning at the end lists the failures.
 """
 
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +23,9 @@ from primum.evaluation.experiment import Experiment, codes_of
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.measures import MEASURES, error
 from primum.evaluation.methods import Method
+from primum.evaluation.progress import with_progress
 from primum.evaluation.scores import default_score, refuse_marker_as_class
-from primum.evaluation.seeds import rng_for
+from primum.evaluation.seeds import rng_for, seeded
 from primum.evaluation.splits import Split, SplitDesign, hidden_labels, scale_features
 from primum.evaluation.store import ResultStore
 from primum.evaluation.summary import failed_sentence
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
 NUMBERS = (*MEASURES, "objective")
-SECONDS_BETWEEN_LINES = 10.0
 
 
 def run_experiment(
@@ -87,7 +86,9 @@ def collect(store: ResultStore, experiment: Experiment) -> "pd.DataFrame":
 
     rows = [row for unit in experiment.units for row in store.done[unit]]
     results = pd.DataFrame(rows, columns=[*KEYS, *NUMBERS, "score", "note"])
-    losses = {method.name: _name(method.loss) for method in experiment.methods}
+    losses = {
+        name: _name(method.loss) for method in experiment.methods for name in method.sees_by_name
+    }
     return results.astype(dict.fromkeys(NUMBERS, float)).assign(
         role=results["classifier"].map(experiment.roles), loss=results["classifier"].map(losses)
     )
@@ -108,24 +109,7 @@ def _compute(
     )
     if not progress:
         return work
-    show = _with_bar if sys.stderr.isatty() else _with_lines
-    return show(work, len(units), experiment.name)
-
-
-def _with_bar(work: Any, total: int, name: str) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(work, total=total, desc=name, unit="repeat", smoothing=0.05)
-
-
-def _with_lines(work: Iterable[Any], total: int, name: str) -> Iterator[Any]:
-    """Yield the work, with a line from time to time: a bar would fill a log with its redrawing."""
-    shown = time.monotonic()
-    for done, unit in enumerate(work, start=1):
-        if done == total or time.monotonic() - shown > SECONDS_BETWEEN_LINES:
-            print(f"{name}: {done} of {total} repeats", file=sys.stderr, flush=True)
-            shown = time.monotonic()
-        yield unit
+    return with_progress(work, len(units), experiment.name, "repeat")
 
 
 def run_unit(
@@ -141,7 +125,7 @@ def run_unit(
     codes = codes_of(y)
     rng = rng_for(seed, design.name, dataset, repeat)
     methods = [
-        replace(method, estimator=_seeded(method.estimator, seed, dataset, repeat, method.name))
+        replace(method, estimator=seeded(method.estimator, seed, dataset, repeat, method.name))
         for method in methods
         if repeat % method.every == 0
     ]
@@ -154,48 +138,36 @@ def run_unit(
     return unit, [{"dataset": dataset, "repeat": repeat, **row} for row in rows]
 
 
-def _seeded(estimator: Any, seed: int, *purpose: str | int) -> Any:
-    """Return a clone in which every random_state that was left open is a number.
-
-    Without it, a run could not be repeated, and a resumed one would mix two streams of numbers.
-    """
-    estimator = clone(estimator)
-    open_ = [
-        name
-        for name, value in sorted(estimator.get_params(deep=True).items())
-        if value is None and name.split("__")[-1] == "random_state"
-    ]
-    rng = rng_for(seed, "estimators", *purpose)
-    return estimator.set_params(**{name: int(rng.integers(2**31)) for name in open_})
-
-
 def _run_split(
     X: Floats, y: Index, split: Split, methods: Sequence[Method]
 ) -> Iterator[dict[str, Any]]:
     for method in methods:
-        yield {
-            "at": split.at,
-            "n_labeled": len(split.labeled),
-            "n_unlabeled": len(split.unlabeled),
-            "classifier": method.name,
-            **_measure(method, X, y, split),
-        }
+        for name, measures in _measure(method, X, y, split).items():
+            yield {
+                "at": split.at,
+                "n_labeled": len(split.labeled),
+                "n_unlabeled": len(split.unlabeled),
+                "classifier": name,
+                **measures,
+            }
 
 
-def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, Any]:
-    """Fit a method and return its measures, or the error message if it fails."""
+def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, dict[str, Any]]:
+    """Fit a method; return the measures of it and of its parts, or the message if it fails."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             measures = _fit_and_score(method, X, y, split)
         except Exception as failure:  # a failing classifier is a result, and the run continues
             nothing = dict.fromkeys((*NUMBERS, "score"))
-            return {**nothing, "note": f"{type(failure).__name__}: {failure}"}
+            message = {"note": f"{type(failure).__name__}: {failure}"}
+            return {name: {**nothing, **message} for name in method.sees_by_name}
     said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
-    return {**measures, "note": "; ".join(sorted(said)) or None}
+    note = {"note": "; ".join(sorted(said)) or None}
+    return {name: {**found, **note} for name, found in measures.items()}
 
 
-def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, Any]:
+def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, dict[str, Any]]:
     train, hidden = hidden_labels(y, split)
     rows, labels = {
         "labeled": (split.labeled, y[split.labeled]),
@@ -212,14 +184,14 @@ def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[st
     seconds = time.perf_counter() - start
     refuse_marker_as_class(clf)
     parts = {"labeled": split.labeled, "train": train, "test": split.test}
-    return {
-        **_error_and_losses(
-            method, clf, {k: (X[i], y[i]) for k, i in parts.items()}, int(y.max()) + 1
-        ),
-        "seconds": seconds,
-        # What the method minimised, if it is known: this distinguishes local optima.
-        "objective": getattr(clf, "objective_", None),
-    }
+    data, n_classes = {k: (X[i], y[i]) for k, i in parts.items()}, int(y.max()) + 1
+    # What the method minimised, if it is known: this distinguishes local optima.
+    own = {"seconds": seconds, "objective": getattr(clf, "objective_", None)}
+    found = {method.name: {**_error_and_losses(method, clf, data, n_classes), **own}}
+    for name in method.parts:
+        measures = _error_and_losses(method, clf.parts_[name], data, n_classes)
+        found[name] = {**measures, **dict.fromkeys(own)}
+    return found
 
 
 def _true_shares(y: Index, split: Split) -> list[float]:

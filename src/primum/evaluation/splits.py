@@ -1,4 +1,4 @@
-"""The paper's two designs, which hide labels of fully labelled data."""
+"""Designs that hide labels of fully labelled data: the paper's two, and a plain test set."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Split:
 
 @dataclass(frozen=True)
 class SplitDesign:
-    """The common base of the paper's two designs.
+    """The common base of the designs.
 
     Attributes
     ----------
@@ -71,6 +71,34 @@ class CrossValidation(SplitDesign):
             _check_enough(n_labeled, len(train), n_classes)
             order = labeled_first(y, train, rng)
             yield Split(fold, order[:n_labeled], order[n_labeled:], test)
+
+
+@dataclass(frozen=True)
+class HoldOut(SplitDesign):
+    """One random test set in every repeat; of the other rows a few are labelled."""
+
+    test_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.test_share < 1:
+            raise ValueError(f"test_share must be between 0 and 1, got {self.test_share}.")
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return "hold-out"
+
+    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
+        n_labeled, classes = self.labeled_count(d), np.unique(y)
+        test, train = np.split(rng.permutation(len(y)), [round(self.test_share * len(y))])
+        if len(np.unique(y[train])) < len(classes):
+            missing = np.setdiff1d(classes, y[train]).tolist()[0]
+            raise ValueError(
+                f"Class {missing!r} has so few rows that all of them are test rows: leave it out."
+            )
+        _check_enough(n_labeled, len(train), len(classes))
+        order = labeled_first(y, train, rng)
+        yield Split(0, order[:n_labeled], order[n_labeled:], test)
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,18 @@ def read_folds(cv: Any, known: Known, groups: Any, *, shuffle: bool, seed: Any) 
     rows of X, as everywhere in scikit-learn.
     """
     if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
-        splitter = _splitter(cv, known, shuffle, seed)
+        cv = _splitter(cv, known, shuffle, seed)
+    folds = given_folds(cv, known, groups)
+    for number, fold in enumerate(folds):
+        _check_fold(number, fold, known)
+    return folds
+
+
+def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
+    """Return the folds of a splitter of the labelled rows, or of pairs of indices of rows of X."""
+    if hasattr(cv, "split"):
         rows, labels = np.zeros((len(known.labeled), 1)), _labels(known)
-        parts = splitter.split(rows, labels, _known_groups(known, groups))
+        parts = cv.split(rows, labels, _known_groups(known, groups))
         folds = [Fold(train, test) for train, test in parts]
     else:
         if getattr(cv, "ndim", 1) == 0:
@@ -46,8 +55,6 @@ def read_folds(cv: Any, known: Known, groups: Any, *, shuffle: bool, seed: Any) 
         folds = [_given_fold(number, known, split) for number, split in enumerate(cv)]
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
-    for number, fold in enumerate(folds):
-        _check_fold(number, fold, known)
     return folds
 
 

@@ -1,0 +1,325 @@
+"""What a comparison on a partly labelled table consists of: rows, splits, classifiers, fits.
+
+The labelled rows are split into folds, several times. Every classifier is fitted to the training
+folds, with all unlabelled rows if it uses them, and predicts the fold held out, which is left out
+of training entirely; whatever a classifier tunes, it tunes inside the training folds. Learning
+curves repeat the first splits with fewer unlabelled or fewer labelled rows.
+
+Rounds of fits come in the order of their importance, so that a comparison that runs out of time
+has done the most important ones.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import check_array
+
+from primum._sklearn import count_rows
+from primum._typing import Index
+from primum.estimators._checks import locating_bad_values
+from primum.estimators._labels import KnownLabels, read_labels
+from primum.estimators.self_learning import stack_rows
+from primum.estimators.unlabeled_rows import given_rows
+from primum.evaluation.identity import describe
+from primum.evaluation.seeds import rng_for
+from primum.selection._folds import Fold, read_folds
+from primum.selection.entries import Entry
+from primum.selection.safe import SafeClassifier
+from primum.selection.splitting import number_of_stratified_folds
+
+ALL = "all"
+# A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
+CROSS_FITTED = "cross-fitted"
+N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
+# Predictions for this many unlabelled rows are kept, to see how often two classifiers differ.
+MAX_PROBE_ROWS = 300
+# Shares of the rows at which learning curves are computed, beside all of them.
+UNLABELED_SHARES = (0.0, 1 / 16, 1 / 4)
+LABELED_SHARES = (1 / 4, 1 / 2)
+# With fewer labelled rows, a part of them is too few for a learning curve.
+MIN_LABELED_FOR_CURVE = 80
+
+
+@dataclass(frozen=True)
+class PartlyLabeledTable:
+    """Rows, the labelled ones of which have a class.
+
+    Attributes
+    ----------
+    X : array, CSR matrix or DataFrame
+        All rows.
+    codes : array of shape (n_rows,)
+        Classes as 0, 1, ...; -1 where unknown.
+    labels : KnownLabels
+        The classes by name, and where the labelled and unlabelled rows are.
+    groups : array of shape (n_rows,) or None
+        Group of each row.
+    """
+
+    X: Any
+    codes: Index
+    labels: KnownLabels
+    groups: Any = None
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of labelled rows."""
+        return len(self.labels.labeled)
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabelled rows."""
+        return len(self.labels.unlabeled)
+
+
+def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> PartlyLabeledTable:
+    """Return a table from the arguments of ``compare``; a DataFrame stays one."""
+    X = _read_rows(X, "X")
+    labels = read_labels(y, count_rows(X), multi_class=True)
+    codes = np.full(count_rows(X), -1)
+    codes[labels.labeled] = labels.codes
+    groups = None if groups is None else np.asarray(groups)
+    if groups is not None and groups.shape != codes.shape:
+        raise ValueError(
+            f"groups has the shape {groups.shape}, but X has {len(codes)} rows: pass one group "
+            "for every row of X."
+        )
+    X_unlabeled = given_rows(X_unlabeled)
+    if X_unlabeled is not None:
+        more = _read_rows(X_unlabeled, "X_unlabeled")
+        if more.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"X_unlabeled has {more.shape[1]} columns, but X has {X.shape[1]}: pass the same "
+                "columns in the same order."
+            )
+        n_rows, X = len(codes), stack_rows(X, more)
+        further = np.arange(n_rows, count_rows(X))
+        codes = np.concatenate([codes, np.full(len(further), -1)])
+        unlabeled = np.concatenate([labels.unlabeled, further])
+        labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
+    return PartlyLabeledTable(X, codes, labels, groups)
+
+
+def _read_rows(X: Any, name: str) -> Any:
+    if hasattr(X, "iloc"):
+        return X
+    with locating_bad_values(X, name):
+        return check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name=name)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One fit: a classifier, the rows it is trained on and those it predicts.
+
+    Attributes
+    ----------
+    stage : str
+        "all", or the point of a learning curve.
+    entry : Entry
+        The classifier.
+    number : int
+        Number of the split.
+    train, test : array of int
+        Rows of the table.
+    """
+
+    stage: str
+    entry: Entry
+    number: int
+    train: Index
+    test: Index
+
+    @property
+    def unit(self) -> tuple[str, int]:
+        """The name of the fit in a store of results."""
+        return f"{self.stage}/{self.entry.name}", self.number
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """The fits of a comparison.
+
+    Attributes
+    ----------
+    table : PartlyLabeledTable
+        The rows.
+    baselines, methods : sequence of Entry
+        The classifiers.
+    cv : int, splitter or iterable
+        How the labelled rows are split.
+    n_repeats : int
+        How often, if ``cv`` is a number.
+    curves : bool
+        Whether to compute learning curves.
+    nested : bool
+        Whether SafeClassifier is fitted in every split too, instead of once.
+    seed : int
+        Seed of everything random.
+    """
+
+    table: PartlyLabeledTable
+    baselines: Sequence[Entry]
+    methods: Sequence[Entry]
+    cv: Any = 5
+    n_repeats: int = 5
+    curves: bool = True
+    nested: bool = False
+    seed: int = 0
+    _folds: dict[int, list[Fold]] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Baselines and methods."""
+        return [*self.baselines, *self.methods]
+
+    @property
+    def cross_fitted(self) -> list[Entry]:
+        """The methods that judge themselves by cross-fitted scores: one fit instead of many."""
+        return [] if self.nested else [entry for entry in self.methods if _judges_itself(entry)]
+
+    @property
+    def split_entries(self) -> list[Entry]:
+        """Baselines and methods that are fitted in every split."""
+        once = {entry.name for entry in self.cross_fitted}
+        return [entry for entry in self.entries if entry.name not in once]
+
+    @property
+    def repeats(self) -> int:
+        """Number of repeats: 1 unless ``cv`` is a number of folds."""
+        return self.n_repeats if self.cv is None or isinstance(self.cv, Integral) else 1
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds of a repeat."""
+        return len(self.folds(0))
+
+    def folds(self, repeat: int) -> list[Fold]:
+        """Return the folds of a repeat, the same whatever the number of repeats."""
+        if repeat not in self._folds:
+            self._folds[repeat] = self._read_folds(repeat)
+        return self._folds[repeat]
+
+    def _read_folds(self, repeat: int) -> list[Fold]:
+        labels, cv = self.table.labels, self.cv
+        if cv is None or isinstance(cv, Integral):
+            n_folds = number_of_stratified_folds(cv, labels)
+            seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
+            cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        # X_unlabeled has no groups, and only those of labelled rows matter.
+        groups = self.table.groups
+        if groups is not None:
+            n_rows = len(self.table.codes)
+            groups = np.concatenate([groups, np.repeat(groups[:1], n_rows - len(groups))])
+        return read_folds(cv, labels, groups, shuffle=False, seed=None)
+
+    @property
+    def probe(self) -> Index:
+        """Unlabelled rows for which predictions are kept."""
+        unlabeled = self.table.labels.unlabeled
+        if len(unlabeled) <= MAX_PROBE_ROWS:
+            return unlabeled
+        rng = rng_for(self.seed, "probe")
+        return np.sort(rng.choice(unlabeled, MAX_PROBE_ROWS, replace=False))
+
+    def rounds(self) -> Iterator[list[Task]]:
+        """Yield the fits in rounds, the most important first."""
+        entries, folds = self.split_entries, range(self.n_folds)
+        yield self._round(ALL, 0, entries, [0])
+        unlabeled = self.table.labels.unlabeled
+        once = [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
+        yield [*self._round(ALL, 0, entries, folds[1:]), *once]
+        for repeat in range(1, self.repeats):
+            yield self._round(ALL, repeat, entries, folds)
+        if self.curves:
+            yield from self._curve_rounds()
+
+    def _round(self, stage: str, repeat: int, entries: Sequence[Entry], folds: Any) -> list[Task]:
+        return [
+            self._task(stage, repeat, fold, entry, self.table.labels.unlabeled)
+            for entry in entries
+            for fold in folds
+        ]
+
+    def _task(
+        self, stage: str, repeat: int, number: int, entry: Entry, unlabeled: Index, share: float = 1
+    ) -> Task:
+        fold, labels = self.folds(repeat)[number], self.table.labels
+        train = fold.train if share == 1 else self._part(fold.train, share, number)
+        rows = labels.labeled[train]
+        if entry.uses_unlabeled:
+            rows = np.sort(np.concatenate([rows, unlabeled]))
+        return Task(stage, entry, repeat * self.n_folds + number, rows, labels.labeled[fold.test])
+
+    def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
+        """Return a fit to all labelled rows that holds out none."""
+        rows = np.sort(np.concatenate([self.table.labels.labeled, unlabeled]))
+        return Task(stage, entry, 0, rows, rows[:0])
+
+    def _part(self, train: Index, share: float, number: int) -> Index:
+        """Return a part of the training rows, at least two of each class; larger parts add rows."""
+        codes, rng = self.table.labels.codes[train], rng_for(self.seed, "labelled", number)
+        parts = []
+        for code in np.unique(codes):
+            own = rng.permutation(train[codes == code])
+            parts.append(own[: max(2, round(share * len(own)))])
+        return np.sort(np.concatenate(parts))
+
+    def _curve_rounds(self) -> Iterator[list[Task]]:
+        table, folds = self.table, range(self.n_folds)
+        once, using = self.cross_fitted, [e for e in self.split_entries if e.uses_unlabeled]
+        order = rng_for(self.seed, "unlabelled").permutation(table.labels.unlabeled)
+        for share in UNLABELED_SHARES if table.n_unlabeled and (using or once) else ():
+            part = order[: round(share * table.n_unlabeled)]
+            stage = f"{N_UNLABELED}={len(part)}"
+            tasks = [self._task(stage, 0, fold, entry, part) for entry in using for fold in folds]
+            # One more point is enough for a slow fit; that of no unlabelled rows is known.
+            slow = [self._whole(stage, e, part) for e in once if share == UNLABELED_SHARES[-1]]
+            yield [*tasks, *slow]
+        for share in LABELED_SHARES if table.n_labeled >= MIN_LABELED_FOR_CURVE else ():
+            n_labeled = round(share * len(self.folds(0)[0].train))
+            yield [
+                self._task(
+                    f"{N_LABELED}={n_labeled}", 0, fold, entry, table.labels.unlabeled, share
+                )
+                for entry in self.split_entries
+                for fold in folds
+            ]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What stored fits depend on; classifiers, repeats and curves may be added later."""
+        table = self.table
+        return {
+            "comparison": _hash([table.X, table.codes, table.groups]),
+            "cv": _hash([(fold.train, fold.test) for fold in self.folds(0)]),
+            "seed": int(self.seed),
+            "nested": bool(self.nested),
+            "data": {
+                name: describe([entry.estimator, entry.uses_unlabeled], f"{entry.name!r}")
+                for entry in self.entries
+                for name in self._unit_names(entry)
+            },
+        }
+
+    def _unit_names(self, entry: Entry) -> list[str]:
+        stages = {task.stage for tasks in self._curve_rounds() for task in tasks}
+        return [f"{stage}/{entry.name}" for stage in [ALL, CROSS_FITTED, *sorted(stages)]]
+
+
+def _judges_itself(entry: Entry) -> bool:
+    return isinstance(last_step(entry.estimator), SafeClassifier)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+
+
+def _hash(value: Any) -> str:
+    import joblib
+
+    return str(joblib.hash(value))

@@ -1,0 +1,433 @@
+"""What a comparison found: losses, differences to the baseline, verdicts, learning curves.
+
+The baseline is the average of the scores of the tuned baselines (ridge and logistic regression by
+default): it is as good as the better of the two in hindsight, and nobody has to choose between
+them. A method is said to help or to harm only if the probability of that is at least ``level``,
+adjusted for the number of methods, because several are compared.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._typing import Floats, Index
+from primum.evaluation.compare_plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
+from primum.evaluation.compare_run import Records
+from primum.evaluation.compare_scoring import Loss, Predictions, read_scoring, row_changes
+from primum.evaluation.compare_words import BASELINE, MethodResult, compose_verdict, table_row
+from primum.selection.drift import Drift
+from primum.selection.entries import Entry
+from primum.selection.statistics import (
+    Difference,
+    Posterior,
+    holm,
+    resampled_difference,
+    resampled_difference_of_scores,
+)
+from primum.selection.wording import HELP, Verdict, verdict_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """The result of a comparison, computed from its stored fits.
+
+    Attributes
+    ----------
+    plan : ComparisonPlan
+        What was compared.
+    records : Records
+        The finished fits.
+    loss : Loss
+        How predictions are judged.
+    drift : Drift or None
+        Whether labelled and unlabelled rows differ.
+    equivalence : float
+        Differences up to this size count as none.
+    level : float
+        The probability that an answer needs.
+    """
+
+    plan: ComparisonPlan
+    records: Records
+    loss: Loss
+    drift: Drift | None = None
+    equivalence: float = 0.01
+    level: float = 0.95
+
+    def _split(self, entry: Entry, number: int, stage: str = ALL) -> Predictions | None:
+        """Return the predictions of a fit, or None if it failed or was not run."""
+        record = self.records.done.get((f"{stage}/{entry.name}", number))
+        if record is None or record["predicted"] is None:
+            return None
+        return self._predictions(record)
+
+    def _predictions(self, record: dict[str, Any], twin: bool = False) -> Predictions:
+        predicted, scores = record["twin" if twin else "predicted"], record["scores"]
+        known = None if scores is None or twin else np.array(scores)
+        truth = self.plan.table.codes[np.array(record["test"], dtype=np.intp)]
+        return Predictions(truth, np.array(predicted, dtype=np.intp), known)
+
+    @cached_property
+    def splits(self) -> list[int]:
+        """Numbers of the splits in which all baselines were fitted."""
+        return [
+            number
+            for number in range(self.plan.repeats * self.plan.n_folds)
+            if all(self._split(entry, number) is not None for entry in self.plan.baselines)
+        ]
+
+    def _baseline(self, number: int, stage: str = ALL) -> Predictions | None:
+        """Return the average of the baselines in a split."""
+        parts = [self._split(entry, number, stage) for entry in self.plan.baselines]
+        found = [part for part in parts if part is not None]
+        if len(found) < len(parts):
+            return None
+        if len(found) == 1:
+            return found[0]
+        scores = np.mean([_needed_scores(part) for part in found], axis=0)
+        return Predictions(found[0].truth, scores.argmax(axis=1), scores)
+
+    @cached_property
+    def left_out(self) -> list[str]:
+        """Sentences on what is not part of the result: too slow, or failed."""
+        without = [
+            f"{entry.name} has neither predict_proba nor decision_function, which "
+            f"{self.loss.measure.name} needs."
+            for entry in self.plan.split_entries
+            if self._lacks_scores(entry)
+        ]
+        return [*self.records.left_out, *without, *(found["text"] for found in self.failures)]
+
+    def _lacks_scores(self, entry: Entry) -> bool:
+        found = [self._split(entry, number) for number in self.splits]
+        return self.loss.needs_scores and any(f is not None and f.scores is None for f in found)
+
+    def _is_complete(self, entry: Entry) -> bool:
+        """Return whether a method can be judged: it has predictions in every split."""
+        every = bool(self.splits) and all(self._split(entry, n) is not None for n in self.splits)
+        return every and not self._lacks_scores(entry)
+
+    @cached_property
+    def failures(self) -> list[dict[str, Any]]:
+        """The fits that raised an error: name, stage, split and reason."""
+        return [
+            {
+                "name": unit[0].partition("/")[2],
+                "stage": unit[0].partition("/")[0],
+                "split": unit[1],
+                "reason": record["note"],
+                "text": f"{unit[0].partition('/')[2]} failed in split {unit[1]}: {record['note']}",
+            }
+            for unit, record in self.records.done.items()
+            if record["predicted"] is None
+        ]
+
+    @cached_property
+    def methods(self) -> list[MethodResult]:
+        """The results of the baseline, its parts and all methods that failed in no split."""
+        judged = [
+            (entry, self._difference(entry))
+            for entry in self.plan.split_entries
+            if entry in self.plan.methods and self._is_complete(entry)
+        ]
+        own = [
+            (entry, Difference(**record["verdicts"]["baseline"]["difference"]))
+            for entry, record in self._cross_fitted
+        ]
+        adjusted = holm([difference.p_value for _, difference in [*own, *judged]])
+        n_compared = len(judged) + len(self._cross_fitted)
+        level = 1 - (1 - self.level) / max(n_compared, 1)
+        parts = self.plan.baselines if len(self.plan.baselines) > 1 else ()
+        return [
+            self._row(BASELINE, False, [self._baseline(n) for n in self.splits]),
+            *(self._plain(entry) for entry in parts),
+            *(
+                self._self_judged(entry, record, float(p), level)
+                for (entry, record), p in zip(self._cross_fitted, adjusted, strict=False)
+            ),
+            *(
+                self._judged(entry, difference, float(p), level)
+                for (entry, difference), p in zip(judged, adjusted[len(own) :], strict=True)
+            ),
+        ]
+
+    @property
+    def _cross_fitted(self) -> list[tuple[Entry, dict[str, Any]]]:
+        """The methods that judged themselves, with their records."""
+        found = [
+            (entry, self.records.done.get((f"{CROSS_FITTED}/{entry.name}", 0)))
+            for entry in self.plan.cross_fitted
+        ]
+        return [(entry, r) for entry, r in found if r is not None and r["predicted"] is not None]
+
+    def _self_judged(
+        self, entry: Entry, record: dict[str, Any], p_value: float, level: float
+    ) -> MethodResult:
+        """Return the result of a method that judged itself, its loss relative to the baseline's."""
+        own = {
+            against: self._verdict(
+                Difference(**found["difference"]), found["bound"], entry.name, other, level
+            )
+            for (against, found), other in zip(
+                record["verdicts"].items(),
+                (f"the tuned {BASELINE}", "the same method without the unlabelled rows"),
+                strict=False,
+            )
+        }
+        loss = self._baseline_loss + own["baseline"].difference.mean
+        return MethodResult(
+            entry.name,
+            entry.uses_unlabeled,
+            loss,
+            own["baseline"],
+            p_value,
+            own.get("supervised"),
+            float(record["seconds"]),
+            1,
+        )
+
+    @cached_property
+    def _baseline_loss(self) -> float:
+        return float(self._row(BASELINE, False, [self._baseline(n) for n in self.splits]).loss)
+
+    def _verdict(
+        self, difference: Difference, bound: float | None, method: str, other: str, level: float
+    ) -> Verdict:
+        posterior = Posterior(difference, equivalence=self.equivalence, bound=bound)
+        measure = self.loss.measure
+        return verdict_of(posterior, method=method, baseline=other, measure=measure, level=level)
+
+    def _row(self, name: str, uses_unlabeled: bool, splits: Sequence[Any], **rest: Any) -> Any:
+        sizes = [len(split.truth) for split in splits]
+        loss = float(np.average([self.loss.of_split(split) for split in splits], weights=sizes))
+        values = {"verdict": None, "p_value": None, "twin": None, **rest}
+        seconds = values.pop("seconds", self._seconds(self.plan.baselines))
+        return MethodResult(
+            name, uses_unlabeled, loss, seconds=seconds, n_splits=len(splits), **values
+        )
+
+    def _plain(self, entry: Entry, **rest: Any) -> Any:
+        splits = [self._split(entry, number) for number in self.splits]
+        return self._row(
+            entry.name, entry.uses_unlabeled, splits, seconds=self._seconds([entry]), **rest
+        )
+
+    def _seconds(self, entries: Sequence[Entry]) -> float:
+        done = self.records.done
+        return float(
+            sum(
+                np.mean([done[f"{ALL}/{entry.name}", n]["seconds"] for n in self.splits])
+                for entry in entries
+            )
+        )
+
+    def _judged(self, entry: Entry, difference: Difference, p_value: float, level: float) -> Any:
+        bound, other = self._disagreement(entry), f"the tuned {BASELINE}"
+        verdict = self._verdict(difference, bound, entry.name, other, level)
+        return self._plain(entry, verdict=verdict, p_value=p_value, twin=self._twin(entry, level))
+
+    def _difference(self, entry: Entry) -> Difference:
+        pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
+        return self._difference_of(pairs, self.loss)
+
+    def _difference_of(self, pairs: Sequence[tuple[Any, Any]], loss: Loss) -> Difference:
+        """Return the difference of two classifiers' losses over the splits."""
+        folds = [self._fold(number) for number in self.splits]
+        if loss.of_rows is None:
+            values = [loss.of_split(one) - loss.of_split(other) for one, other in pairs]
+            return resampled_difference_of_scores(
+                values,
+                [len(fold.train) for fold in folds],
+                [len(fold.test) for fold in folds],
+                unit=self.equivalence,
+            )
+        rows, unit = row_changes(pairs, loss)
+        of_group = self._groups
+        if of_group is None:
+            sizes = [len(fold.train) for fold in folds]
+            return resampled_difference(rows, sizes, n_rows=self.plan.table.n_labeled, unit=unit)
+        means = [_group_means(r, of_group[f.test]) for r, f in zip(rows, folds, strict=True)]
+        sizes = [len(np.unique(of_group[fold.train])) for fold in folds]
+        return resampled_difference(means, sizes, n_rows=len(np.unique(of_group)), unit=unit)
+
+    @property
+    def _groups(self) -> Index | None:
+        """Groups of the labelled rows as numbers."""
+        table = self.plan.table
+        if table.groups is None:
+            return None
+        return np.unique(table.groups[table.labels.labeled], return_inverse=True)[1]
+
+    def _fold(self, number: int) -> Any:
+        repeat, fold = divmod(number, self.plan.n_folds)
+        return self.plan.folds(repeat)[fold]
+
+    def _disagreement(self, entry: Entry) -> float | None:
+        """Return an upper bound on how often a method and the baseline predict other classes.
+
+        It is the share of the unlabelled rows of the probe, over splits, plus two standard errors:
+        the errors of the two cannot differ by more.
+        """
+        n_rows = len(self.plan.probe)
+        if self.loss.scoring != "accuracy" or n_rows == 0:
+            return None
+        shares = []
+        for number in self.splits:
+            records = [self.records.done[f"{ALL}/{e.name}", number] for e in self.plan.baselines]
+            scores = np.mean([np.array(record["probe_scores"]) for record in records], axis=0)
+            own = self.records.done[f"{ALL}/{entry.name}", number]["probe"]
+            shares.append(np.mean(scores.argmax(axis=1) != np.array(own)))
+        share = (n_rows * float(np.mean(shares)) + 1) / (n_rows + 2)
+        return float(min(share + 2 * np.sqrt(share * (1 - share) / n_rows), 1.0))
+
+    def _twin(self, entry: Entry, level: float) -> Verdict | None:
+        """Return the verdict against the method's own supervised twin, in error."""
+        records = [self.records.done[f"{ALL}/{entry.name}", number] for number in self.splits]
+        if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
+            return None
+        error = read_scoring("accuracy", self.plan.table.labels.classes)
+        pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
+        posterior = Posterior(self._difference_of(pairs, error), equivalence=self.equivalence)
+        return verdict_of(
+            posterior,
+            method=entry.name,
+            baseline="the same method without the unlabelled rows",
+            measure=error.measure,
+            level=level,
+        )
+
+    @cached_property
+    def recommended(self) -> str:
+        """The method to use: the best of those that help, or the baseline."""
+        helping = [m for m in self._compared if m.verdict.answer == HELP]
+        return min(helping, key=lambda m: m.verdict.change).name if helping else BASELINE
+
+    @property
+    def _compared(self) -> list[Any]:
+        return [method for method in self.methods if method.verdict is not None]
+
+    @cached_property
+    def verdict(self) -> str:
+        """The answer in a few sentences."""
+        main = (ALL, CROSS_FITTED)
+        failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
+        drift = "" if self.drift is None else self.drift.text
+        return compose_verdict(self._compared, self.recommended, drift, sorted(failed))
+
+    @cached_property
+    def curves(self) -> list[dict[str, Any]]:
+        """Learning curves: mean loss by number of unlabelled or labelled training rows.
+
+        All points of a curve are means over the splits of the first repeat.
+        """
+        first = range(self.plan.n_folds)
+        n_train = len(self.plan.folds(0)[0].train)
+        ends = {N_UNLABELED: self.plan.table.n_unlabeled, N_LABELED: n_train}
+        stages = {unit[0].partition("/")[0] for unit in self.records.done} - {ALL, CROSS_FITTED}
+        points = [(*stage.split("="), stage) for stage in stages]
+        points += [(axis, str(ends[axis]), ALL) for axis in {axis for axis, *_ in points}]
+        rows = []
+        for axis, size, stage in sorted(points, key=_curve_order):
+            for name, splits in self._curve_splits(axis, stage, first):
+                values = [self.loss.of_split(split) for split in splits]
+                rows.append(
+                    {
+                        "axis": axis,
+                        "n": int(size),
+                        "name": name,
+                        "loss": float(np.mean(values)),
+                        "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))),
+                    }
+                )
+            if axis == N_UNLABELED:
+                rows.extend(self._own_points(axis, int(size), stage))
+        return rows
+
+    def _own_points(self, axis: str, size: int, stage: str) -> Iterator[dict[str, Any]]:
+        """Yield the points of methods that judge themselves, as changes to the baseline.
+
+        Without unlabelled rows such a method is its supervised stack.
+        """
+        for entry, whole in self._cross_fitted:
+            own = CROSS_FITTED if stage == ALL else stage
+            record = self.records.done.get((f"{own}/{entry.name}", 0))
+            if size == 0 and "supervised" in whole["verdicts"]:
+                found = {k: v["difference"] for k, v in whole["verdicts"].items()}
+                change = found["baseline"]["mean"] - found["supervised"]["mean"]
+                error = found["baseline"]["standard_error"]
+            elif record is None or record["predicted"] is None:
+                continue
+            else:
+                difference = record["verdicts"]["baseline"]["difference"]
+                change, error = difference["mean"], difference["standard_error"]
+            loss = self._baseline_loss + change
+            yield {
+                "axis": axis, "n": size, "name": entry.name, "loss": loss, "standard_error": error,
+            }  # fmt: skip
+
+    def _curve_splits(self, axis: str, stage: str, first: Any) -> list[tuple[str, list[Any]]]:
+        """Return the predictions of every classifier that has all splits of a point."""
+        own = ALL if axis == N_UNLABELED else stage
+        found = {BASELINE: [self._baseline(n, own) for n in first]}
+        for entry in self.plan.split_entries:
+            if entry in self.plan.methods:
+                found[entry.name] = [self._split(entry, n, stage) for n in first]
+        return [
+            (name, splits)
+            for name, splits in found.items()
+            if all(split is not None for split in splits)
+        ]
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """One row per classifier: loss, change to the baseline, probabilities and answer."""
+        import pandas as pd
+
+        return pd.DataFrame([table_row(method) for method in self.methods]).set_index("method")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        table = self.plan.table
+        return {
+            "verdict": self.verdict,
+            "recommended": self.recommended,
+            "measure": self.loss.measure.name,
+            "equivalence": self.equivalence,
+            "level": self.level,
+            "n_labeled": table.n_labeled,
+            "n_unlabeled": table.n_unlabeled,
+            "classes": [str(name) for name in table.labels.classes],
+            "n_folds": self.plan.n_folds,
+            "n_repeats": self.plan.repeats,
+            "seed": self.plan.seed,
+            "methods": [method.to_dict() for method in self.methods],
+            "curves": self.curves,
+            "drift": None if self.drift is None else self.drift.to_dict(),
+            "failures": self.failures,
+            "left_out": self.records.left_out,
+            "seconds": self.records.seconds,
+        }
+
+
+def _needed_scores(part: Predictions) -> Floats:
+    if part.scores is None:
+        raise ValueError("The baselines must have predict_proba or decision_function.")
+    return part.scores
+
+
+def _group_means(values: Floats, groups: Index) -> Floats:
+    """Return the mean of the values of every group."""
+    _, codes = np.unique(groups, return_inverse=True)
+    return np.asarray(np.bincount(codes, weights=values) / np.bincount(codes))
+
+
+def _curve_order(point: tuple[str, ...]) -> tuple[bool, int]:
+    """Return the place of a point: unlabelled rows first, then by size."""
+    axis, size, _ = point
+    return axis != N_UNLABELED, int(size)

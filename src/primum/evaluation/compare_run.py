@@ -1,0 +1,250 @@
+"""Running the fits of a comparison: in parallel, resumable, within a budget of time.
+
+A fit that raises an exception becomes a record with its message. Held-out predictions are stored,
+not scores, so that any scoring can be applied to them afterwards.
+"""
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primum._sklearn import take_rows
+from primum._threads import one_blas_thread
+from primum._typing import Index
+from primum.evaluation.compare_plan import ALL, ComparisonPlan, Task, last_step
+from primum.evaluation.identity import distributions_of
+from primum.evaluation.progress import with_progress
+from primum.evaluation.seeds import seeded
+from primum.evaluation.store import ResultStore, Unit
+from primum.evaluation.workers import run_parallel
+from primum.selection.entries import Entry, class_scores
+
+PROBE_DIGITS = 3
+
+
+@dataclass
+class Records:
+    """The finished fits.
+
+    Attributes
+    ----------
+    done : dict of unit to record
+        Held-out rows, predictions, scores, seconds and the note of every fit.
+    left_out : list of str
+        A sentence for whatever the budget of time left out.
+    seconds : float
+        Time that this run took.
+    """
+
+    done: dict[Unit, dict[str, Any]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def run_comparison(
+    plan: ComparisonPlan,
+    *,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    n_jobs: int = 1,
+    time_budget: float | None = None,
+    progress: bool = True,
+) -> Records:
+    """Run the fits of a plan that are not yet stored.
+
+    Parameters
+    ----------
+    plan : ComparisonPlan
+        The fits.
+    folder : path, optional
+        Where they are stored; an interrupted comparison continues there with ``resume=True``.
+    resume : bool, default=False
+        Whether to continue a folder that already contains results.
+    n_jobs : int, default=1
+        Number of processes; -1 means one per core.
+    time_budget : float, optional
+        Seconds after which no fit is started that is expected to exceed them. A classifier that
+        would take too long is left out, repeats and learning curves are shortened.
+    progress : bool, default=True
+        Whether to show progress.
+
+    Returns
+    -------
+    Records
+        The finished fits and what was left out.
+    """
+    run = _Run(plan, n_jobs, time_budget, progress)
+    if folder is None:
+        return run.all_rounds({}, None)
+    packages = distributions_of([entry.estimator for entry in plan.entries])
+    with ResultStore(folder, plan.config, resume=resume, packages=packages) as store:
+        stored = {unit: rows[0] for unit, rows in store.done.items()}
+        return run.all_rounds(stored, store)
+
+
+@dataclass
+class _Run:
+    plan: ComparisonPlan
+    n_jobs: int
+    time_budget: float | None
+    progress: bool
+
+    def all_rounds(self, stored: dict[Unit, dict[str, Any]], store: ResultStore | None) -> Records:
+        start, records = time.monotonic(), Records()
+        rounds = list(self.plan.rounds())
+        work: Iterable[Any] = self._work(rounds, stored, records, start)
+        total = sum(task.unit not in stored for tasks in rounds for task in tasks)
+        if self.progress and total:
+            work = with_progress(work, total, "compare", "fit")
+        for unit, record in work:
+            if store is not None:
+                store.append(unit, [record])
+            records.done[unit] = record
+        records.seconds = time.monotonic() - start
+        return records
+
+    def _work(
+        self,
+        rounds: list[list[Task]],
+        stored: dict[Unit, dict[str, Any]],
+        records: Records,
+        start: float,
+    ) -> Iterator[Any]:
+        """Yield the fits of all rounds that fit into the budget; stored ones are only kept."""
+        for number, tasks in enumerate(rounds):
+            records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
+            missing = [task for task in tasks if task.unit not in stored]
+            if number and missing and self.time_budget is not None:
+                left = self.time_budget - (time.monotonic() - start)
+                missing = self._affordable(missing, left, number, records)
+            yield from self._run_parallel(missing)
+
+    def _run_parallel(self, tasks: list[Task]) -> Iterator[Any]:
+        table, plan = self.plan.table, self.plan
+        baselines = {entry.name for entry in plan.baselines}
+        shared = (table.X, table.codes, plan.probe, len(table.labels.classes), plan.seed)
+        arguments = ((task, *shared, task.entry.name in baselines) for task in tasks)
+        yield from run_parallel(run_task, arguments, self.n_jobs)
+
+    def _affordable(
+        self, tasks: list[Task], left: float, number: int, records: Records
+    ) -> list[Task]:
+        """Return the tasks that are expected to end in the seconds left, baselines first.
+
+        In the rounds of the first repeat a method is left out as a whole, later on the round is.
+        """
+        jobs = _n_processes(self.n_jobs)
+        names = list(dict.fromkeys(task.entry.name for task in tasks))
+        cost = {name: _seconds_of(tasks, name, records) / jobs for name in names}
+        if number > 1:
+            if sum(cost.values()) <= left:
+                return tasks
+            records.left_out.append(_left_out_round(tasks))
+            return []
+        chosen = [entry.name for entry in self.plan.baselines]
+        left -= sum(cost.get(name, 0.0) for name in chosen)
+        for name in sorted(set(names) - set(chosen), key=cost.__getitem__):
+            if cost[name] <= left:
+                chosen.append(name)
+                left -= cost[name]
+            else:
+                records.left_out.append(
+                    f"{name} was left out: it needs about {cost[name]:.0f} more seconds, which "
+                    "exceeds the budget of time."
+                )
+        return [task for task in tasks if task.entry.name in chosen]
+
+
+def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
+    """Return the expected time of a classifier's tasks, from its finished ones."""
+    done = records.done.items()
+    times = [r["seconds"] for unit, r in done if unit[0].partition("/")[2] == name]
+    count = sum(task.entry.name == name for task in tasks)
+    return count * float(np.mean(times)) if times else 0.0
+
+
+def _left_out_round(tasks: list[Task]) -> str:
+    stage = tasks[0].stage
+    what = "a repeat of the cross-validation" if stage == ALL else f"the learning curve at {stage}"
+    return f"{what[0].upper()}{what[1:]} was left out, to keep the budget of time."
+
+
+def _n_processes(n_jobs: int) -> int:
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
+def run_task(
+    task: Task,
+    X: Any,
+    codes: Index,
+    probe: Index,
+    n_classes: int,
+    seed: int,
+    keep_scores: bool,
+) -> tuple[Unit, dict[str, Any]]:
+    """Return (unit, record) of one fit."""
+    entry = task.entry
+    estimator = seeded(entry.estimator, seed, entry.name, task.number)
+    entry = Entry(entry.name, estimator, entry.uses_unlabeled)
+    start = time.perf_counter()
+    record: dict[str, Any] = {"test": task.test.tolist()}
+    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            fitted = entry.fit(take_rows(X, task.train), codes[task.train])
+            if len(task.test) == 0:
+                record |= {"predicted": [], **_own_verdict(last_step(fitted))}
+            else:
+                record |= _predictions(fitted, take_rows(X, task.test), n_classes)
+                if len(probe):
+                    record |= _probe(fitted, take_rows(X, probe), n_classes, keep_scores)
+            note = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
+            record["note"] = "; ".join(sorted(note)) or None
+        except Exception as failure:  # a failing classifier is a result, and the run continues
+            record = {
+                "test": task.test.tolist(),
+                "predicted": None,
+                "note": f"{type(failure).__name__}: {failure}",
+            }
+    return task.unit, {**record, "seconds": time.perf_counter() - start}
+
+
+def _own_verdict(safe: Any) -> dict[str, Any]:
+    """Return the differences to the baseline and to the supervised stack, and the notes."""
+    verdicts = {"baseline": safe.verdict_.baseline, "supervised": safe.verdict_.supervised}
+    return {
+        "verdicts": {
+            against: {"difference": asdict(verdict.difference), "bound": verdict.bound}
+            for against, verdict in verdicts.items()
+            if verdict is not None
+        },
+        "notes": list(safe.notes_),
+    }
+
+
+def _predictions(fitted: Any, X: Any, n_classes: int) -> dict[str, Any]:
+    """Return the predicted codes and scores of the held-out rows, and the twin's codes."""
+    has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
+    scores = class_scores(fitted, X, n_classes).tolist() if has_scores else None
+    twin = getattr(last_step(fitted), "supervised_", None)
+    rows = fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
+    return {
+        "predicted": np.asarray(fitted.predict(X)).astype(int).tolist(),
+        "scores": scores,
+        "twin": None if twin is None else np.asarray(twin.predict(rows)).astype(int).tolist(),
+    }
+
+
+def _probe(fitted: Any, X: Any, n_classes: int, keep_scores: bool) -> dict[str, Any]:
+    """Return the predictions for some unlabelled rows; of a baseline, its scores."""
+    found: dict[str, Any] = {"probe": np.asarray(fitted.predict(X)).astype(int).tolist()}
+    if keep_scores:
+        found["probe_scores"] = np.round(class_scores(fitted, X, n_classes), PROBE_DIGITS).tolist()
+    return found

@@ -1,0 +1,144 @@
+"""Losses of stored predictions: lower is better.
+
+Losses that are means over rows (error, balanced error, Brier score, log loss) are those of
+``selection.losses``. Any other score of scikit-learn is computed once for every split.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
+
+from primum._typing import AnyArray, Floats, Index
+from primum.selection.losses import ROW_LOSSES
+from primum.selection.statistics import BLENDED_UNIT, blended_errors
+from primum.selection.verdict import measure_of
+from primum.selection.wording import Measure
+
+# Losses of the predicted classes alone.
+OF_CLASSES = ("accuracy", "balanced_accuracy")
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions of one classifier for the held-out rows of one split."""
+
+    truth: Index
+    predicted: Index
+    scores: Floats | None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How predictions are judged.
+
+    Attributes
+    ----------
+    scoring : str or callable
+        The scoring of scikit-learn.
+    measure : Measure
+        Its name and unit.
+    of_rows : callable or None
+        Predictions to the loss of every row, if the loss is a mean over rows.
+    of_split : callable
+        Predictions to the loss of the split.
+    needs_scores : bool
+        Whether classifiers that only predict classes cannot be judged by it.
+    """
+
+    scoring: Any
+    measure: Measure
+    of_rows: Callable[[Predictions], Floats] | None
+    of_split: Callable[[Predictions], float]
+    needs_scores: bool = False
+
+
+def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
+    """Return the loss of a scikit-learn scoring.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        "accuracy", "balanced_accuracy", "neg_brier_score" (the sum over classes divided by two),
+        "neg_log_loss", the name of any other scorer of scikit-learn, or a callable
+        ``scorer(estimator, X, y)``, of which higher is better. A callable must not look at X.
+    classes : array of shape (n_classes,)
+        Names of the classes.
+
+    Returns
+    -------
+    Loss
+        The loss.
+    """
+    measure = measure_of(scoring)
+    if isinstance(scoring, str) and scoring in ROW_LOSSES:
+        of_scores, needs = ROW_LOSSES[scoring].of_rows, scoring not in OF_CLASSES
+
+        def of_rows(found: Predictions) -> Floats:
+            scores = _scores_of(found) if needs else np.eye(len(classes))[found.predicted]
+            return np.asarray(of_scores(scores, found.truth))
+
+        return Loss(scoring, measure, of_rows, lambda found: float(of_rows(found).mean()), needs)
+    scorer = check_scoring(StoredClassifier(), scoring)
+    return Loss(scoring, measure, None, lambda found: -_scored(scorer, found, classes))
+
+
+def _scores_of(predictions: Predictions) -> Floats:
+    if predictions.scores is None:
+        raise ValueError(
+            "The scoring needs scores, but a classifier has neither predict_proba nor "
+            "decision_function: leave it out, or choose a scoring of predicted classes."
+        )
+    return predictions.scores
+
+
+class StoredClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose predictions are already known, for scikit-learn's scorers."""
+
+    def __init__(self, predictions: Any = None, classes: Any = None) -> None:
+        self.predictions = predictions
+        self.classes = classes
+
+    @property
+    def classes_(self) -> AnyArray:
+        """The classes."""
+        return np.asarray(self.classes)
+
+    def fit(self, X: Any, y: Any) -> "StoredClassifier":
+        """Do nothing."""
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the stored classes."""
+        return np.asarray(self.classes_[self.predictions.predicted])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the stored scores."""
+        return _scores_of(self.predictions)
+
+
+def _scored(scorer: Any, predictions: Predictions, classes: AnyArray) -> float:
+    stored = StoredClassifier(predictions, classes)
+    rows = np.zeros((len(predictions.truth), 1))
+    return float(scorer(stored, rows, classes[predictions.truth]))
+
+
+def row_changes(
+    pairs: Sequence[tuple[Predictions, Predictions]], loss: Loss
+) -> tuple[list[Floats], float | None]:
+    """Return the differences of the losses in the held-out rows of every split, and their unit.
+
+    Differences in error are blended with those in the Brier score, if both models have scores.
+    """
+    of_rows: Any = loss.of_rows
+    changes = [of_rows(one) - of_rows(other) for one, other in pairs]
+    if loss.scoring != "accuracy" or any(part.scores is None for pair in pairs for part in pair):
+        return changes, None
+    error = float(np.mean(np.concatenate([of_rows(other) for _, other in pairs])))
+    brier: Any = ROW_LOSSES["neg_brier_score"].of_rows
+    squares = [brier(a.scores, a.truth) - brier(b.scores, b.truth) for a, b in pairs]
+    blended = [blended_errors(e, s, error) for e, s in zip(changes, squares, strict=True)]
+    return blended, BLENDED_UNIT

@@ -1,0 +1,55 @@
+"""What the classifiers that combine other classifiers share: reading rows, and predicting."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from primum._sklearn import check_parameters, count_rows
+from primum._typing import AnyArray, Index
+from primum.estimators._checks import check_same_columns, locating_bad_values
+from primum.estimators._data import not_in_memory
+from primum.estimators._labels import KnownLabels, read_labels
+from primum.estimators._scoring import KnownLabelsScoreMixin
+from primum.estimators.self_learning import stack_rows
+from primum.estimators.unlabeled_rows import given_rows
+from primum.rows import is_outside
+
+
+class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
+    """A classifier made of other classifiers; DataFrames are passed on to them as they are."""
+
+    classes_: AnyArray
+
+    def _read(self, X: Any, y: Any, X_unlabeled: Any) -> tuple[Any, Index, KnownLabels]:
+        """Return all rows, their class codes (-1: unknown) and the content of y."""
+        check_parameters(self)
+        X = self._read_rows(X, reset=True)
+        labels = read_labels(y, count_rows(X), multi_class=True)
+        codes = np.full(count_rows(X), -1)
+        codes[labels.labeled] = labels.codes
+        X_unlabeled = given_rows(X_unlabeled)
+        if X_unlabeled is not None:
+            X = stack_rows(X, self._read_more(X_unlabeled))
+            codes = np.concatenate([codes, np.full(count_rows(X) - len(codes), -1)])
+        return X, codes, labels
+
+    def _read_more(self, X_unlabeled: Any) -> Any:
+        if is_outside(X_unlabeled):
+            raise not_in_memory(self)
+        check_same_columns(self, X_unlabeled)
+        return self._read_rows(X_unlabeled, reset=False)
+
+    def _read_rows(self, X: Any, *, reset: bool) -> Any:
+        """Validate X as far as the classifiers do not do so themselves."""
+        if hasattr(X, "iloc"):
+            return validate_data(self, X, skip_check_array=True, reset=reset)
+        with locating_bad_values(X, "X"):
+            return validate_data(self, X, accept_sparse="csr", reset=reset)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,93 @@
+"""A small forest of extremely randomised trees, fitted to the labelled rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primum._typing import Floats, Index
+from primum.selection.candidates.base import Candidate, Labels, PreparedRows, SharedRows
+from primum.selection.candidates.models import Model
+
+TREES = 100
+
+
+@dataclass(frozen=True)
+class ForestModel(Model):
+    """The nodes of all trees, as arrays: they can be stored, unlike scikit-learn's trees.
+
+    Attributes
+    ----------
+    feature, threshold : arrays of shape (n_nodes,)
+        Rows whose feature is at most the threshold, in single precision, go left.
+    left, right : arrays of shape (n_nodes,)
+        The next node; a leaf is its own.
+    shares : array of shape (n_nodes, n_classes)
+        Shares of the classes.
+    roots : array of shape (n_trees,)
+        The first node of every tree.
+    depth : int
+        That of the deepest tree.
+    """
+
+    feature: Index
+    threshold: Floats
+    left: Index
+    right: Index
+    shares: Floats
+    roots: Index
+    depth: int
+
+    def predict(self, X: Any) -> Floats:  # noqa: D102
+        dense = X if isinstance(X, np.ndarray) else X.toarray()
+        rows = dense.astype(np.float32)
+        node = np.tile(self.roots, (len(rows), 1))
+        number = np.arange(len(rows))[:, None]
+        for _ in range(self.depth):
+            goes_left = rows[number, self.feature[node]] <= self.threshold[node]
+            node = np.where(goes_left, self.left[node], self.right[node])
+        return np.asarray(self.shares[node].mean(axis=1))
+
+
+def forest_model(forest: Any, labels: Labels) -> ForestModel:
+    """Return the nodes of a fitted forest of scikit-learn, with the shares of all classes."""
+    trees = [tree.tree_ for tree in forest.estimators_]
+    starts = np.cumsum([0, *(tree.node_count for tree in trees)])
+    feature = np.concatenate([tree.feature for tree in trees])
+    leaf, own = feature < 0, np.arange(starts[-1])
+    offset = np.repeat(starts[:-1], np.diff(starts))
+    left = np.concatenate([tree.children_left for tree in trees]) + offset
+    right = np.concatenate([tree.children_right for tree in trees]) + offset
+    values = np.concatenate([tree.value[:, 0] for tree in trees])
+    shares = np.zeros((len(own), labels.n_classes))
+    shares[:, labels.present] = values / values.sum(axis=1, keepdims=True)
+    return ForestModel(
+        feature=np.where(leaf, 0, feature),
+        threshold=np.concatenate([tree.threshold for tree in trees]),
+        left=np.where(leaf, own, left),
+        right=np.where(leaf, own, right),
+        shares=shares,
+        roots=starts[:-1],
+        depth=max(tree.max_depth for tree in trees),
+    )
+
+
+class PreparedForest(PreparedRows):
+    """A forest of the labelled rows."""
+
+    def fit(self, train: Index, labels: Labels) -> ForestModel:  # noqa: D102
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        own = labels.take(train)
+        forest = ExtraTreesClassifier(TREES, random_state=self.rows.seed)
+        forest.fit(self.rows.labeled[train], own.codes, sample_weight=own.weight)
+        return forest_model(forest, own)
+
+
+class Forest(Candidate):
+    """Extremely randomised trees."""
+
+    name = "forest"
+
+    def prepare(self, rows: SharedRows) -> PreparedForest:  # noqa: D102
+        return PreparedForest(rows)

@@ -1,0 +1,144 @@
+"""The candidates that a user asked for, by name or as classifiers of their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from primum.selection.candidates import CANDIDATES, DEFAULT, Candidate
+from primum.selection.candidates.wrapped import Wrapped
+from primum.selection.entries import read_entries
+
+KINDS = "a name, (name, classifier, uses_unlabeled) or (name, classifier, True, counterpart)"
+
+
+@dataclass(frozen=True)
+class Entrants:
+    """The candidates of a stack and of its supervised counterpart.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        Of the stack.
+    supervised : list of Candidate
+        Those of them that use no unlabelled rows, and the counterparts of the others.
+    baselines : list of str
+        Names of candidates in both.
+    notes : list of str
+        What was left out, and why.
+    """
+
+    candidates: list[Candidate]
+    supervised: list[Candidate]
+    baselines: list[str]
+    notes: list[str]
+
+    @property
+    def all(self) -> list[Candidate]:
+        """All candidates, those of the stack first."""
+        return list({c.name: c for c in (*self.candidates, *self.supervised)}.values())
+
+    @property
+    def units(self) -> list[list[Candidate]]:
+        """What is computed together: the baselines, then every other candidate and counterpart."""
+        by_name = {candidate.name: candidate for candidate in self.all}
+        units, seen = [[by_name[name] for name in self.baselines]], set(self.baselines)
+        for candidate in self.all:
+            names = [candidate.name, candidate.counterpart]
+            new = [name for name in names if name in by_name and name not in seen]
+            seen.update(new)
+            if new:
+                units.append([by_name[name] for name in new])
+        return units
+
+
+def read_entrants(
+    candidates: Any, baselines: Sequence[str], n_classes: int, n_unlabeled: int
+) -> Entrants:
+    """Return the candidates of a problem; raise an error if they are not valid."""
+    known = dict(CANDIDATES)
+    names = _read_names(candidates, known)
+    baselines = _check_baselines(list(baselines), known)
+    chosen = [known[name] for name in dict.fromkeys([*baselines, *names])]
+    notes = [
+        f"{candidate.name} is for two classes only, and left out."
+        for candidate in chosen
+        if not candidate.applies_to(n_classes)
+    ]
+    chosen = [c for c in chosen if c.applies_to(n_classes)]
+    twins = [known[c.counterpart] if c.counterpart else None for c in chosen if c.uses_unlabeled]
+    of_both = [c for c in chosen if not c.uses_unlabeled]
+    supervised = list(dict.fromkeys([*of_both, *(twin for twin in twins if twin is not None)]))
+    if n_unlabeled == 0:
+        chosen = supervised
+        notes.append("There are no unlabelled rows: the model is the stack of supervised models.")
+    return Entrants(chosen, supervised, baselines, notes)
+
+
+def _read_names(candidates: Any, known: dict[str, Candidate]) -> list[str]:
+    """Return the names of candidates, and add the user's own to the known ones."""
+    if isinstance(candidates, str):
+        if candidates != "default":
+            raise ValueError(
+                f"candidates must be 'default' or a list, each item of which is {KINDS}, got "
+                f"{candidates!r}."
+            )
+        return list(DEFAULT)
+    names = []
+    for item in candidates:
+        if isinstance(item, str):
+            names.append(_known_name(item, known))
+            continue
+        own = _wrapped(item)
+        for candidate in own:
+            if candidate.name in known:
+                raise ValueError(
+                    f"Two candidates are called {candidate.name!r}: choose another name for yours."
+                )
+            known[candidate.name] = candidate
+        names.append(own[0].name)
+    return names
+
+
+def _known_name(name: str, known: dict[str, Candidate]) -> str:
+    if name not in known:
+        raise ValueError(
+            f"There is no candidate called {name!r}: choose from {', '.join(known)}, or pass "
+            "(name, classifier, uses_unlabeled)."
+        )
+    return name
+
+
+def _wrapped(item: Any) -> list[Candidate]:
+    """Return a user's candidate, and its counterpart if there is one."""
+    if not isinstance(item, tuple | list) or len(item) not in (3, 4):
+        raise ValueError(f"Every item of candidates must be {KINDS}, got {item!r}.")
+    entry = read_entries([item[:3]], "candidates")[0]
+    _check_scores(entry.name, entry.estimator)
+    if len(item) == 3 or not entry.uses_unlabeled:
+        return [Wrapped(entry.name, entry.estimator, entry.uses_unlabeled)]
+    if isinstance(item[3], str):
+        _known_name(item[3], CANDIDATES)
+        return [Wrapped(entry.name, entry.estimator, True, item[3])]
+    name = f"{entry.name} (labelled)"
+    _check_scores(name, item[3])
+    return [Wrapped(entry.name, entry.estimator, True, name), Wrapped(name, item[3], False)]
+
+
+def _check_scores(name: str, estimator: Any) -> None:
+    if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")):
+        raise ValueError(
+            f"Candidate {name!r} ({type(estimator).__name__}) has neither predict_proba nor "
+            "decision_function, so it has no scores to combine: wrap it in CalibratedClassifierCV, "
+            "or leave it out."
+        )
+
+
+def _check_baselines(baselines: list[str], known: dict[str, Candidate]) -> list[str]:
+    if not baselines:
+        raise ValueError("baselines is empty: name at least one supervised candidate.")
+    for name in baselines:
+        if _known_name(name, known) and known[name].uses_unlabeled:
+            raise ValueError(
+                f"The baseline {name!r} uses unlabelled rows: choose a supervised candidate."
+            )
+    return list(dict.fromkeys(baselines))

@@ -1,0 +1,108 @@
+"""The classifiers that a comparison or a combination consists of, fitted to partly labelled rows.
+
+Labels are class codes 0, 1, ...; unknown ones are -1. An entry that uses unlabelled rows is fitted
+to all rows, with -1 for the unknown labels; any other to the labelled rows alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import clone
+
+from primum._sklearn import take_rows
+from primum._typing import Floats, Index
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named classifier.
+
+    Attributes
+    ----------
+    name : str
+        Its name in messages and tables.
+    estimator : classifier
+        Cloned for every fit.
+    uses_unlabeled : bool
+        Whether it is fitted to the unlabelled rows too.
+    """
+
+    name: str
+    estimator: Any
+    uses_unlabeled: bool = True
+
+    def fit(self, X: Any, codes: Index) -> Any:
+        """Return a clone fitted to the rows with class codes, of which -1 is unknown."""
+        codes = np.asarray(codes)
+        if not self.uses_unlabeled:
+            known = np.flatnonzero(codes >= 0)
+            X, codes = take_rows(X, known), codes[known]
+        fitted = clone(self.estimator).fit(X, codes)
+        if -1 in getattr(fitted, "classes_", ()):
+            raise ValueError(
+                f"{self.name!r} treats -1, the marker of unlabelled rows, as a class: it cannot "
+                "learn from unlabelled rows, so pass (name, estimator, False)."
+            )
+        return fitted
+
+
+def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = True) -> list[Entry]:
+    """Return the entries of a list of (name, estimator) or (name, estimator, uses_unlabeled).
+
+    ``what`` is the name of the parameter, and ``uses_unlabeled`` what a pair stands for.
+    """
+    found = []
+    for item in entries:
+        if isinstance(item, Entry):
+            found.append(item)
+            continue
+        if not (
+            isinstance(item, tuple | list) and len(item) in (2, 3) and isinstance(item[0], str)
+        ):
+            raise ValueError(
+                f"{what} must be a list of (name, estimator) or (name, estimator, uses_unlabeled), "
+                f"but one of its items is {item!r}."
+            )
+        found.append(Entry(item[0], item[1], bool(item[2]) if len(item) == 3 else uses_unlabeled))
+    _check_entries(found, what)
+    return found
+
+
+def _check_entries(entries: list[Entry], what: str) -> None:
+    names = [entry.name for entry in entries]
+    if not names:
+        raise ValueError(f"{what} is empty: pass at least one (name, estimator).")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"The names in {what} must be unique, but {twice[0]!r} is used twice.")
+    for entry in entries:
+        if not (hasattr(entry.estimator, "fit") and hasattr(entry.estimator, "predict")):
+            raise ValueError(
+                f"{what} must contain classifiers, but {entry.name!r} is "
+                f"{entry.estimator!r}, which has no fit and predict."
+            )
+
+
+def class_scores(fitted: Any, X: Any, n_classes: int) -> Floats:
+    """Return scores in [0, 1], one column per class, which add up to 1 in every row.
+
+    They are the probabilities of ``predict_proba`` or, without it, the decision values mapped by
+    the logistic function. The classifier was fitted to class codes; a class that it has not seen
+    has the score 0.
+    """
+    if hasattr(fitted, "predict_proba"):
+        scores = np.asarray(fitted.predict_proba(X), dtype=float)
+    elif hasattr(fitted, "decision_function"):
+        second = expit(np.asarray(fitted.decision_function(X), dtype=float))
+        scores = np.column_stack([1 - second, second]) if second.ndim == 1 else second
+        scores = scores / scores.sum(axis=1, keepdims=True)
+    else:
+        raise ValueError(
+            f"{type(fitted).__name__} has neither predict_proba nor decision_function: use a "
+            "classifier with scores, for example inside CalibratedClassifierCV."
+        )
+    columns = np.zeros((len(scores), n_classes))
+    columns[:, np.asarray(fitted.classes_, dtype=np.intp)] = scores
+    return columns

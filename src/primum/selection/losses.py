@@ -1,0 +1,94 @@
+"""Losses by which a stack is judged, from the scores of its rows.
+
+Those of the names below are means over rows. Any other scorer of scikit-learn is applied to each
+fold: to a classifier that returns the scores that are known already.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
+
+from primum._typing import AnyArray, Floats, Index
+from primum.selection.stacked import predicted_codes
+from primum.selection.wording import ERROR, Measure
+
+LEAST_PROBABILITY = 1e-15
+
+
+def _wrong(scores: Floats, codes: Index) -> Floats:
+    return (predicted_codes(scores) != codes).astype(np.float64)
+
+
+def _balanced(scores: Floats, codes: Index) -> Floats:
+    counts = np.bincount(codes, minlength=scores.shape[1])
+    return _wrong(scores, codes) * len(codes) / (np.count_nonzero(counts) * counts[codes])
+
+
+def _half_brier(scores: Floats, codes: Index) -> Floats:
+    return np.asarray(0.5 * np.sum((scores - np.eye(scores.shape[1])[codes]) ** 2, axis=1))
+
+
+def _log_loss(scores: Floats, codes: Index) -> Floats:
+    return -np.log(np.maximum(scores[np.arange(len(codes)), codes], LEAST_PROBABILITY))
+
+
+@dataclass(frozen=True)
+class RowLoss:
+    """A loss that is a mean over rows.
+
+    Attributes
+    ----------
+    measure : Measure
+        How it is called and shown.
+    of_rows : callable (scores, codes) -> losses
+        The loss of every row.
+    """
+
+    measure: Measure
+    of_rows: Callable[[Floats, Index], Floats]
+
+
+ROW_LOSSES = {
+    "accuracy": RowLoss(ERROR, _wrong),
+    "balanced_accuracy": RowLoss(Measure("balanced error"), _balanced),
+    "neg_brier_score": RowLoss(Measure("Brier score", "", 1.0, 3), _half_brier),
+    "neg_log_loss": RowLoss(Measure("log loss", "", 1.0, 3), _log_loss),
+}
+
+
+class KnownScores(ClassifierMixin, BaseEstimator):
+    """A classifier of rows whose scores are known; X are their positions."""
+
+    def __init__(self, scores: Any = None, classes: Any = None) -> None:
+        self.scores, self.classes = scores, classes
+
+    def fit(self, X: Any, y: Any) -> "KnownScores":
+        """Do nothing."""
+        return self
+
+    @property
+    def classes_(self) -> AnyArray:
+        """The classes."""
+        return np.asarray(self.classes)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the scores."""
+        return np.asarray(self.scores[np.asarray(X)[:, 0]])
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the classes with the largest scores."""
+        return np.asarray(self.classes_[predicted_codes(self.predict_proba(X))])
+
+
+def fold_scores(
+    scoring: Any, scores: Floats, codes: Index, fold_of: Index, classes: AnyArray
+) -> Floats:
+    """Return the score of a scikit-learn scorer in every fold; higher is better."""
+    classifier = KnownScores(scores, classes)
+    scorer = check_scoring(classifier, scoring)
+    rows = [np.flatnonzero(fold_of == number) for number in range(fold_of.max() + 1)]
+    return np.array([scorer(classifier, index[:, None], classes[codes[index]]) for index in rows])

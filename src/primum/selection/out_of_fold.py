@@ -1,0 +1,208 @@
+"""Out-of-fold scores of candidates on the labelled rows.
+
+Every candidate is prepared once and then fitted to the training rows of every fold; the tasks
+(candidate, fold) are independent and run in parallel. A candidate that fails in its preparation or
+in any fold is left out, and every failure is kept with its reason. With a time budget the
+candidates come in turn: of each, the first fold is measured, and the rest is done only if it fits.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from primum._threads import one_blas_thread
+from primum._typing import Floats
+from primum.selection._folds import Fold
+from primum.selection.candidates import Candidate, Labels, Model, Prepared, SharedRows
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a candidate was left out.
+
+    Attributes
+    ----------
+    candidate : str
+        Its name.
+    step : str
+        What failed: "preparation", "fold 3", or "final fit".
+    reason : str
+        The type and the message of the exception.
+    """
+
+    candidate: str
+    step: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.candidate}, {self.step}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task returned (None: it failed), how long it took, and what it warned of."""
+
+    result: Any
+    seconds: float
+    failure: str | None = None
+    warned: tuple[str, ...] = ()
+
+
+def attempt(work: Callable[..., Any], *arguments: Any) -> Outcome:
+    """Return the outcome of a task; an exception is an outcome too."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, one_blas_thread():
+        warnings.simplefilter("always")
+        result, failure = None, None
+        try:
+            result = work(*arguments)
+        except Exception as problem:  # whatever a candidate raises is listed in failures_
+            failure = f"{type(problem).__name__}: {problem}"
+    said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
+    return Outcome(result, time.perf_counter() - start, failure, tuple(sorted(said)))
+
+
+def _held_out(prepared: Prepared, fold: Fold, labels: Labels) -> Floats:
+    scores = prepared.held_out(fold.train, fold.test, labels)
+    return checked_scores(scores, len(fold.test), labels.n_classes)
+
+
+def checked_scores(scores: Floats, n_rows: int, n_classes: int) -> Floats:
+    """Return scores; raise an error if they are not finite, or not one per row and class."""
+    if scores.shape != (n_rows, n_classes):
+        raise ValueError(f"scores of shape {scores.shape} instead of {(n_rows, n_classes)}")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{np.count_nonzero(~np.isfinite(scores))} scores are not finite")
+    return scores
+
+
+@dataclass
+class OutOfFold:
+    """Scores of all candidates in the rows that the folds hold out, one fold after the other.
+
+    Attributes
+    ----------
+    rows, labels, folds
+        What they are computed from.
+    n_jobs : int or None
+        Number of parallel tasks.
+    progress : callable
+        Wraps the outcomes of tasks, given their total number.
+    scores : dict of arrays of shape (n_held_out, n_classes)
+        Of the candidates that did not fail.
+    prepared, seconds : dict
+        The prepared candidates, and how long each took in all.
+    failures : list of Failure
+        What failed, in order.
+    notes : list of str
+        What was approximated or left out.
+    """
+
+    rows: SharedRows
+    labels: Labels
+    folds: Sequence[Fold]
+    n_jobs: int | None = None
+    progress: Callable[[Iterable[Outcome], int], Iterable[Outcome]] = lambda work, total: work
+    scores: dict[str, Floats] = field(default_factory=dict)
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _parts: dict[str, dict[int, Floats]] = field(default_factory=dict, repr=False)
+    _warned: dict[str, dict[str, None]] = field(default_factory=dict, repr=False)
+
+    def add(self, candidates: Sequence[Candidate]) -> None:
+        """Compute the scores of candidates."""
+        self._prepare(candidates)
+        self._score(self._alive(candidates), range(len(self.folds)))
+        self._finish(candidates)
+
+    def add_within(self, candidates: Sequence[Candidate], seconds: float) -> bool:
+        """Compute the scores of candidates if they are expected to take no longer than that.
+
+        Their preparation and first fold are always computed, unless no time is left.
+        """
+        if seconds <= 0:
+            return False
+        start = time.perf_counter()
+        self._prepare(candidates)
+        before = dict(self.seconds)
+        self._score(self._alive(candidates), range(1))
+        fits = [self.seconds[c.name] - before[c.name] for c in self._alive(candidates)]
+        rounds = -(-len(fits) * (len(self.folds) - 1) // effective_n_jobs(self.n_jobs))
+        further = (rounds / max(len(fits), 1) + 1) * sum(fits)
+        if time.perf_counter() - start + further > seconds:
+            for candidate in candidates:
+                self._forget(candidate.name)
+            return False
+        self._score(self._alive(candidates), range(1, len(self.folds)))
+        self._finish(candidates)
+        return True
+
+    def _alive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        failed = {failure.candidate for failure in self.failures}
+        return [candidate for candidate in candidates if candidate.name not in failed]
+
+    def _prepare(self, candidates: Sequence[Candidate]) -> None:
+        tasks = [(candidate.prepare, self.rows) for candidate in candidates]
+        for candidate, outcome in zip(candidates, self._run(tasks), strict=True):
+            self.seconds[candidate.name] = 0.0
+            if self._keep(candidate.name, "preparation", outcome):
+                self.prepared[candidate.name] = outcome.result
+                if outcome.result.note:
+                    self.notes.append(outcome.result.note)
+
+    def _score(self, candidates: Sequence[Candidate], numbers: range) -> None:
+        """Compute the scores of some folds."""
+        pairs = [(candidate.name, number) for candidate in candidates for number in numbers]
+        tasks = [
+            (_held_out, self.prepared[name], self.folds[number], self.labels)
+            for name, number in pairs
+        ]
+        for (name, number), outcome in zip(pairs, self._run(tasks), strict=True):
+            if self._keep(name, f"fold {number}", outcome):
+                self._parts.setdefault(name, {})[number] = outcome.result
+
+    def _run(self, tasks: Sequence[tuple[Any, ...]]) -> Iterable[Outcome]:
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        return self.progress(parallel(delayed(attempt)(*task) for task in tasks), len(tasks))
+
+    def _keep(self, name: str, step: str, outcome: Outcome) -> bool:
+        """Keep what is known of a task, and return whether it succeeded."""
+        self.seconds[name] += outcome.seconds
+        self._warned.setdefault(name, {}).update(dict.fromkeys(outcome.warned))
+        if outcome.failure is not None:
+            self.failures.append(Failure(name, step, outcome.failure))
+        return outcome.failure is None
+
+    def _finish(self, candidates: Sequence[Candidate]) -> None:
+        """Keep the scores of complete candidates."""
+        for candidate in self._alive(candidates):
+            parts = self._parts.pop(candidate.name)
+            self.scores[candidate.name] = np.concatenate([parts[k] for k in sorted(parts)])
+
+    def _forget(self, name: str) -> None:
+        for kept in (self.prepared, self._parts, self._warned):
+            kept.pop(name, None)
+
+    def refit(self, names: Sequence[str]) -> dict[str, Model]:
+        """Return the candidates fitted to all labelled rows; one that fails is not among them."""
+        everything = np.arange(self.rows.n_labeled)
+        tasks = [(self.prepared[name].fit, everything, self.labels) for name in names]
+        outcomes = zip(names, self._run(tasks), strict=True)
+        return {
+            name: outcome.result
+            for name, outcome in outcomes
+            if self._keep(name, "final fit", outcome)
+        }
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and what candidates warned of, each once."""
+        warned = [f"{name}: {text}" for name, texts in self._warned.items() for text in texts]
+        return [*dict.fromkeys(self.notes), *warned]

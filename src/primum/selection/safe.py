@@ -1,0 +1,425 @@
+"""The safe choice: a stack of supervised and semi-supervised candidates, shrunk to the baseline.
+
+No semi-supervised method is better than a tuned supervised one on all data. A combination of both
+can be about as good everywhere and better where unlabelled rows help, if its weights come from
+out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
+"""
+
+import time
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from primum._sklearn import Interval
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats
+from primum.estimators._backend import refuse_other_library
+from primum.estimators._base import N_JOBS
+from primum.estimators._data import FitArguments, not_in_memory, read_arguments
+from primum.estimators._fitting import fitting
+from primum.estimators._labels import KnownLabels
+from primum.rows import ArrayRows
+from primum.selection._repeated import read_repeated_folds
+from primum.selection.candidates import BASELINES, Labels, SharedRows
+from primum.selection.candidates.base import stacked
+from primum.selection.candidates.reading import Entrants, read_entrants
+from primum.selection.candidates.wrapped import Wrapped
+from primum.selection.out_of_fold import Failure, OutOfFold
+from primum.selection.stacked import StackedClassifier, StackPredictionMixin, stacked_scores
+from primum.selection.summary import report_table
+from primum.selection.verdict import HeldOut, SafeVerdict, in_words, judge, largest_change
+
+# The share of rows for which two models disagree is estimated from at most this many.
+MOST_COMPARED = 5000
+
+
+class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
+    """The best combination of supervised and semi-supervised models that the labels can justify.
+
+    Candidates with and without unlabelled rows are tuned, and scored by cross-validation of the
+    labelled rows. The model is their weighted mean, with weights that minimise the squared error
+    of the out-of-fold scores plus ``shrinkage / n_labeled`` times the squared distance to the
+    baseline: half ridge and half logistic regression. With few labels it is close to the baseline;
+    with more it moves as far as the evidence goes.
+
+    Parameters
+    ----------
+    candidates : "default" or list, default="default"
+        The models to combine. "default" is ``["ridge", "logistic", "components", "spreading",
+        "kernel", "tsvm", "icls", "forest"]``, see Notes. An item of a list is one of these names,
+        or a classifier of your own as ``(name, classifier, uses_unlabeled)``. If it uses unlabelled
+        rows, it is fitted to all rows, with -1 for unknown labels (and class codes 0, 1, ... for
+        known ones), and a fourth item may be its supervised counterpart: a name or a classifier.
+        It needs ``predict_proba`` or ``decision_function``.
+    baselines : sequence of str, default=("ridge", "logistic")
+        Names of the supervised candidates whose mean is the baseline.
+    shrinkage : float, default=3.0
+        Strength of the shrinkage towards the baseline.
+    cv : int, splitter or iterable, default=5
+        How to split the labelled rows: a number of stratified folds, a scikit-learn splitter (of
+        groups, or in the order of time), or pairs of indices of rows of X to train on and to hold
+        out. Unlabelled rows are in every training set.
+    n_repeats : int, default=2
+        How often to repeat the folds, shuffled each time; only with a number of folds.
+    scoring : str or callable, default="accuracy"
+        By which loss ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
+        "neg_log_loss", or any other scorer of scikit-learn for predictions or probabilities, such
+        as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model.
+    time_budget : float, default=None
+        Seconds that ``fit`` may take. The baselines are always fitted; of every other candidate
+        the first fold is timed, and the candidate is left out if it would not be finished in time.
+        A single fit is not interrupted. None: no limit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of folds, samples and forests. With an integer the result is the same every time.
+    n_jobs : int, default=None
+        Number of fits in parallel; -1 means all processors, None means 1 unless inside a
+        ``joblib.parallel_config``. It does not affect the result.
+    verbose : bool, default=False
+        Whether to show progress bars (needs tqdm).
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    weights_ : dict of str to float
+        The weight of every candidate that was not left out.
+    weights_gap_ : float
+        Proven bound on how much the objective of the weights exceeds its minimum.
+    models_ : dict
+        The candidates with a weight above 0, fitted to all rows.
+    baseline_ : StackedClassifier
+        The mean of the baselines.
+    supervised_ : StackedClassifier
+        The stack of the supervised candidates and of the supervised counterparts of the others.
+        The difference to it is what unlabelled rows contribute.
+    verdict_ : SafeVerdict
+        Whether the model is better than ``baseline_`` and than ``supervised_``, with probabilities
+        and in words: ``print(clf.verdict_)``.
+    report_ : dict of lists
+        A table with a row for each candidate and stack, for ``pandas.DataFrame(clf.report_)``: its
+        kind, its weights, out-of-fold error and Brier score (cross-fitted for the stacks), seconds.
+    notes_ : list of str
+        What was approximated, left out or warned of.
+    failures_ : list of Failure
+        Candidates that were left out because they raised an exception, with its message.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    ICLSClassifier : never increases the squared loss on the labelled rows.
+    SAFEWClassifier : a combination that needs no cross-validation.
+
+    Notes
+    -----
+    The candidates, and the supervised counterpart of each that uses unlabelled rows:
+
+    * ridge: least squares with a ridge chosen by leave-one-out
+    * logistic: logistic regression, tuned by cross-validation
+    * components: logistic regression on whitened principal components of all rows (of the labelled
+      rows)
+    * spreading: label spreading on a graph of nearest neighbours (nearest neighbours)
+    * kernel: kernel ridge regression in a Gaussian kernel that is deformed by the graph (in the
+      Gaussian kernel of the labelled rows)
+    * tsvm: transductive SVM by annealing, for two classes only (the SVM)
+    * icls: implicitly constrained least squares (ridge)
+    * forest: 100 extremely randomised trees
+
+    Features are standardised: by all rows for those that use unlabelled rows, by the labelled
+    training rows for the others. Each is tuned within every training set. Of more than 4000
+    (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, a random sample is used, and
+    ``notes_`` and ``verdict_`` say so.
+
+    In the folds, the held-out rows stay in the training set without their labels, so that graphs,
+    kernels and components are computed once. Candidates with the weight 0 are not fitted again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from primum import SafeClassifier
+    >>> X, truth = make_moons(500, noise=0.1, random_state=0)
+    >>> y = np.where(np.arange(500) < 30, truth, -1)
+    >>> clf = SafeClassifier(["spreading"], random_state=0).fit(X, y)
+    >>> list(clf.weights_)
+    ['ridge', 'logistic', 'spreading']
+    >>> clf.score(X[30:], truth[30:]) > clf.baseline_.score(X[30:], truth[30:]) + 0.05
+    True
+    """
+
+    _several_classes: ClassVar[bool] = True
+    # Whether candidates without weight are fitted too, and kept as ``all_models_``.
+    _fit_all: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "candidates": [str, list, tuple],
+        "baselines": [list, tuple],
+        "shrinkage": [Interval(Real, 0, None, closed="neither")],
+        "cv": ["cv_object"],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "scoring": [str, callable],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        candidates: Any = "default",
+        *,
+        baselines: Sequence[str] = BASELINES,
+        shrinkage: float = 3.0,
+        cv: Any = 5,
+        n_repeats: int = 2,
+        scoring: Any = "accuracy",
+        time_budget: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.baselines = baselines
+        self.shrinkage = shrinkage
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.scoring = scoring
+        self.time_budget = time_budget
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Fit the candidates and their weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows, in memory, each of weight 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, in the candidates, the weights of the stack and the verdict.
+            The graph and the kernel have a node for every row, whatever its weight above 0.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row of X, for splitters such as GroupKFold. The verdict then counts
+            groups instead of rows.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        start = time.perf_counter()
+        with fitting(self):
+            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
+            refuse_other_library(self, given.home)
+            self.classes_ = given.labels.classes
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            rows, labels = self._rows(given, X, seed), _labels(given)
+            entrants = self._entrants(labels.n_classes, rows.unlabeled.shape[0], sample_weight)
+            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
+            scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
+            scored.notes.extend(entrants.notes)
+            with one_blas_thread():
+                self._compute(scored, entrants, start)
+                known = None if groups is None else np.asarray(groups)[_labeled(given)]
+                held_out = HeldOut(folds, labels.codes, labels.n_classes, labels.weight, known)
+                self._combine(scored, entrants, held_out)
+        return self
+
+    def _rows(self, given: FitArguments[KnownLabels], X: Any, seed: int) -> SharedRows:
+        """Return the rows of positive weight."""
+        if not isinstance(given.more, ArrayRows):
+            raise not_in_memory(self)
+        unlabeled = given.labels.unlabeled[given.unknown]
+        table, more = given.X.astype(np.float64, copy=False), given.more.array
+        weight = given.weight_of(unlabeled)
+        if weight is not None:
+            weight = np.append(weight, np.ones(more.shape[0]))
+        return SharedRows(
+            table[_labeled(given)],
+            stacked([table[unlabeled], more.astype(np.float64, copy=False)]),
+            weight,
+            seed,
+            weighted=given.weight is not None,
+            columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
+        )
+
+    def _entrants(self, n_classes: int, n_unlabeled: int, sample_weight: Any) -> Entrants:
+        """Return the candidates; those of the user receive the metadata that they request."""
+        entrants = read_entrants(self.candidates, self.baselines, n_classes, n_unlabeled)
+        if sample_weight is not None and get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight)
+            for candidate in entrants.all:
+                if isinstance(candidate, Wrapped):
+                    candidate.weighted = "sample_weight" in routed[candidate.name].fit
+        return entrants
+
+    def _progress(self, work: Any, total: int) -> Any:
+        if not self.verbose:
+            return work
+        from tqdm import tqdm
+
+        return tqdm(work, total=total, desc=type(self).__name__, unit="fit")
+
+    def _compute(self, scored: OutOfFold, entrants: Entrants, start: float) -> None:
+        """Compute out-of-fold scores, of as many candidates as the time allows."""
+        if self.time_budget is None:
+            scored.add(entrants.all)
+        else:
+            baselines, *others = entrants.units
+            scored.add(baselines)
+            reserve = sum(scored.seconds.values()) / len(scored.folds)
+            for unit in others:
+                left = self.time_budget - (time.perf_counter() - start) - reserve
+                before = sum(scored.seconds.values())
+                if scored.add_within(unit, left):
+                    reserve += (sum(scored.seconds.values()) - before) / len(scored.folds)
+                else:
+                    names = " and ".join(candidate.name for candidate in unit)
+                    scored.notes.append(f"{names}: left out, because of the time budget.")
+        _require(entrants.baselines, scored)
+
+    def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
+        """Find the weights, fit the candidates that have one, and judge the result."""
+        stacks = self._weigh(scored, entrants, held_out)
+        needed = {name for weights, _ in stacks for name, weight in weights.items() if weight > 0}
+        fitted = [name for name in scored.scores if self._fit_all or name in needed]
+        models = scored.refit(fitted)
+        if len(models) < len(fitted):
+            _require(entrants.baselines, scored)
+            for name in set(fitted) - set(models):
+                del scored.scores[name]
+            return self._combine(scored, entrants, held_out)
+        if self._fit_all:
+            self.all_models_ = models
+        (self.weights_, self.weights_gap_), (supervised, _), (baseline, _) = stacks
+        self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
+        self.supervised_ = StackedClassifier._of(self, supervised, models)
+        self.baseline_ = StackedClassifier._of(self, baseline, models)
+        self.failures_, self.notes_ = scored.failures, scored.all_notes
+        self._warn_of_failures()
+        self._judge(scored, entrants, held_out)
+        return None
+
+    def _weigh(
+        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
+    ) -> list[tuple[dict[str, float], float]]:
+        """Return the weights, by name, and their gap: of the stack, its supervised one, and w0."""
+        found = []
+        for names in self._members(scored, entrants):
+            weights, gap = held_out.weights(*self._scores(scored, names), self.shrinkage)
+            found.append((dict(zip(names, weights.tolist(), strict=True)), gap))
+        w0 = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
+        return [*found, (w0, 0.0)]
+
+    @staticmethod
+    def _members(scored: OutOfFold, entrants: Entrants) -> list[list[str]]:
+        """Return the names of the candidates of the stack and of its supervised one."""
+        return [
+            [candidate.name for candidate in some if candidate.name in scored.scores]
+            for some in (entrants.candidates, entrants.supervised)
+        ]
+
+    def _scores(self, scored: OutOfFold, names: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return the scores of candidates, and their weights in the baseline."""
+        w0 = np.array([float(name in self.baselines) for name in names])
+        return np.stack([scored.scores[name] for name in names], axis=2), w0 / w0.sum()
+
+    def _judge(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
+        """Compare the cross-fitted scores of the stacks."""
+        own, supervised = (
+            held_out.cross_fitted(*self._scores(scored, names), self.shrinkage)
+            for names in self._members(scored, entrants)
+        )
+        scores, w0 = self._scores(scored, entrants.baselines)
+        baseline = scores @ w0
+        rows = scored.rows.with_at_most(MOST_COMPARED).unlabeled
+        verdicts = []
+        for stack, others, what in (
+            (self.baseline_, baseline, "the baseline"),
+            (self.supervised_, supervised, "the stack of supervised models"),
+        ):
+            difference = held_out.difference(own, others, self.scoring, self.classes_)
+            bound = self._largest_change(stack, rows)
+            verdicts.append(judge(difference, bound, self.scoring, "the safe stack", what))
+        of_supervised = verdicts[1] if rows.shape[0] else None
+        text = in_words(verdicts[0], of_supervised, scored.notes)
+        self.verdict_ = SafeVerdict(verdicts[0], of_supervised, text)
+        stacks = {"safe stack": own, "supervised stack": supervised, "baseline": baseline}
+        self.report_ = report_table(self, scored, entrants, held_out, stacks)
+
+    def _largest_change(self, stack: StackedClassifier, rows: Any) -> float | None:
+        """Return how large the difference of the losses of this model and a stack can be."""
+        if rows.shape[0] == 0:
+            return None
+        own, others = (stacked_scores(s.models_, s.weights_, rows) for s in (self, stack))
+        return largest_change(own, others, self.scoring)
+
+    def _warn_of_failures(self) -> None:
+        if self.failures_:
+            names = ", ".join(dict.fromkeys(failure.candidate for failure in self.failures_))
+            warnings.warn(
+                f"Candidates that raised an exception are left out: {names}. The first failure "
+                f"is {self.failures_[0]}; failures_ lists them all.",
+                FitFailedWarning,
+                stacklevel=4,
+            )
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata ``fit`` accepts, and which of it your own candidates receive.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        for candidate in read_entrants(self.candidates, self.baselines, 2, 1).all:
+            if isinstance(candidate, Wrapped):
+                router.add(method_mapping=mapping, **{candidate.name: candidate.estimator})
+        return router
+
+
+def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
+    """Raise an error if a baseline failed."""
+    for failure in scored.failures:
+        if failure.candidate in baselines:
+            raise ValueError(
+                f"The baseline cannot be fitted ({failure}): correct it, or choose others with "
+                "baselines=."
+            )
+
+
+def _labeled(given: FitArguments[KnownLabels]) -> AnyArray:
+    """Return the indices of the labelled rows of positive weight."""
+    return given.labels.labeled[given.known]
+
+
+def _labels(given: FitArguments[KnownLabels]) -> Labels:
+    codes = given.labels.codes[given.known]
+    return Labels(codes, len(given.labels.classes), given.weight_of(_labeled(given)))
+
+
+__all__ = ["Failure", "SafeClassifier"]

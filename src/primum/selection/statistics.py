@@ -1,0 +1,395 @@
+"""Statistics of a comparison of two models by repeated cross-validation.
+
+The two models are fitted to the same training sets and scored on the same held-out rows, in splits
+j = 1..J. With the differences d_i of their losses in the held-out rows (method minus baseline:
+below 0 the method helps), the mean has the standard error
+
+    se^2 = s^2 (1/J + n_test / n_train),    s^2 = variance of the d_i / n_test,
+
+where s^2 is the variance of the mean of one split and the second term corrects for overlapping
+training sets (Nadeau & Bengio 2003). The variance is estimated from rows instead of from the means
+of the splits, because there are more of them: with few splits the published form has too few
+degrees of freedom. It remains for scores that are no means over rows. With f degrees of freedom
+(rows, or splits, minus 1), the posterior of the true difference delta is (Corani & Benavoli 2015,
+with a prior that is not flat)
+
+    p(delta) ~ t_f((mean - delta) / se) x Cauchy(delta; 0, scale),    |delta| <= bound.
+
+A flat prior would claim too much, because unlabelled rows mostly change little. The prior has much
+of its mass near 0 and the tails of a Cauchy distribution, so that clear evidence is hardly shrunk.
+``bound`` is what is known of the largest possible difference, for example the share of unlabelled
+rows for which the two models predict different classes. By default ``scale`` is the bound, or three
+times the region of practical equivalence if there is none.
+
+A difference in error is a noisy number: it depends only on the few rows for which the two models
+predict different classes. A change of scores shows in the Brier score of every row. If rows are
+predicted correctly with probability 1 - e, the error is e and the Brier score e (1 - e), so that a
+change of the Brier score by b goes with a change of the error by about b / (1 - 2 e). The
+differences d_i of the error are therefore replaced by
+
+    (1 - w) (difference in error) + w (difference in Brier score) / (1 - 2 e),
+
+with the error e of the baseline and w = 3/4. In simulations other than those by which the verdicts
+are judged, the true change in error was 1.0 times that of the Brier score divided by 1 - 2 e, and
+the blend was as far from the truth as its standard error says; w and the scale of the prior were
+chosen there.
+
+References
+----------
+Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52.
+Corani, G. & Benavoli, A. (2015). A Bayesian approach for comparing cross-validated algorithms on
+multiple data sets. Machine Learning 100.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy import stats
+
+from primum._typing import Floats
+
+# One point of error: a smaller difference is of no practical importance.
+PRACTICAL_EQUIVALENCE = 0.01
+# What is claimed has at least this probability.
+LEVEL = 0.95
+# Scale of the prior, as a share of the largest possible difference, or else in regions of practical
+# equivalence.
+SCALE_IN_BOUNDS = 1
+SCALE_IN_EQUIVALENCES = 3
+# Weight of the Brier score in the estimate of a difference in error, and its largest factor:
+# beyond an error of 0.3 the rule is unreliable.
+BRIER_WEIGHT = 0.75
+# What a row contributes to the blend whose predicted class changes while its scores hardly do.
+BLENDED_UNIT = 1 - BRIER_WEIGHT
+MAX_BRIER_FACTOR = 2.5
+GRID_POINTS = 2001
+# Beyond this many times the present number of labels, no forecast is made.
+LARGEST_FORECAST = 100
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """Probabilities of the three possible answers; they add up to 1.
+
+    Attributes
+    ----------
+    help : float
+        That the loss is lower than the baseline's by more than the region of practical equivalence.
+    no_difference : float
+        That the two differ by no more than that.
+    harm : float
+        That the loss is higher by more than that.
+    """
+
+    help: float
+    no_difference: float
+    harm: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the three probabilities by name."""
+        return {"help": self.help, "no_difference": self.no_difference, "harm": self.harm}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An estimated difference of two mean losses, method minus baseline.
+
+    Attributes
+    ----------
+    mean : float
+        The estimate; below 0 the method is better.
+    standard_error : float
+        Its corrected standard error.
+    degrees_of_freedom : float
+        Of the estimate of the standard error.
+    n_rows : int
+        Number of labelled rows it is based on.
+    """
+
+    mean: float
+    standard_error: float
+    degrees_of_freedom: float
+    n_rows: int
+
+    @property
+    def t(self) -> float:
+        """The corrected resampled t statistic."""
+        return self.mean / self.standard_error
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of no difference."""
+        return float(2 * stats.t.sf(abs(self.t), self.degrees_of_freedom))
+
+    @property
+    def p_better(self) -> float:
+        """The one-sided p-value of the method not being better than the baseline."""
+        return float(stats.t.cdf(self.t, self.degrees_of_freedom))
+
+    def with_rows(self, n_rows: int) -> Self:
+        """Return the same difference as if it had been estimated from n_rows labelled rows."""
+        scale = np.sqrt(self.n_rows / n_rows)
+        return type(self)(
+            self.mean, self.standard_error * scale, self.degrees_of_freedom, int(n_rows)
+        )
+
+
+def blended_errors(errors: Floats, squares: Floats, baseline_error: float) -> Floats:
+    """Return differences in error in rows, made less noisy by those in the Brier score.
+
+    Parameters
+    ----------
+    errors : array of shape (n_rows,)
+        Differences of the 0/1 losses of two models.
+    squares : array of shape (n_rows,)
+        Differences of their Brier scores (the sum over classes divided by two).
+    baseline_error : float
+        Error of the second model.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        The blend, see the module.
+    """
+    factor = 1 / max(1 - 2 * baseline_error, 1 / MAX_BRIER_FACTOR)
+    return (1 - BRIER_WEIGHT) * errors + BRIER_WEIGHT * factor * squares
+
+
+def resampled_difference(
+    differences: Sequence[Any],
+    n_train: Any,
+    *,
+    n_rows: int | None = None,
+    unit: float | None = None,
+) -> Difference:
+    """Estimate the difference of two mean losses from the splits of a cross-validation.
+
+    Parameters
+    ----------
+    differences : sequence of arrays
+        For each split the differences of the two losses (method minus baseline) in its held-out
+        rows. If rows belong together (several of one patient), pass the means over the rows of
+        each group, and count groups in all numbers.
+    n_train : int or sequence of int
+        Number of labelled training rows of the splits.
+    n_rows : int, optional
+        Number of labelled rows, by default the mean number of training and held-out rows.
+    unit : float, optional
+        A possible difference of the losses in one row. Where hardly any row differs, the observed
+        variance says little, so the variance due to one row that differs by ``unit`` is added, or
+        by the largest difference observed if that is larger. By default 1 if no row differs.
+
+    Returns
+    -------
+    Difference
+        The estimate with its corrected standard error.
+
+    See Also
+    --------
+    resampled_difference_of_scores : For scores that are no means over rows.
+
+    Examples
+    --------
+    >>> from primum.selection.statistics import resampled_difference
+    >>> wrong = [[0, 0, -1, 0], [0, -1, 0, 0], [-1, 0, 0, 0], [0, 0, 0, 1], [0, -1, 0, 0]]
+    >>> difference = resampled_difference(wrong, n_train=16)
+    >>> difference.mean, round(difference.standard_error, 3)
+    (-0.15, 0.18)
+    """
+    parts = [np.asarray(part, dtype=float) for part in differences]
+    if not parts or min(map(len, parts)) == 0:
+        raise ValueError("Every split needs at least one held-out row, and there must be a split.")
+    rows = np.concatenate(parts)
+    test = np.array([len(part) for part in parts])
+    total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
+    units = min(total, len(rows))
+    largest = float(np.abs(rows).max())
+    unit = (largest or 1.0) if unit is None else max(unit, largest)
+    variance = rows.var() * units / max(units - 1, 1) + unit**2 / units
+    correction = 1 / len(parts) + float(np.mean(test / n_train))
+    error = np.sqrt(variance / np.mean(test) * correction)
+    return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
+
+
+def resampled_difference_of_scores(
+    differences: Any, n_train: Any, n_test: Any, *, unit: float = PRACTICAL_EQUIVALENCE
+) -> Difference:
+    """Estimate a difference from one number for each split: the corrected resampled t-test.
+
+    Parameters
+    ----------
+    differences : array of shape (n_splits,)
+        Differences of the two losses (method minus baseline), for example of 1 - AUC.
+    n_train, n_test : int or sequence of int
+        Numbers of labelled training rows and of held-out rows of the splits.
+    unit : float, default=0.01
+        Standard deviation over splits that is added as one more degree of freedom, so that equal
+        values in a few splits are not taken for certainty.
+
+    Returns
+    -------
+    Difference
+        The estimate with its corrected standard error.
+    """
+    values = np.asarray(differences, dtype=float)
+    n_splits = len(values)
+    if n_splits < 2:
+        raise ValueError(
+            f"The variance over splits needs at least two splits, got {n_splits}: use more folds."
+        )
+    variance = (np.sum((values - values.mean()) ** 2) + unit**2) / (n_splits - 1)
+    correction = 1 / n_splits + float(np.mean(np.asarray(n_test) / n_train))
+    total = round(float(np.mean(np.asarray(n_test) + np.asarray(n_train))))
+    error = float(np.sqrt(variance * correction))
+    return Difference(float(values.mean()), error, n_splits - 1, total)
+
+
+class Posterior:
+    """The posterior distribution of a difference, as the module describes it.
+
+    Parameters
+    ----------
+    difference : Difference
+        The estimate.
+    equivalence : float, default=0.01
+        Region of practical equivalence: differences up to this size count as none.
+    prior_scale : float, optional
+        Scale of the Cauchy prior; infinity means a flat prior. By default ``bound``, or three
+        times ``equivalence`` if there is no bound.
+    bound : float, optional
+        Largest possible size of the difference, for example the share of unlabelled rows for which
+        the two models predict different classes.
+
+    Examples
+    --------
+    >>> from primum.selection.statistics import Difference, Posterior
+    >>> posterior = Posterior(Difference(-0.08, 0.02, 99, 100))
+    >>> round(posterior.probabilities.help, 2)
+    1.0
+    """
+
+    def __init__(
+        self,
+        difference: Difference,
+        *,
+        equivalence: float = PRACTICAL_EQUIVALENCE,
+        prior_scale: float | None = None,
+        bound: float | None = None,
+    ) -> None:
+        self.difference, self.equivalence = difference, float(equivalence)
+        self.bound = float("inf") if bound is None else float(bound)
+        self.prior_scale = self._default_scale() if prior_scale is None else float(prior_scale)
+        if self.equivalence < 0 or self.bound < 0 or (self.prior_scale <= 0 and self.bound > 0):
+            raise ValueError(
+                "equivalence and bound must not be negative and prior_scale must be above 0, got "
+                f"equivalence={equivalence}, bound={bound} and prior_scale={self.prior_scale}."
+            )
+
+    def _default_scale(self) -> float:
+        if np.isfinite(self.bound):
+            return SCALE_IN_BOUNDS * self.bound
+        return SCALE_IN_EQUIVALENCES * self.equivalence
+
+    @cached_property
+    def _grid(self) -> Floats:
+        """Differences that resolve the likelihood as well as the prior and the limits."""
+        estimate, edge = self.difference, self.equivalence
+        share = np.linspace(0, 1, GRID_POINTS + 2)[1:-1]
+        # Both tails are resolved to far below the probabilities that matter.
+        share = np.concatenate([10.0 ** np.arange(-12, -3), share])
+        share = np.unique(np.concatenate([share, 1 - share]))
+        points: list[Any] = [
+            estimate.mean
+            + estimate.standard_error * stats.t.ppf(share, estimate.degrees_of_freedom),
+            [-edge, edge],
+        ]
+        if np.isfinite(self.prior_scale):
+            points.append(self.prior_scale * np.tan(np.pi * (share - 0.5)))
+        if np.isfinite(self.bound):
+            points.append([-self.bound, 0.0, self.bound])
+        grid = np.unique(np.concatenate(points))
+        return grid[np.abs(grid) <= self.bound]
+
+    @cached_property
+    def _distribution(self) -> Floats:
+        """The distribution function at the points of the grid, by the trapezoidal rule."""
+        estimate, grid = self.difference, self._grid
+        z = (grid - estimate.mean) / estimate.standard_error
+        log = stats.t.logpdf(z, estimate.degrees_of_freedom)
+        log = log - np.log1p((grid / self.prior_scale) ** 2)
+        density = np.exp(log - log.max())
+        pieces = np.diff(grid) * (density[1:] + density[:-1]) / 2
+        cumulated = np.concatenate([[0.0], np.cumsum(pieces)])
+        return cumulated / cumulated[-1] if cumulated[-1] > 0 else np.ones(len(grid))
+
+    @cached_property
+    def probabilities(self) -> Probabilities:
+        """The probabilities of help, no difference and harm."""
+        if self.bound <= self.equivalence:
+            return Probabilities(0.0, 1.0, 0.0)
+        edges = [-self.equivalence, self.equivalence]
+        below, inside = np.interp(edges, self._grid, self._distribution)
+        return Probabilities(float(below), float(inside - below), float(1 - inside))
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """Return the central credible interval of the difference."""
+        if self.bound == 0:
+            return 0.0, 0.0
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        low, high = np.interp(tails, self._distribution, self._grid)
+        return float(low), float(high)
+
+    def labels_to_settle(self, level: float = LEVEL) -> int | None:
+        """Return about how many labelled rows, in all, would give a clear answer.
+
+        It is assumed that the difference stays as estimated and that its standard error falls with
+        the square root of the number of rows. None: more than a hundred times the present number.
+        """
+        now = self.difference.n_rows
+        low, high = now, LARGEST_FORECAST * now
+        if not self._is_clear_with(high, level):
+            return None
+        while high - low > max(1, low // 100):
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._is_clear_with(middle, level) else (middle, high)
+        return low if self._is_clear_with(low, level) else high
+
+    def _is_clear_with(self, n_rows: int, level: float) -> bool:
+        forecast = Posterior(
+            self.difference.with_rows(n_rows),
+            equivalence=self.equivalence,
+            prior_scale=self.prior_scale,
+            bound=None if np.isinf(self.bound) else self.bound,
+        )
+        return max(forecast.probabilities.to_dict().values()) >= level
+
+
+def holm(p_values: Any) -> Floats:
+    """Return p-values adjusted for several tests by Holm's method.
+
+    Parameters
+    ----------
+    p_values : array of shape (n_tests,)
+        One p-value for each test.
+
+    Returns
+    -------
+    array of shape (n_tests,)
+        Adjusted p-values: rejecting those up to 0.05 keeps the probability of any false rejection
+        at or below 0.05.
+
+    Examples
+    --------
+    >>> from primum.selection.statistics import holm
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    result = np.empty(len(p))
+    result[order] = np.minimum(adjusted, 1.0)
+    return result

@@ -1,0 +1,129 @@
+"""The agnostic choice: nominal rate where nothing helps, the better model where it is clear."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from generate import several_classes, two_classes
+from primum import AgnosticClassifier, ICLSClassifier, SelfLearningClassifier
+
+MINUS_ONE = {
+    "check_classifiers_classes": "it uses -1 as a class, which means unknown here; "
+    "test_several_classes_and_names checks the same with other names"
+}
+QUICK = AgnosticClassifier([("icls", ICLSClassifier(alpha=0.1))], cv=2, n_repeats=1, random_state=0)
+
+
+@parametrize_with_checks([QUICK], expected_failed_checks=lambda _: MINUS_ONE)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+class NearestMeanOf(ClassifierMixin, BaseEstimator):
+    """The nearest class mean in one column: fast, and equally good in equally good columns."""
+
+    def __init__(self, column=0):
+        self.column = column
+
+    def fit(self, X, y):
+        y = np.asarray(y)
+        self.classes_ = np.unique(y[y >= 0])
+        values = X[:, self.column]
+        self.means_ = np.array([values[y == c].mean() for c in self.classes_])
+        return self
+
+    def predict(self, X):
+        distance = np.abs(X[:, [self.column]] - self.means_)
+        return self.classes_[distance.argmin(axis=1)]
+
+
+def problem(rng, separations, n_labeled=40):
+    y = rng.permutation(np.arange(n_labeled) % 2)
+    X = rng.normal(size=(n_labeled, len(separations))) + np.outer(y, separations)
+    return X, y
+
+
+@pytest.mark.parametrize("n_candidates", [1, 3])
+def test_where_nothing_helps_the_supervised_model_is_chosen_at_the_nominal_rate(n_candidates):
+    rng = np.random.default_rng(n_candidates)
+    candidates = [(f"{c}", NearestMeanOf(c)) for c in range(1, n_candidates + 1)]
+    chosen = 0
+    for repeat in range(300):
+        X, y = problem(rng, [1.0] * (n_candidates + 1))
+        clf = AgnosticClassifier(candidates, supervised=NearestMeanOf(0), random_state=repeat)
+        chosen += clf.fit(X, y).chosen_ != "supervised"
+    assert chosen <= stats.binom.ppf(0.999, 300, 0.05)
+
+
+def test_a_clearly_better_candidate_is_chosen():
+    rng = np.random.default_rng(0)
+    candidates = [("better", NearestMeanOf(1)), ("best", NearestMeanOf(2))]
+    chosen = []
+    for repeat in range(10):
+        X, y = problem(rng, [0.0, 2.0, 6.0], n_labeled=60)
+        clf = AgnosticClassifier(candidates, supervised=NearestMeanOf(0), random_state=repeat)
+        clf.fit(X, y)
+        chosen.append(clf.chosen_)
+        assert clf.differences_["best"].mean < -0.2
+        np.testing.assert_array_equal(clf.predict(X), clf.estimator_.predict(X))
+    assert chosen.count("best") == 10
+
+
+class Seen(NearestMeanOf):
+    """Counts the rows of every fit."""
+
+    rows: list = []  # noqa: RUF012
+
+    def fit(self, X, y):
+        Seen.rows.append((len(X), int(np.sum(y < 0))))
+        return super().fit(X, y)
+
+
+def test_held_out_rows_are_left_out_and_unlabelled_rows_are_always_trained_on():
+    X, y, X_u, _ = two_classes(40, 100, 3)
+    Seen.rows.clear()
+    AgnosticClassifier([("seen", Seen())], cv=4, n_repeats=1, significance=0.0).fit(X, y, X_u)
+    assert Seen.rows == [(130, 100)] * 4
+
+
+def test_several_classes_and_names():
+    X, y, X_u, _ = several_classes(60, 100, 3, 3)
+    names = np.array(["a", "b", "c"])
+    X, labels = np.vstack([X, X_u]), [*names[y], *[None] * 100]
+    candidates = [("icls", ICLSClassifier()), ("self-learning", SelfLearningClassifier())]
+    clf = AgnosticClassifier(candidates, random_state=0).fit(X, labels)
+    np.testing.assert_array_equal(clf.classes_, names)
+    assert set(clf.predict(X_u)) <= set(names)
+    probability = clf.predict_proba(X_u)
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    np.testing.assert_array_equal(names[probability.argmax(1)], clf.predict(X_u))
+    assert set(clf.p_values_) == {"icls", "self-learning"}
+    assert clf.n_splits_ == 10
+
+
+def test_groups_and_parallel_fits_change_nothing_else():
+    X, y, X_u, _ = two_classes(40, 30, 3)
+    X, y = np.vstack([X, X_u]), np.r_[y, np.full(30, -1)]
+    groups = np.arange(70) % 8
+    one, two = (
+        AgnosticClassifier(QUICK.candidates, cv=GroupKFold(4), n_jobs=n).fit(X, y, groups=groups)
+        for n in (1, 2)
+    )
+    assert one.differences_ == two.differences_
+    assert one.n_splits_ == 4
+
+
+def test_errors():
+    X, y, X_u, _ = two_classes(20, 30, 3)
+    with pytest.raises(ValueError, match="A candidate is called 'supervised'"):
+        AgnosticClassifier([("supervised", SelfLearningClassifier())]).fit(X, y, X_u)
+    few = np.where(np.arange(20) < 4, [0, 1] * 10, -1)
+    with pytest.raises(ValueError, match="cv=5 folds need at least 5 labelled rows of every class"):
+        AgnosticClassifier().fit(X, few)
+    clf = AgnosticClassifier([("a", NearestMeanOf())], supervised=NearestMeanOf()).fit(X, y)
+    assert not hasattr(clf, "predict_proba")
+    assert hasattr(AgnosticClassifier(supervised=LogisticRegression()), "predict_proba")
