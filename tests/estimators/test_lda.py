@@ -6,11 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import NearestCentroid
 
 from generate import several_classes, two_classes
-from primum import LDAClassifier, SingularCovarianceWarning
+from primum import (
+    ContrastivePessimisticLDAClassifier,
+    EMLDAClassifier,
+    ICLDAClassifier,
+    LDAClassifier,
+    MomentConstrainedLDAClassifier,
+    ScatterLDAClassifier,
+    SingularCovarianceWarning,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -147,11 +156,47 @@ def test_one_labelled_row_of_a_class():
     assert LDAClassifier(alpha=0.1).fit(X[:2], [0, 1]).score(X[:2], [0, 1]) == 1
 
 
-@pytest.mark.parametrize("priors", [[0.5, 0.4], [1.0, 0.0], [0.2, 0.3, 0.5], [[0.5, 0.5]]])
-def test_bad_priors(priors):
+@pytest.mark.parametrize(
+    ("priors", "message"),
+    [
+        ([0.2, 0.3, 0.5], r"priors are \[.*\], but there are 2 classes: pass one share"),
+        ([[0.5, 0.5]], r"priors are \[.*\], but there are 2 classes: pass one share"),
+        ([0.5, 0.4], r"The shares of priors add up to 0.9: pass shares of all 2 classes that"),
+        ({"a": 0.5, "b": 0.6}, r"The shares of priors add up to 1.1: pass shares of all 2 classes"),
+        ([1.0, 0.0], "priors gives class 'b' a share of 0: pass shares above 0"),
+        ([np.nan, 1.0], "priors gives class 'a' a share of nan"),
+        ({"a": 0.3}, r"priors has no share of class 'b': .* of all classes, \['a', 'b'\]"),
+        ({"a": 0.3, "c": 0.7}, r"priors names the class 'c', but the classes are \['a', 'b'\]"),
+        ({"a": "many", "b": 0.7}, r"priors are \['many', 0.7\]: pass shares, numbers above 0"),
+    ],
+)
+def test_bad_priors(priors, message):
     X, y, *_ = two_classes(12, 0, 3)
-    with pytest.raises(ValueError, match=r"priors are .*, but there are 2 classes: pass one share"):
-        LDAClassifier(priors=priors).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        LDAClassifier(priors=priors).fit(X, np.array(["a", "b"])[y])
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LDAClassifier,
+        EMLDAClassifier,
+        ICLDAClassifier,
+        ScatterLDAClassifier,
+        MomentConstrainedLDAClassifier,
+        ContrastivePessimisticLDAClassifier,
+    ],
+)
+def test_priors_by_the_names_of_classes(estimator):
+    pd = pytest.importorskip("pandas")
+    X, y, X_u, _ = two_classes(30, 40, 3)
+    y = np.array(["a", "b"], dtype=object)[y]
+    expected = estimator(priors=[0.3, 0.7]).fit(X, y, X_u)
+    named = {"b": 0.7, "a": 0.3}
+    for priors in (named, pd.Series(named)):
+        clf = clone(estimator(priors=priors)).fit(X, y, X_u)
+        np.testing.assert_array_equal(clf.predict_proba(X_u), expected.predict_proba(X_u))
+        np.testing.assert_allclose(clf.priors_, [0.3, 0.7])
 
 
 def test_given_priors_move_the_threshold_only():

@@ -187,7 +187,10 @@ def test_least_squares_is_kernel_least_squares_in_the_deformed_kernel(n_classes)
 def test_the_limit_of_a_small_penalty_is_the_supervised_machine(clf):
     X, y, X_u, _ = two_classes(20, 60, 3)
     name = "ratio" if hasattr(clf, "ratio") else "gamma"
-    nearly, without = (clone(clf).set_params(**{name: value}) for value in (1e-12, 0.0))
+    # The supervised machine would compute gamma from the labelled rows alone.
+    nearly, without = (
+        clone(clf).set_params(kernel_gamma=0.5, **{name: value}) for value in (1e-12, 0.0)
+    )
     np.testing.assert_allclose(
         nearly.fit(X, y, X_u).decision_function(X_u),
         without.fit(X, y, X_u).decision_function(X_u),
@@ -369,13 +372,30 @@ def test_laplacian_machines_are_manifold_classifiers():
 @each_machine
 def test_kernels_by_name_by_function_and_sparse(clf):
     X, y, X_u, _ = two_classes(30, 60, 3)
-    by_name = clone(clf).set_params(kernel="poly", kernel_params={"degree": 2}).fit(X, y, X_u)
+    by_name = clone(clf).set_params(kernel="poly", kernel_params={"degree": 2}, kernel_gamma=None)
+    by_name.fit(X, y, X_u)
     by_function = clone(clf).set_params(kernel=lambda A, B: (A @ B.T / 3 + 1) ** 2).fit(X, y, X_u)
     of_sparse = clone(by_name).fit(sparse.csr_array(X), y, sparse.csr_array(X_u))
     expected = by_name.decision_function(X_u)
     np.testing.assert_allclose(by_function.decision_function(X_u), expected, atol=1e-6)
     found = of_sparse.decision_function(sparse.csr_array(X_u))
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@each_machine
+def test_the_scale_of_all_rows_defines_the_kernel(clf):
+    X, y, X_u, _ = two_classes(30, 60, 3)
+    X, X_u = 1.0 + 5.0 * X, 1.0 + 5.0 * X_u
+    gamma = 1 / (3 * np.vstack([X, X_u]).var())
+    scaled = clone(clf).fit(X, y, np.vstack([X_u, X_u]))
+    explicit = clone(clf).set_params(kernel_gamma=gamma).fit(X, y, X_u)
+    among_params = clone(clf).set_params(kernel_params={"gamma": gamma}).fit(X, y, X_u)
+    assert scaled.kernel_gamma_ == pytest.approx(gamma)
+    expected = explicit.decision_function(X_u)
+    for other in (scaled, among_params):
+        np.testing.assert_allclose(other.decision_function(X_u), expected, atol=1e-6)
+    assert clone(clf).set_params(kernel_gamma=None).fit(X, y, X_u).kernel_gamma_ is None
+    assert clone(clf).set_params(kernel="linear").fit(X, y, X_u).kernel_gamma_ is None
 
 
 @each_machine

@@ -17,6 +17,7 @@ from primum._sklearn import Interval, StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.estimators._backend import refuse_other_library
+from primum.estimators._class_shares import class_shares
 from primum.estimators._data import TrainingData, not_in_memory, read_training_data
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._scoring import ClassPredictionMixin, KnownLabelsScoreMixin
@@ -118,7 +119,7 @@ class GenerativeClassifier(
     _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "covariance": [StrOptions({"full", "spherical"})],
-        "priors": [StrOptions({"equal"}), "array-like", None],
+        "priors": [StrOptions({"equal"}), dict, "array-like", None],
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -160,19 +161,9 @@ class GenerativeClassifier(
         """Return the logarithms of the given class shares; None: they are estimated."""
         if self.priors is None:
             return None
-        K = len(classes)
         if isinstance(self.priors, str):
-            return np.full(K, -np.log(K))
-        try:
-            shares = np.asarray(self.priors, dtype=np.float64)
-        except (TypeError, ValueError):
-            shares = np.zeros(0)
-        if shares.shape != (K,) or not (shares > 0).all() or abs(shares.sum() - 1.0) > 1e-8:
-            raise ValueError(
-                f"priors are {self.priors!r}, but there are {K} classes: pass one share above 0 "
-                'per class, in the order of classes_, that add up to 1, or "equal", or None.'
-            )
-        return np.log(shares)
+            return np.full(len(classes), -np.log(len(classes)))
+        return np.log(class_shares(self.priors, classes))
 
     def _remember(self, classes: AnyArray, model: GaussianModel, coordinates: Coordinates) -> None:
         """Keep a model, in the features' own units."""

@@ -20,12 +20,14 @@ from primum._typing import AnyArray, Floats, Index
 from primum.estimators._backend import refuse_other_library
 from primum.estimators._checks import locating_bad_values
 from primum.estimators._data import FitArguments, in_memory, read_arguments, stack_rows
+from primum.estimators._gamma import gamma_of
 from primum.estimators._labels import KnownLabels
 from primum.estimators._scoring import (
     ClassPredictionMixin,
     KnownLabelsScoreMixin,
     nearest_probabilities,
 )
+from primum.rows import joined_weights
 
 # Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
 # times as much and tens of minutes.
@@ -66,7 +68,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions({*kernel_metrics(), "precomputed"}), callable],
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="left"), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [dict, None],
@@ -74,7 +76,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
     }
     alpha: float
     kernel: Any
-    gamma: float | None
+    gamma: float | str | None
     degree: float
     coef0: float
     kernel_params: dict[str, Any] | None
@@ -83,6 +85,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
     dual_coef_: Floats
     intercept_: Floats
     X_fit_: Any
+    gamma_: float | None
     n_features_in_: int
 
     @property
@@ -115,7 +118,10 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         parts = [given.X[index]]
         if n_more:
             parts.append(in_memory(self, given.more))
-        return KernelRows(stack_rows(parts))
+        rows = stack_rows(parts)
+        weight = joined_weights([(len(index), given.weight_of(index)), (n_more, None)])
+        self.gamma_ = gamma_of(self.kernel, self.gamma, rows, weight)
+        return KernelRows(rows)
 
     def _refuse_many(self, n_rows: int) -> None:
         if n_rows > LARGEST_KERNEL:
@@ -149,8 +155,8 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
                 )
         else:
             named = {"degree": self.degree, "coef0": self.coef0}
-            if self.gamma is not None:  # a kernel's own default may be another than None
-                named["gamma"] = self.gamma
+            if self.gamma_ is not None:  # a kernel's own default may be another than None
+                named["gamma"] = self.gamma_
             X, other = _with_short_indices(X), None if Z is X else _with_short_indices(Z)
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
                 K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)

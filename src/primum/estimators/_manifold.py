@@ -19,6 +19,7 @@ from primum.estimators._backend import backend_of, refuse_other_library
 from primum.estimators._checks import locating_bad_values
 from primum.estimators._data import DTYPES, FitArguments, read_arguments, stack_rows
 from primum.estimators._fitting import documented_fit, fitting
+from primum.estimators._gamma import gamma_of
 from primum.estimators._labels import KnownLabels
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.machines.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
@@ -29,12 +30,10 @@ from primum.rows import ArrayRows
 MAX_ROWS = 10_000
 # Kernel values that a prediction computes at a time.
 MAX_KERNEL_VALUES = 2**23
-# Kernels that have a parameter gamma.
-TAKES_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "chi2", "sigmoid")
 
 MANIFOLD_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(kernel_metrics())), callable],
-    "kernel_gamma": [Interval(Real, 0, None, closed="neither"), None],
+    "kernel_gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither"), None],
     "kernel_params": [dict, None],
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     "graph_weights": [StrOptions(set(GRAPH_WEIGHTS))],
@@ -49,7 +48,8 @@ class KernelOnGraph(BaseEstimator):
     X_fit_: Any
     n_features_in_: int
     kernel: str | Callable[..., Any]
-    kernel_gamma: float | None
+    kernel_gamma: float | str | None
+    kernel_gamma_: float | None
     kernel_params: dict[str, Any] | None
     n_neighbors: int
     graph_weights: str
@@ -58,12 +58,20 @@ class KernelOnGraph(BaseEstimator):
 
     def _deform(self, rows: Any, ratio: float) -> DeformedKernel:
         """Return the deformed kernel of distinct rows, which are stored for new ones."""
+        self.kernel_gamma_ = self._gamma(rows)
         penalty = self._penalty(rows) if ratio else sparse.csr_array((rows.shape[0],) * 2)
         if self._in_features(rows.shape):
             return deform_linear(rows, penalty).at(ratio)
         self._refuse_many(rows.shape[0])
         self.X_fit_ = rows
         return deform_kernel(self._kernel(rows), penalty, overwrite=True).at(ratio)
+
+    def _gamma(self, rows: Any) -> float | None:
+        """Return the kernel's gamma; the default gives way to one among ``kernel_params``."""
+        gamma = self.kernel_gamma
+        if gamma == "scale":
+            gamma = (self.kernel_params or {}).get("gamma", gamma)
+        return gamma_of(self.kernel, gamma, rows)
 
     def _penalty(self, rows: Any) -> Any:
         graph = neighbour_graph(rows, self.n_neighbors, self.graph_weights)
@@ -78,8 +86,8 @@ class KernelOnGraph(BaseEstimator):
         parameters = dict(self.kernel_params or {})
         if callable(self.kernel):
             return self._computed(rows, rows if others is None else others, parameters)
-        if self.kernel in TAKES_GAMMA and self.kernel_gamma is not None:
-            parameters["gamma"] = self.kernel_gamma
+        if self.kernel_gamma_ is not None:
+            parameters["gamma"] = self.kernel_gamma_
         return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **parameters))
 
     def _computed(self, rows: Any, others: Any, parameters: dict[str, Any]) -> Floats:

@@ -41,8 +41,9 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity (nearest mean).
-    priors : {"equal"} or array-like of shape (n_classes,), default=None
-        Shares of the classes, in the order of ``classes_``. None means that they are estimated.
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means that they are estimated.
     alpha : float, default=0.0
         Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier, and the
         likelihoods that are compared are penalised. It must be above 0 if the labelled rows do not

@@ -37,8 +37,9 @@ class EMLDAClassifier(GenerativeClassifier):
     weight_unlabeled : float, default=1.0
         Weight of an unlabelled row relative to a labelled one, from 0 to 1. With 0 the model is the
         supervised one.
-    priors : {"equal"} or array-like of shape (n_classes,), default=None
-        Shares of the classes, in the order of ``classes_``. None means that they are estimated.
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means that they are estimated.
     alpha : float, default=0.0
         Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier.
     max_iter : int, default=10000

@@ -43,8 +43,9 @@ class ICLDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity (nearest mean).
-    priors : {"equal"} or array-like of shape (n_classes,), default=None
-        Shares of the classes, in the order of ``classes_``. None means that they are estimated.
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means that they are estimated.
     alpha : float, default=0.0
         Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier.
     n_init : int, default=4

@@ -43,9 +43,11 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         or a function of two arrays of rows that returns their kernel values, of shape
         (n_rows, n_other_rows), as kernels of Gaussian processes do. It must be positive
         semi-definite; with an intercept, conditionally (once centred).
-    gamma : float, default=None
-        Parameter of the named kernels that have it; None is their default, usually
-        1 / n_features.
+    gamma : float, "scale" or None, default="scale"
+        Parameter of the named kernels that have it. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are all rows of the fit, labelled or not; None is
+        scikit-learn's default of the kernel, usually 1 / n_features. Both are equal for
+        standardised features.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -95,7 +97,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
     prior_ : array of shape (n_classes, 2)
         The bounds on the share of each class. Absent without a prior.
     supervised_ : KernelLeastSquaresClassifier
-        The supervised twin, fitted to the labelled rows only.
+        The supervised twin, fitted to the labelled rows only, with ``gamma_`` as its gamma.
     certificate_ : Certificate
         What is proven about this fit: its loss, the gap to the optimum, and whether the unlabelled
         rows moved the model. Print it for a summary in words.
@@ -103,6 +105,9 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         The solver that was used.
     n_iter_ : int
         Number of solver iterations, at least 1.
+    gamma_ : float or None
+        The value of gamma that was used; None: the kernel's own default, or it has no gamma.
+        Absent with a precomputed kernel.
     n_features_in_ : int
         Number of features; with a precomputed kernel, number of rows.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -116,6 +121,8 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
 
     Notes
     -----
+    Standardise the features: most kernels depend on their scale.
+
     Memory grows with the square of the number of rows, labelled or not, and time with its cube: for
     2000 rows it is a few times that of the eigendecomposition of the kernel matrix. There can be at
     most 10 000 rows. For more, use ``ICLSClassifier`` after
@@ -156,7 +163,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         alpha: float = 0.01,
         *,
         kernel: Any = "rbf",
-        gamma: float | None = None,
+        gamma: float | str | None = "scale",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
@@ -247,9 +254,12 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
 
     def _fit_twin(self, data: TrainingData, rows: KernelRows, K: Floats) -> tuple[Floats, Any]:
         """Fit the twin to the labelled rows, and return its model of their kernel values."""
-        names = ("kernel", "gamma", "degree", "coef0", "kernel_params", "fit_intercept")
+        names = ("kernel", "degree", "coef0", "kernel_params", "fit_intercept")
         parameters = {name: getattr(self, name) for name in names}
-        self.supervised_ = KernelLeastSquaresClassifier(self._alpha_labeled, **parameters)
+        # The same kernel: its gamma may have been computed from all rows.
+        gamma = getattr(self, "gamma_", None)
+        twin = KernelLeastSquaresClassifier(self._alpha_labeled, gamma=gamma, **parameters)
+        self.supervised_, twin.gamma_ = twin, gamma
         self.supervised_.n_features_in_ = self.n_features_in_
         copy_feature_names(self, self.supervised_)
         return self.supervised_._fit_kernel(data.classes, rows, K, data.labeled)

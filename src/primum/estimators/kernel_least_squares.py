@@ -30,9 +30,11 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         or a function of two arrays of rows that returns their kernel values, of shape
         (n_rows, n_other_rows), as kernels of Gaussian processes do. It must be positive
         semi-definite; with an intercept, conditionally (once centred).
-    gamma : float, default=None
-        Parameter of the named kernels that have it; None is their default, usually
-        1 / n_features.
+    gamma : float, "scale" or None, default="scale"
+        Parameter of the named kernels that have it. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are the labelled rows; None is
+        scikit-learn's default of the kernel, usually 1 / n_features. Both are equal for
+        standardised features.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -55,6 +57,9 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         for more the intercepts of the scores.
     X_fit_ : array or sparse matrix of shape (n_fit, n_features)
         The labelled rows. Absent with a precomputed kernel.
+    gamma_ : float or None
+        The value of gamma that was used; None: the kernel's own default, or it has no gamma.
+        Absent with a precomputed kernel.
     n_features_in_ : int
         Number of features; with a precomputed kernel, number of rows.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -68,6 +73,8 @@ class KernelLeastSquaresClassifier(KernelClassifier):
 
     Notes
     -----
+    Standardise the features: most kernels depend on their scale.
+
     Memory and time grow with the square and the cube of the number of labelled rows, of which there
     can be at most 10 000. For more, use ``LeastSquaresClassifier`` after
     ``sklearn.kernel_approximation.Nystroem`` or ``RBFSampler`` in a pipeline.
@@ -88,7 +95,7 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         alpha: float = 0.01,
         *,
         kernel: Any = "rbf",
-        gamma: float | None = None,
+        gamma: float | str | None = "scale",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,

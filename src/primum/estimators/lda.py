@@ -23,8 +23,9 @@ class LDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity, for which, with ``priors="equal"``, the class of the nearest mean is predicted.
-    priors : {"equal"} or array-like of shape (n_classes,), default=None
-        Shares of the classes, in the order of ``classes_``. None means those of the labelled rows.
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means those of the labelled rows.
         They do not affect the means and the covariance.
     alpha : float, default=0.0
         Ridge: ``alpha`` is added to the diagonal of the covariance, which maximises the mean

@@ -53,10 +53,12 @@ class ManifoldClassifier(ManifoldMachine):
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
         arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
         positive semi-definite.
-    kernel_gamma : float, default=None
+    kernel_gamma : float, "scale" or None, default="scale"
         Parameter gamma of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2"; for "rbf"
-        it is 1 / (2 s^2) for the bandwidth s. None is scikit-learn's default, 1 / n_features for
-        all but "chi2".
+        it is 1 / (2 s^2) for the bandwidth s. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are the distinct rows, labelled or not (for ``ratio=0``, the
+        labelled ones); None is scikit-learn's default, 1 / n_features for all but "chi2". Both are
+        equal for standardised features.
     kernel_params : dict, default=None
         Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
     n_neighbors : int, default=10
@@ -86,6 +88,9 @@ class ManifoldClassifier(ManifoldMachine):
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
+    kernel_gamma_ : float or None
+        The value of ``kernel_gamma`` that was used; None: the kernel's own default, or it has no
+        gamma.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -137,7 +142,7 @@ class ManifoldClassifier(ManifoldMachine):
         ratio: float = 10.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        kernel_gamma: float | None = None,
+        kernel_gamma: float | str | None = "scale",
         kernel_params: dict[str, Any] | None = None,
         n_neighbors: int = 10,
         graph_weights: str = "binary",

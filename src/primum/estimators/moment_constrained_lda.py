@@ -41,8 +41,9 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity (nearest mean), for which only the class means are shifted, all by the same vector.
-    priors : {"equal"} or array-like of shape (n_classes,), default=None
-        Shares of the classes, in the order of ``classes_``. None means those of the labelled rows.
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means those of the labelled rows.
         The constraint uses the same shares.
     alpha : float, default=0.0
         Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier, and to

@@ -40,8 +40,9 @@ class ScatterLDAClassifier(GenerativeClassifier):
 
     Parameters
     ----------
-    priors : {"equal"} or array-like of shape (n_classes,), default=None
-        Shares of the classes, in the order of ``classes_``. None means those of the labelled rows.
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means those of the labelled rows.
     alpha : float, default=0.0
         Ridge: ``alpha`` is added to the diagonal of the total covariance and of that within the
         classes.
