@@ -54,8 +54,8 @@ def test_readme_example_of_the_safe_choice_has_the_errors_it_says(capsys):
     clf, unknown = names["clf"], names["y"] == -1
     assert str(clf.verdict_) in capsys.readouterr().out
     said = re.search(
-        r"an error of (0.\d+), the best stack of supervised models (0.\d+), and the\s+safe stack "
-        r"(0.\d+)",
+        r"an error of (0.\d+) on the unlabelled\s+rows, the stack of supervised models (0.\d+) "
+        r"and the safe stack (0.\d+)",
         section,
     )
     for model, error in zip((clf.baseline_, clf.supervised_, clf), said.groups(), strict=True):
