@@ -123,8 +123,7 @@ def collinear(X):
 def test_collinear_and_constant_features_change_nothing():
     X, y, X_u, _ = several_classes(40, 30, 3, 3)
     expected = LDAClassifier().fit(X, y)
-    with pytest.warns(SingularCovarianceWarning, match=r"rank 3 for 6 features.*set alpha above 0"):
-        clf = LDAClassifier().fit(collinear(X), y)
+    clf = LDAClassifier().fit(collinear(X), y)  # warnings are errors
     assert clf.rank_ == 3
     assert np.linalg.matrix_rank(clf.covariance_) == 3
     np.testing.assert_allclose(
@@ -132,10 +131,48 @@ def test_collinear_and_constant_features_change_nothing():
     )
 
 
+SEMI_SUPERVISED = [
+    EMLDAClassifier,
+    ICLDAClassifier,
+    ScatterLDAClassifier,
+    MomentConstrainedLDAClassifier,
+    ContrastivePessimisticLDAClassifier,
+]
+
+
+@pytest.mark.parametrize("estimator", [LDAClassifier, *SEMI_SUPERVISED])
+@pytest.mark.parametrize("unlabeled", [False, True])
+def test_one_hot_columns_do_not_warn(estimator, unlabeled):
+    """They add up to 1, so that one of them is redundant."""
+    X, y, X_u, _ = two_classes(40, 60, 2)
+    rng = np.random.default_rng(0)
+    X, X_u = (np.column_stack([A, np.eye(3)[rng.integers(0, 3, len(A))]]) for A in (X, X_u))
+    X_u = X_u if unlabeled else None
+    clf = estimator().fit(X, y, X_u)  # warnings are errors
+    without = estimator().fit(X[:, :-1], y, None if X_u is None else X_u[:, :-1])
+    expected = without.decision_function(X[:, :-1])
+    np.testing.assert_allclose(clf.decision_function(X), expected, atol=1e-5)
+
+
+def test_a_direction_that_varies_only_between_the_classes_warns():
+    X, y, *_ = two_classes(40, 0, 2)
+    with pytest.warns(SingularCovarianceWarning, match="rank 2 for 3 features, but .* 3 direc"):
+        LDAClassifier().fit(np.column_stack([X, y]), y)
+
+
+def test_a_category_that_has_no_label_warns_if_the_rows_determine_the_model():
+    X, y, X_u, _ = two_classes(40, 60, 2)
+    X, X_u = np.column_stack([X, np.zeros(40)]), np.column_stack([X_u, np.arange(60) % 2])
+    LDAClassifier().fit(X, y, X_u)  # ignores unlabelled rows; warnings are errors
+    with pytest.warns(SingularCovarianceWarning, match="rank 2 for 3 features, but .* 3 direc"):
+        MomentConstrainedLDAClassifier().fit(X, y, X_u)
+
+
 def test_fewer_rows_than_features_do_not_depend_on_units():
     X, y, X_u, _ = two_classes(10, 30, 20, separation=3.0)
     scale = 10.0 ** np.random.default_rng(0).uniform(-6, 6, 20)
-    with pytest.warns(SingularCovarianceWarning, match="rank 8 for 20 features"):
+    message = r"rank 8 for 20 features, but the rows vary in 9 directions: .*set alpha above 0"
+    with pytest.warns(SingularCovarianceWarning, match=message):
         clf = LDAClassifier().fit(X, y)
     with pytest.warns(SingularCovarianceWarning, match="rank 8 for 20 features"):
         scaled = LDAClassifier().fit(X * scale, y)
@@ -178,14 +215,7 @@ def test_bad_priors(priors, message):
 
 @pytest.mark.parametrize(
     "estimator",
-    [
-        LDAClassifier,
-        EMLDAClassifier,
-        ICLDAClassifier,
-        ScatterLDAClassifier,
-        MomentConstrainedLDAClassifier,
-        ContrastivePessimisticLDAClassifier,
-    ],
+    [LDAClassifier, *SEMI_SUPERVISED],
 )
 def test_priors_by_the_names_of_classes(estimator):
     pd = pytest.importorskip("pandas")

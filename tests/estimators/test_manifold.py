@@ -465,6 +465,13 @@ def test_graphs_of_several_components_and_isolated_rows(clf):
 
 
 @each_machine
+def test_more_neighbours_than_other_rows_are_all_of_them(clf):
+    X, y, X_u, _ = two_classes(10, 15, 3)
+    many, all_others = (clone(clf).set_params(n_neighbors=k).fit(X, y, X_u) for k in (1000, 24))
+    np.testing.assert_array_equal(many.decision_function(X_u), all_others.decision_function(X_u))
+
+
+@each_machine
 def test_all_rows_labelled_and_few_distinct_rows(clf):
     X, y, *_ = two_classes(30, 0, 3)
     fitted = clone(clf).fit(X, y)

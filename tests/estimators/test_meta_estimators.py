@@ -13,6 +13,8 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
 from generate import two_classes
 from primum import (
@@ -20,6 +22,8 @@ from primum import (
     ICLSClassifier,
     L2SVMClassifier,
     LeastSquaresClassifier,
+    ManifoldClassifier,
+    ManifoldKernel,
     S4VMClassifier,
     SelfLearningClassifier,
     TSVMClassifier,
@@ -156,6 +160,7 @@ SILENT = [
     BaggingClassifier(ICLSClassifier()),
     VotingClassifier([("it", SelfLearningClassifier(LogisticRegression()))]),
     VotingClassifier([("it", USMClassifier())]),
+    make_pipeline(ManifoldKernel(), SVC(kernel="precomputed")),
 ]
 
 
@@ -163,6 +168,12 @@ SILENT = [
 def test_what_the_page_calls_silently_wrong_is(clf, partly):
     X, _, labels = partly
     assert clf.fit(X, labels).classes_.tolist() == [-1, 0, 1]
+
+
+def test_what_the_page_says_of_machines_in_a_manifold_kernel(partly):
+    X, _, labels = partly
+    clf = ManifoldClassifier(SVC(kernel="precomputed")).fit(X, labels)
+    assert clf.classes_.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

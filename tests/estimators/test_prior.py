@@ -1,5 +1,7 @@
 """Priors: bounds on the share of each class among the unlabelled rows."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -366,18 +368,24 @@ def test_the_certificate_names_the_classes():
     assert words.startswith(
         "The shares of the classes among the unlabelled rows: 'ash' 0.7, 'elm' 0."
     )
+    assert re.search(r"'elm' 0\.\d+ \(bounds 0 to 0\.3\), 'yew' 0\.\d+; the prior changed", words)
     assert "; the prior changed the fit (active: 'ash'" in words
     free = ICLSClassifier(prior={"elm": (0.0, 1.0)}).fit(X, names, X_unlabeled=X_u)
     assert str(free.certificate_).endswith("; no bound of the prior is active.")
 
 
-def test_the_certificate_names_the_second_of_two_classes():
+@pytest.mark.parametrize(
+    ("prior", "shares"),
+    [
+        ({"no": 0.8}, "'no' 0.8, 'yes' 0.2; the prior changed"),
+        ({"yes": (0.1, 0.2)}, "'no' 0.8 (bounds 0.8 to 0.9), 'yes' 0.2 (bounds 0.1 to 0.2); the"),
+    ],
+)
+def test_the_certificate_names_both_of_two_classes(prior, shares):
     X, y, X_u = problem(2, n_unlabeled=60)
-    clf = ICLSClassifier(prior={"no": 0.8}).fit(X, np.array(["no", "yes"])[y], X_unlabeled=X_u)
+    clf = ICLSClassifier(prior=prior).fit(X, np.array(["no", "yes"])[y], X_unlabeled=X_u)
     words = str(clf.certificate_).splitlines()[-1]
-    assert words == (
-        "The share of class 'yes' among the unlabelled rows: 0.2; the prior changed the fit."
-    )
+    assert words.startswith(f"The shares of the classes among the unlabelled rows: {shares}")
 
 
 @pytest.mark.parametrize("unit", [1e-5, 1e-7])

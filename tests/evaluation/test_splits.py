@@ -68,6 +68,17 @@ class TestSemiSupervisedSplit:
             np.testing.assert_array_equal(test, known[among_known])
         assert splitter.get_n_splits() == splitter.get_n_splits(X, y) == 4
 
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "SemiSupervisedSplit()",
+            "SemiSupervisedSplit(5)",
+            "SemiSupervisedSplit(4, shuffle=True, random_state=3)",
+        ],
+    )
+    def test_its_representation_is_the_call(self, call):
+        assert repr(eval(call, {"SemiSupervisedSplit": SemiSupervisedSplit})) == call
+
     def test_shuffling_belongs_to_a_number_of_folds(self):
         with pytest.raises(ValueError, match=r"for a number of folds, but cv is GroupKFold.* pass"):
             SemiSupervisedSplit(GroupKFold(3), shuffle=True)

@@ -28,7 +28,7 @@ COLLAPSED = 1e-10
 
 
 class SingularCovarianceWarning(UserWarning):
-    """The covariance within the classes is singular, and its pseudo-inverse was used."""
+    """Directions in which the rows vary, but not within the classes, are ignored."""
 
 
 @dataclass(frozen=True)
@@ -216,16 +216,22 @@ class GenerativeClassifier(
         q = Q if rows.n_classes > 2 else Q[:, 1]
         self.soft_labels_ = rows.data.for_all_rows(q)
 
-    def _is_singular(self, rows: GenerativeRows) -> bool:
-        return self.rank_ < self.means_.shape[1]
+    def _n_directions(self, rows: GenerativeRows) -> int:
+        """Return the number of directions in which the rows that determine the model vary."""
+        return self._family(rows).coordinates.dimension
 
     def _warn_if_singular(self, rows: GenerativeRows) -> None:
-        if self._is_singular(rows):
-            d = self.means_.shape[1]
+        """Warn if the model ignores directions in which its rows vary."""
+        d = self.means_.shape[1]
+        if self.rank_ == d:
+            return
+        # Constant and collinear features are left out exactly: that loses nothing.
+        directions = self._n_directions(rows)
+        if self.rank_ < directions:
             warnings.warn(
                 f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} for "
-                f"{d} features: directions without variance within the classes are ignored. Label "
-                f"more rows, drop features that depend on others, or {self._more_ridge}.",
+                f"{d} features, but the rows vary in {directions} directions: those without "
+                f"variance within the classes are ignored. Label more rows, or {self._more_ridge}.",
                 SingularCovarianceWarning,
                 stacklevel=3,
             )

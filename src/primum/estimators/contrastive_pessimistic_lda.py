@@ -92,8 +92,8 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
     ConvergenceWarning
         If ``gap_`` is above ``tol``.
     SingularCovarianceWarning
-        If features are constant or collinear, or there are no unlabelled rows and the covariance is
-        singular: its pseudo-inverse was used.
+        If there are no unlabelled rows and directions in which the labelled rows vary, but not
+        within the classes, were ignored, by a pseudo-inverse of the covariance.
 
     See Also
     --------

@@ -85,7 +85,8 @@ class EMLDAClassifier(GenerativeClassifier):
     ConvergenceWarning
         If the last of ``max_iter`` iterations raised the mean log-likelihood by more than ``tol``.
     SingularCovarianceWarning
-        If the covariance is singular, and its pseudo-inverse was used.
+        If directions in which the rows vary, but not within the classes, were ignored, by a
+        pseudo-inverse of the covariance.
 
     See Also
     --------
@@ -134,6 +135,9 @@ class EMLDAClassifier(GenerativeClassifier):
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+
+    def _n_directions(self, rows: GenerativeRows) -> int:
+        return super()._n_directions(rows.weighted(float(self.weight_unlabeled)))
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
         self.supervised_ = fit_twin(self, rows)

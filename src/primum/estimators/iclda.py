@@ -100,7 +100,8 @@ class ICLDAClassifier(GenerativeClassifier):
         If the best search stopped where other labels could still raise the likelihood by more than
         ``tol``, to first order.
     SingularCovarianceWarning
-        If the covariance is singular, and its pseudo-inverse was used.
+        If directions in which the rows vary, but not within the classes, were ignored, by a
+        pseudo-inverse of the covariance.
 
     See Also
     --------

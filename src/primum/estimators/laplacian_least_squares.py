@@ -57,8 +57,8 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
     kernel_params : dict, default=None
         Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
     n_neighbors : int, default=10
-        Number of neighbours of each row in the graph. Two rows are connected if one of them is a
-        neighbour of the other.
+        Number of neighbours of each row in the graph; all other distinct rows if there are fewer.
+        Two rows are connected if one of them is a neighbour of the other.
     graph_weights : {"binary", "heat"}, default="binary"
         Weights of connected rows: 1, or exp(-d^2 / (2 s^2)) for the distance d, with s the median
         distance between connected rows.

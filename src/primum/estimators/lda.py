@@ -31,7 +31,8 @@ class LDAClassifier(GenerativeClassifier):
         Ridge: ``alpha`` is added to the diagonal of the covariance, which maximises the mean
         log-likelihood minus ``alpha/2`` times the trace of the inverse covariance. With 0, the
         pseudo-inverse of a singular covariance is used, in units of the features' standard
-        deviations, and a SingularCovarianceWarning says so.
+        deviations, and a SingularCovarianceWarning says so unless it ignores only constant and
+        collinear features.
 
     Attributes
     ----------
@@ -58,7 +59,8 @@ class LDAClassifier(GenerativeClassifier):
     Warns
     -----
     SingularCovarianceWarning
-        If the covariance is singular, and its pseudo-inverse was used.
+        If directions in which the rows vary, but not within the classes, were ignored, by a
+        pseudo-inverse of the covariance.
 
     See Also
     --------
@@ -82,6 +84,9 @@ class LDAClassifier(GenerativeClassifier):
         self.covariance = covariance
         self.priors = priors
         self.alpha = alpha
+
+    def _n_directions(self, rows: GenerativeRows) -> int:
+        return super()._n_directions(rows.labeled)
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
         rows = rows.labeled

@@ -76,7 +76,8 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     Warns
     -----
     SingularCovarianceWarning
-        If the covariance is singular, and its pseudo-inverse was used.
+        If directions in which the rows vary, but not within the classes, were ignored, by a
+        pseudo-inverse of the covariance.
 
     See Also
     --------

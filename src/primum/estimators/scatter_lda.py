@@ -78,7 +78,8 @@ class ScatterLDAClassifier(GenerativeClassifier):
     Warns
     -----
     SingularCovarianceWarning
-        If there are no unlabelled rows and the covariance is singular: its pseudo-inverse was used.
+        If there are no unlabelled rows and directions in which the labelled rows vary, but not
+        within the classes, were ignored, by a pseudo-inverse of the covariance.
 
     See Also
     --------
@@ -157,6 +158,6 @@ class ScatterLDAClassifier(GenerativeClassifier):
         self.means_ = coordinates.origin + model.means @ coordinates.basis.T
         self.covariance_ = coordinates.basis @ model.covariance @ coordinates.basis.T
 
-    def _is_singular(self, rows: GenerativeRows) -> bool:
-        # The covariance of projected rows is not, or an error was raised.
-        return rows.n_unlabeled == 0 and super()._is_singular(rows)
+    def _n_directions(self, rows: GenerativeRows) -> int:
+        # The covariance of projected rows is not singular, or an error was raised.
+        return self.rank_ if rows.n_unlabeled else super()._n_directions(rows)

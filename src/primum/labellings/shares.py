@@ -284,14 +284,18 @@ class PriorProof:
         return f"{self._shares_in_words()}; the prior changed the fit{self._active_in_words()}."
 
     def _shares_in_words(self) -> str:
-        if self.shares.ndim == 0:
-            which = "the second class" if self.classes is None else f"class {self.classes[-1]!r}"
-            return f"The share of {which} among the unlabelled rows: {self.shares:.3g}"
-        shares = [f"{share:.3g}" for share in self.shares.tolist()]
+        shares = [_share_in_words(*values) for values in self._of_all_classes()]
         if self.classes is not None:
             pairs = zip(self.classes, shares, strict=True)
             shares = [f"{name!r} {share}" for name, share in pairs]
         return f"The shares of the classes among the unlabelled rows: {listed(shares)}"
+
+    def _of_all_classes(self) -> list[list[float]]:
+        """Return (share, lower bound, upper bound) of every class."""
+        share, low, high = (values.tolist() for values in (self.shares, self.low, self.high))
+        if self.shares.ndim == 0:
+            return [[1 - share, 1 - high, 1 - low], [share, low, high]]
+        return [list(values) for values in zip(share, low, high, strict=True)]
 
     def _active_in_words(self) -> str:
         """Name the classes whose share is at a bound that matters, if there are several."""
@@ -299,3 +303,9 @@ class PriorProof:
             return ""
         active = [repr(self.classes[k]) for k in np.flatnonzero(self.multipliers).tolist()]
         return f" (active: {listed(active)})"
+
+
+def _share_in_words(share: float, low: float, high: float) -> str:
+    """Return a share, and its bounds if they say something and are not the share itself."""
+    bounds = f" (bounds {low:.3g} to {high:.3g})" if 0 < high - low < 1 else ""
+    return f"{share:.3g}{bounds}"

@@ -55,6 +55,12 @@ class SemiSupervisedSplit:
         # Raise errors for invalid options here, not in the middle of a search.
         self._with_folds(DEFAULT_FOLDS if cv is None else cv)
 
+    def __repr__(self) -> str:
+        given = [] if self.cv is None else [repr(self.cv)]
+        if self.shuffle:
+            given += ["shuffle=True", f"random_state={self.random_state!r}"]
+        return f"{type(self).__name__}({', '.join(given)})"
+
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
         """Yield (training rows, test rows); all unlabelled rows are in every training set."""
         labels = read_labels(y, len(y), multi_class=True)
