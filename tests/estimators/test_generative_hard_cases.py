@@ -78,8 +78,16 @@ def test_a_ridge_below_rounding_is_named(clf):
 
 
 @each_classifier
-@pytest.mark.parametrize("priors", [["a", "b"], {0: 0.5, 1: 0.5}, [0.5, 0.6], [[0.5, 0.5]]])
-def test_bad_priors_are_shown(clf, priors):
+@pytest.mark.parametrize(
+    ("priors", "message"),
+    [
+        (["a", "b"], r"priors are \['a', 'b'\]: pass shares, numbers above 0"),
+        ({0: 0.5, 2: 0.5}, r"priors names the class 2, but the classes are \[0, 1\]"),
+        ([0.5, 0.6], r"The shares of priors add up to 1.1: pass shares of all 2 classes"),
+        ([[0.5, 0.5]], r"priors are \[\[0.5, 0.5\]\], but there are 2 classes"),
+    ],
+)
+def test_bad_priors_are_shown(clf, priors, message):
     X, y = np.arange(8.0).reshape(-1, 2), np.array([0, 1, 0, 1])
-    with pytest.raises(ValueError, match=r"priors are .*, but there are 2 classes"):
+    with pytest.raises(ValueError, match=message):
         clone(clf).set_params(priors=priors).fit(X, y)
