@@ -452,8 +452,9 @@ ASYMMETRIC[3, 7] += 0.1
         (
             {"kernel": lambda x, z: np.sum(x * z)},
             (X, Y),
-            r"kernel returned an array of shape \(\) for .* pass a function of two arrays of rows",
+            r"kernel returned an array of shape \(\) and type .* for .* pass a function of two",
         ),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), "a")}, (X, Y), "and type <U1 for"),
         ({"alpha": 0.0}, (X, Y), "The 'alpha' parameter .* must be a float in the range"),
         ({"kernel": "gauss"}, (X, Y), "The 'kernel' parameter"),
     ],
@@ -463,6 +464,13 @@ def test_bad_input(estimator, parameters, data, text):
         text = "not symmetric"
     with pytest.raises(ValueError, match=text):
         estimator(**parameters).fit(*data)
+
+
+def test_a_kernel_function_may_return_a_sparse_matrix():
+    rows, kernel = sparse.csr_array(X), lambda A, B: A @ B.T
+    found = KernelICLSClassifier(kernel=kernel).fit(rows, Y).decision_function(rows)
+    expected = KernelICLSClassifier(kernel="linear").fit(X, Y).decision_function(X)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_too_many_rows_are_refused_with_a_way_out(monkeypatch):

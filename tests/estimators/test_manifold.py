@@ -489,7 +489,9 @@ def test_bad_input(clf):
     X, y, X_u, _ = two_classes(20, 40, 3)
     with pytest.raises(ValueError, match=r"not positive semi-definite: the smallest eigenvalue"):
         clone(clf).set_params(kernel=lambda A, B: -rbf_kernel(A, B)).fit(X, y, X_u)
-    with pytest.raises(ValueError, match=r"kernel returned an array of shape \(60,\) for 60 and"):
+    with pytest.raises(
+        ValueError, match=r"kernel returned an array of shape \(60,\) and type .* for 60 and"
+    ):
         clone(clf).set_params(kernel=lambda A, B: np.ones(len(A))).fit(X, y, X_u)
     with pytest.raises(ValueError, match="The kernel is not symmetric"):
         clone(clf).set_params(kernel=lambda A, B: np.exp(A @ B[::-1].T)).fit(X, y, X_u)

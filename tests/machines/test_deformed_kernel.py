@@ -145,3 +145,39 @@ def test_rounding_is_no_negative_eigenvalue():
 def test_matrices_that_are_no_kernels(K, message):
     with pytest.raises(ValueError, match=message):
         factorise(np.array(K))
+
+
+@pytest.mark.parametrize("power", [1, 3])
+def test_accurate_up_to_the_ratio_that_is_refused(power):
+    """In the limit only constants are left: k~ is 1 / (1'K^-1 1), and each step is 10 times nearer.
+
+    Rounding acts as a penalty on them, and a ratio is refused before it decides the answer.
+    """
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    K = rbf_kernel(X)
+    limit = 1.0 / np.linalg.solve(K, np.ones(30)).sum()
+    penalty = laplacian_power(neighbour_graph(X, 5), power=power)
+    deformation = deform_kernel(K, penalty)
+    for exponent in range(6, 11):
+        found = deformation.at(10.0**exponent).features()
+        assert np.abs(found @ found.T - limit).max() < max(0.01 * limit, 1e4 * 10.0**-exponent)
+    for exponent in range(13, 30):
+        with pytest.raises(ValueError, match=r"penalty on the graph, 1e\+.. times"):
+            deformation.at(10.0**exponent)
+
+
+@pytest.mark.parametrize("ratio", [1e300, np.inf])
+def test_a_ratio_that_overflows_is_refused(ratio):
+    X = 1e5 * np.random.default_rng(0).normal(size=(20, 2))
+    deformation = deform_linear(X, laplacian_power(neighbour_graph(X, 3)))
+    with pytest.raises(ValueError, match="penalty on the graph"):
+        deformation.at(ratio)
+
+
+def test_units_of_the_features_do_not_limit_the_ratio():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    units = np.array([1e-8, 1.0, 1e8])
+    penalty = laplacian_power(neighbour_graph(X, 3))
+    found = deform_linear(X * units, penalty).at(1e4).columns(np.arange(20))
+    expected = X @ np.linalg.solve(np.diag(units**-2.0) + 1e4 * (X.T @ (penalty @ X)), X.T)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-14)

@@ -89,3 +89,9 @@ def test_bad_settings():
         neighbour_graph(rows(), 0)
     with pytest.raises(ValueError, match=r"weights must be one of .*, got 'cosine'"):
         neighbour_graph(rows(), 3, "cosine")
+
+
+def test_distances_that_underflow():
+    X = 1e-170 * np.random.default_rng(0).normal(size=(10, 2))
+    with pytest.raises(ValueError, match="distances between neighbouring rows underflow"):
+        neighbour_graph(X, 3, "heat")

@@ -184,8 +184,9 @@ class _CentredKernel:
             centred = "centred " if self.fit_intercept else ""
             raise ValueError(
                 f"The {centred}kernel matrix is not positive semi-definite: its smallest "
-                f"eigenvalue is {smallest:.3g}; use another kernel or other parameters, or add a "
-                "constant to the diagonal of a precomputed matrix."
+                f"eigenvalue is {smallest:.3g}; use another kernel or other parameters, or "
+                "standardise the features, or add a constant to the diagonal of a precomputed "
+                "matrix."
             )
 
 

@@ -4,6 +4,7 @@ A fitted model is ``k(x)'dual_coef_ + intercept_``, where k(x) are the kernel va
 the rows of the fit.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -145,14 +146,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
     def _kernel_values(self, X: Any, Z: Any) -> Floats:
         """Return the kernel values of rows X with rows Z, in memory of their own."""
         if callable(self.kernel):
-            K = np.array(self.kernel(X, Z, **(self.kernel_params or {})), dtype=np.float64)
-            if K.shape != (X.shape[0], Z.shape[0]):
-                raise ValueError(
-                    f"kernel returned an array of shape {K.shape} for {X.shape[0]} and "
-                    f"{Z.shape[0]} rows: pass a function of two arrays of rows that returns all "
-                    "kernel values; for a function f of two rows it is lambda X, Z: "
-                    "sklearn.metrics.pairwise_kernels(X, Z, metric=f)."
-                )
+            K = computed_kernel(self.kernel, X, Z, self.kernel_params)
         else:
             named = {"degree": self.degree, "coef0": self.coef0}
             if self.gamma_ is not None:  # a kernel's own default may be another than None
@@ -231,6 +225,24 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         tags.input_tags.sparse = not self._precomputed
         tags.input_tags.pairwise = self._precomputed
         return tags
+
+
+def computed_kernel(
+    kernel: Callable[..., Any], X: Any, Z: Any, parameters: dict[str, Any] | None
+) -> Floats:
+    """Return the values of a kernel that is a function, in memory of their own."""
+    values = kernel(X, Z, **(parameters or {}))
+    if sparse.issparse(values):  # of sparse rows
+        values = sparse.csr_array(values).toarray()
+    K = np.array(values)
+    if K.shape != (X.shape[0], Z.shape[0]) or K.dtype.kind not in "biuf":
+        raise ValueError(
+            f"kernel returned an array of shape {K.shape} and type {K.dtype} for {X.shape[0]} and "
+            f"{Z.shape[0]} rows: pass a function of two arrays of rows that returns all kernel "
+            "values; for a function f of two rows it is lambda X, Z: "
+            "sklearn.metrics.pairwise_kernels(X, Z, metric=f)."
+        )
+    return K.astype(np.float64, copy=False)
 
 
 def _with_short_indices(X: Any) -> Any:

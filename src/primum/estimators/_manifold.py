@@ -20,6 +20,7 @@ from primum.estimators._checks import locating_bad_values
 from primum.estimators._data import DTYPES, FitArguments, read_arguments, stack_rows
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._gamma import gamma_of
+from primum.estimators._kernel import computed_kernel
 from primum.estimators._labels import KnownLabels
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.machines.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
@@ -85,23 +86,12 @@ class KernelOnGraph(BaseEstimator):
         """Return the undeformed kernel between rows, or rows and others, in memory of its own."""
         parameters = dict(self.kernel_params or {})
         if callable(self.kernel):
-            return self._computed(rows, rows if others is None else others, parameters)
+            return computed_kernel(
+                self.kernel, rows, rows if others is None else others, parameters
+            )
         if self.kernel_gamma_ is not None:
             parameters["gamma"] = self.kernel_gamma_
         return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **parameters))
-
-    def _computed(self, rows: Any, others: Any, parameters: dict[str, Any]) -> Floats:
-        """Return the values of a kernel that is a function."""
-        assert callable(self.kernel)
-        values = np.array(self.kernel(rows, others, **parameters), dtype=np.float64)
-        expected = (rows.shape[0], others.shape[0])
-        if values.shape != expected:
-            raise ValueError(
-                f"kernel returned an array of shape {values.shape} for {expected[0]} and "
-                f"{expected[1]} rows: pass a function of two arrays of rows that returns all "
-                "kernel values."
-            )
-        return values
 
     def _expand(self, X: Any, expansion: Floats) -> Floats:
         """Return functions of new rows, given their expansion (see ``DeformedKernel``)."""

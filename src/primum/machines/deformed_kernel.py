@@ -49,6 +49,10 @@ DIAGONAL_BLOCK = 1000
 # Kernels computed in single precision are to pass.
 PSD_TOLERANCE = 1e-5
 
+# Largest relative error of the deformed kernel, in the direction in which it is least accurate.
+LOST = 1e-3
+POWER_STEPS = 5
+
 
 @dataclass(frozen=True)
 class Deformation:
@@ -73,10 +77,19 @@ class Deformation:
 
     def at(self, ratio: float) -> "DeformedKernel":
         """Return the deformed kernel for r = gamma / alpha."""
-        shifted = ratio * self.roughness
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            shifted = ratio * self.roughness
         shifted.flat[:: len(shifted) + 1] += 1.0
+        diagonal = shifted.diagonal().copy()
+        if not np.isfinite(diagonal).all():
+            raise _too_rough(ratio)
         # The lower triangle in C order is the upper one in Fortran order, without a copy.
-        factor = cholesky(shifted.T, lower=False, overwrite_a=True, check_finite=False)
+        try:
+            factor = cholesky(shifted.T, lower=False, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            raise _too_rough(ratio) from None
+        if np.finfo(float).eps * _largest_inverse(factor, diagonal) > LOST:
+            raise _too_rough(ratio)
         return DeformedKernel(self, float(ratio), factor)
 
 
@@ -153,6 +166,30 @@ class DeformedKernel:
     def _solve(self, sums: Floats) -> Floats:
         """Return (I + r G)^-1 times an array."""
         return np.asarray(cho_solve((self.factor, False), sums, check_finite=False))
+
+
+def _largest_inverse(factor: Floats, diagonal: Floats) -> float:
+    """Return about the largest eigenvalue of the inverse of R'R, scaled to the diagonal 1.
+
+    Rounding of R'R changes the inverse by this many units in the last place.
+    """
+    if len(diagonal) == 0:
+        return 0.0
+    root, size = np.sqrt(diagonal), 1.0
+    v = np.random.default_rng(0).normal(size=len(root))
+    for _ in range(POWER_STEPS):
+        v /= np.linalg.norm(v)
+        v = root * cho_solve((factor, False), root * v, check_finite=False)
+        size = float(np.linalg.norm(v))
+    return size
+
+
+def _too_rough(ratio: float) -> ValueError:
+    return ValueError(
+        f"The penalty on the graph, {ratio:.3g} times that on the norm (the ratio gamma / alpha), "
+        "is so large that nothing else is left within the precision of the computation: lower the "
+        "ratio or the power of the Laplacian, or standardise the features."
+    )
 
 
 def deform_kernel(K: Floats, penalty: Any, *, overwrite: bool = False) -> Deformation:
@@ -255,5 +292,5 @@ def _check_positive(K: Floats, missed: Floats, tolerance: float) -> None:
             "The kernel is not positive semi-definite: the smallest eigenvalue of its matrix is "
             f"{eigvalsh(K, subset_by_index=[0, 0])[0]:.3g}, and its largest entry "
             f"{np.abs(K).max():.3g}. Choose another kernel or other kernel parameters, for example "
-            "kernel='rbf'."
+            "kernel='rbf', or standardise the features."
         )

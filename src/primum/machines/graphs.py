@@ -66,6 +66,11 @@ def neighbour_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
 
 def _heat(distances: Any) -> Any:
     """Return the heat weights of edges, given their lengths."""
+    if len(distances) == 0:
+        raise ValueError(
+            "The distances between neighbouring rows underflow: multiply the features by a "
+            "constant, or pass graph_weights='binary'."
+        )
     scaled = distances / np.median(distances)
     return np.exp(-0.5 * scaled * scaled)
 
