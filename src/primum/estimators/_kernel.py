@@ -232,8 +232,8 @@ def computed_kernel(
 ) -> Floats:
     """Return the values of a kernel that is a function, in memory of their own."""
     values = kernel(X, Z, **(parameters or {}))
-    if sparse.issparse(values):  # of sparse rows
-        values = sparse.csr_array(values).toarray()
+    if hasattr(values, "toarray"):  # sparse, of sparse rows
+        values = values.toarray()
     K = np.array(values)
     if K.shape != (X.shape[0], Z.shape[0]) or K.dtype.kind not in "biuf":
         raise ValueError(
