@@ -345,6 +345,17 @@ def test_a_machine_in_the_transformed_kernel_is_the_manifold_classifier():
     np.testing.assert_allclose(clf.decision_function(X_u), expected, atol=1e-6)
 
 
+def test_the_transformer_gives_data_frames_in_a_pipeline():
+    pd = pytest.importorskip("pandas")
+    X, y, X_u, _ = two_classes(20, 20, 3)
+    frame, labels = pd.DataFrame(np.vstack([X, X_u]), columns=list("abc")), np.r_[y, [-1] * 20]
+    machine = make_pipeline(ManifoldKernel(), KernelICLSClassifier(kernel="precomputed"))
+    expected = clone(machine).fit(frame, labels).predict_proba(frame)
+    machine.set_output(transform="pandas").fit(frame, labels)
+    np.testing.assert_array_equal(machine.predict_proba(frame), expected)
+    assert machine[0].get_feature_names_out()[39] == "manifoldkernel39"
+
+
 def test_kernel_icls_in_the_deformed_kernel():
     """The machine learns from unlabelled rows itself, so it is given all of them."""
     X, truth, y = two_moons()

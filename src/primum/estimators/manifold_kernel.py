@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import Interval, check_parameters
@@ -25,7 +25,7 @@ from primum.estimators._manifold import MANIFOLD_CONSTRAINTS, KernelOnGraph, dis
 from primum.machines.deformed_kernel import DeformedKernel
 
 
-class ManifoldKernel(TransformerMixin, KernelOnGraph):
+class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOnGraph):
     """Kernel deformed by the neighbour graph of the rows, for machines with a precomputed kernel.
 
     Functions in the space of this kernel have a small norm only if they vary little between
@@ -138,6 +138,10 @@ class ManifoldKernel(TransformerMixin, KernelOnGraph):
         self.graph_weights = graph_weights
         self.normalized = normalized
         self.power = power
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.expansion_.shape[1]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Deform the kernel by the graph of the rows.
