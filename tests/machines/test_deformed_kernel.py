@@ -85,6 +85,7 @@ def test_coefficients_of_functions(problem, ratio):
     coef = np.random.default_rng(0).normal(size=(3, 2))
     one_by_one = deformed.expansion(index, np.eye(3)) @ coef
     np.testing.assert_allclose(deformed.expansion(index, coef), one_by_one, atol=1e-8)
+    np.testing.assert_allclose(deformed.expansion(index) @ coef, one_by_one, atol=1e-8)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])

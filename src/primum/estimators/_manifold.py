@@ -27,7 +27,8 @@ from primum.machines.deformed_kernel import DeformedKernel, deform_kernel, defor
 from primum.machines.graphs import GRAPH_WEIGHTS, laplacian_power, neighbour_graph
 from primum.rows import ArrayRows
 
-# A fit to n distinct rows needs up to 5 n^2 numbers, 4 GB at this limit.
+# A fit to n distinct rows needs up to 7 n^2 numbers, 5.6 GB at this limit, if most are labelled,
+# and half as many if few are.
 MAX_ROWS = 10_000
 # Kernel values that a prediction computes at a time.
 MAX_KERNEL_VALUES = 2**23

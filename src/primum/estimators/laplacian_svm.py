@@ -163,7 +163,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
         share = np.full(L, 1.0 / L) if data.weight is None else data.weight / data.weight.sum()
         svm = SVC(C=0.5 / self.alpha, kernel="precomputed", tol=self.tol)
         self.svm_ = svm.fit(features @ features.T, data.codes, sample_weight=share)
-        self.expansion_ = kernel.expansion(data.labeled, np.eye(L))
+        self.expansion_ = kernel.expansion(data.labeled)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the decision values of every row.

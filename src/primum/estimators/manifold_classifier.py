@@ -186,7 +186,7 @@ class ManifoldClassifier(ManifoldMachine):
         self.scale_ = kernel.scale
         features = kernel.features(data.labeled)
         self.estimator_ = machine.fit(features @ features.T, data.classes[data.codes], **extra)
-        self.expansion_ = kernel.expansion(data.labeled, np.eye(len(data.labeled)))
+        self.expansion_ = kernel.expansion(data.labeled)
 
     def _predict_with(self, method: str, X: Any) -> AnyArray:
         check_is_fitted(self)

@@ -191,7 +191,7 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
         rows, position = distinct_rows(stack_rows([rows]))
         kernel = self._deform(rows, self.ratio).rescaled()
         self.scale_ = kernel.scale
-        self.expansion_ = kernel.expansion(np.arange(rows.shape[0]), np.eye(rows.shape[0]))
+        self.expansion_ = kernel.expansion(np.arange(rows.shape[0]))
         self.expansion_ = self.expansion_[:, position]
         return kernel, position
 

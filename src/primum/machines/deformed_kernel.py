@@ -139,28 +139,32 @@ class DeformedKernel:
         rows = self.scale * _dense(self.deformation.features[index])
         return np.asarray(self.deformation.features @ self._solve(rows.T))
 
-    def expansion(self, index: Index, coef: Floats) -> Floats:
+    def expansion(self, index: Index, coef: Floats | None = None) -> Floats:
         """Return how the functions sum_j coef_j k~(., x_j), j in index, are evaluated at a row x.
 
         Parameters
         ----------
         index : array of shape (n,)
             Positions of rows.
-        coef : array of shape (n, n_functions)
-            Their coefficients.
+        coef : array of shape (n, n_functions), default=None
+            Their coefficients. None is the identity: the n functions k~(., x_j).
 
         Returns
         -------
         array of shape (n_rows, n_functions), or (n_features, n_functions) if the kernel is linear
             Coefficients of the undeformed kernel values k(x, x_i) of all rows, or of x itself.
         """
-        coef = self.scale * coef
-        weights = self._solve(self.deformation.features[index].T @ coef)
+        rows = self.deformation.features[index].T
+        weights = self._solve(self.scale * (_dense(rows) if coef is None else rows @ coef))
+        del rows
         if self.deformation.linear:
             return weights
-        values = self.deformation.features @ weights
-        expansion = -self.ratio * np.asarray(self.deformation.penalty @ values)
-        np.add.at(expansion, index, coef)
+        expansion = np.asarray(self.deformation.penalty @ (self.deformation.features @ weights))
+        expansion *= -self.ratio
+        if coef is None:
+            expansion[index, np.arange(len(index))] += self.scale
+        else:
+            np.add.at(expansion, index, self.scale * coef)
         return expansion
 
     def _solve(self, sums: Floats) -> Floats:
