@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
@@ -558,3 +559,11 @@ def test_stored_models(clf, tmp_path):
     loaded = io.load(tmp_path / "model.skops", trusted=[own])
     for copy in (loaded, pickle.loads(pickle.dumps(fitted))):
         np.testing.assert_array_equal(getattr(copy, method)(X_u), expected)
+
+
+def test_an_svm_that_stops_early_says_so():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.tile([0, 1], 30)
+    clf = LaplacianSVMClassifier(1e-12, 1e-12, kernel="linear", max_iter=100)
+    with pytest.warns(ConvergenceWarning, match="max_iter=100"):
+        clf.fit(X, y)

@@ -10,7 +10,7 @@ classes have one such SVM for each pair of classes, as in scikit-learn's ``SVC``
 """
 
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -65,6 +65,8 @@ class LaplacianSVMClassifier(ManifoldMachine):
         and memory.
     tol : float, default=1e-8
         Tolerance of the SVM's solver.
+    max_iter : int, default=1000000
+        Maximum number of iterations of the SVM's solver; they grow as 1 / alpha.
 
     Attributes
     ----------
@@ -82,10 +84,17 @@ class LaplacianSVMClassifier(ManifoldMachine):
     kernel_gamma_ : float or None
         The value of ``kernel_gamma`` that was used; None: the kernel's own default, or it has no
         gamma.
+    n_iter_ : int
+        Number of iterations of the SVM's solver, at least 1; of several SVMs, the largest.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, if X had string column names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the SVM's solver stopped after ``max_iter`` iterations.
 
     See Also
     --------
@@ -124,6 +133,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         **MANIFOLD_CONSTRAINTS,
     }
     svm_: SVC
@@ -142,6 +152,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
         normalized: bool = True,
         power: int = 1,
         tol: float = 1e-8,
+        max_iter: int = 1_000_000,
     ) -> None:
         self.alpha = alpha
         self.gamma = gamma
@@ -153,6 +164,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
         self.normalized = normalized
         self.power = power
         self.tol = tol
+        self.max_iter = max_iter
 
     @property
     def _ratio(self) -> float:
@@ -161,8 +173,10 @@ class LaplacianSVMClassifier(ManifoldMachine):
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
         features, L = kernel.features(data.labeled), len(data.codes)
         share = np.full(L, 1.0 / L) if data.weight is None else data.weight / data.weight.sum()
-        svm = SVC(C=0.5 / self.alpha, kernel="precomputed", tol=self.tol)
+        settings = {"tol": self.tol, "max_iter": self.max_iter}
+        svm = SVC(C=0.5 / self.alpha, kernel="precomputed", **settings)
         self.svm_ = svm.fit(features @ features.T, data.codes, sample_weight=share)
+        self.n_iter_ = max(1, int(np.max(svm.n_iter_)))
         self.expansion_ = kernel.expansion(data.labeled)
 
     def decision_function(self, X: Any) -> Floats:
