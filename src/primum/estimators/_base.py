@@ -67,7 +67,7 @@ class LinearEstimator(BaseEstimator):
         xp, (coef, intercept) = home.xp, self._linear_map(self.coef_, self.intercept_)
         # Single precision is converted block by block: a full copy might not fit on the device.
         blocks = rows.map(lambda block: xp.astype(block.X, xp.float64) @ coef + intercept)
-        return xp.concat(list(blocks))
+        return xp.concat(list(blocks), axis=0)
 
     def _block_values(self) -> Callable[[Block], Floats]:
         """Return a function that computes the values of blocks of rows outside memory."""

@@ -33,6 +33,8 @@ def solve_reference(problem: LabelProblem, tol: float, max_iter: int) -> Solutio
     q = labels.centres(problem.n_rows)
     low, high = (np.broadcast_to(bound, len(q)) for bound in (labels.low, labels.high))
     free = low < high  # SciPy does not accept equal bounds
+    if not free.any():
+        return Solution(q, 0)
     system = np.vstack([M * weight, np.diag(pull)])
     result = lsq_linear(
         system[:, free],
