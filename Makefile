@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-oldest lint format types benchmark clean
+.PHONY: help demo test test-slow test-oldest lint format types hooks benchmark changelog dist clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,11 +48,20 @@ format: $(READY)  ## repair style and formatting
 types: $(READY)  ## static types
 	$(BIN)/mypy
 
+hooks: $(READY)  ## let git run the linters and mypy before every commit
+	$(BIN)/pre-commit install
+
 benchmark: $(READY)  ## timings, as ratios in one run
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/svm.py
 	$(BIN)/python benchmarks/kernels.py
+
+changelog: $(READY)  ## preview the changelog of the next release
+	$(BIN)/towncrier build --draft --version Unreleased
+
+dist: $(READY)  ## build wheel and sdist, check them, and try them in clean environments
+	$(BIN)/python .ci/check_dist.py
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) $(OLDEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

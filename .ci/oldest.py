@@ -5,10 +5,11 @@ from pathlib import Path
 
 # Not ours, but those of our dependencies: the newest ones do not suit their lowest versions.
 OTHERS = ["pyparsing<3.3"]
+NOT_FOR_TESTS = {"data", "dev", "dist", "docs"}
 
 project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 groups = {"": project["dependencies"], **project["optional-dependencies"]}
-needed = [one for name, group in groups.items() if name not in ("data", "dev") for one in group]
+needed = [one for name, group in groups.items() if name not in NOT_FOR_TESTS for one in group]
 for requirement in needed:
     if not requirement.startswith("primum["):
         print(requirement.replace(">=", "=="))

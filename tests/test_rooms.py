@@ -100,6 +100,15 @@ def test_importing_the_package_loads_no_more_than_importing_linear_models():
     assert loaded_by("import primum") - loaded_by("import sklearn.linear_model") == set()
 
 
+def test_importing_the_package_needs_no_heavy_library():
+    """scikit-learn itself loads pandas, and with it PyArrow, where they are installed."""
+    heavy = ["pandas", "pyarrow", "matplotlib", "dask", "distributed", "torch", "click", "skops"]
+    refuse = f"sys.modules.update(dict.fromkeys({heavy}))"
+    loaded = loaded_by(f"{refuse}; import primum; [sys.modules.pop(name) for name in {heavy}]")
+    assert "sklearn" in loaded
+    assert not {name.split(".")[0] for name in loaded} & set(heavy)
+
+
 def test_one_file_knows_dask():
     knowing = {
         path.relative_to(PACKAGE).as_posix()

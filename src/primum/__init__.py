@@ -46,7 +46,7 @@ from primum.selection import (
 if TYPE_CHECKING:
     from primum._comparison import compare
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "AgnosticClassifier",

@@ -21,6 +21,8 @@ from primum.report.figures import curves_figure, z_figure
 
 PAPER = [method.name for method in LEAST_SQUARES]
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+if not (EXPERIMENTS / "table2").exists():
+    pytest.skip("source distributions are without the committed results", allow_module_level=True)
 
 
 def summary_of(name):

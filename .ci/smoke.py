@@ -1,0 +1,59 @@
+"""Try an installed primum: ``python -I smoke.py core`` without extras, ``cli`` with them."""
+
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+import primum
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command and keep what it prints."""
+    return subprocess.run(arguments, capture_output=True, text=True)
+
+
+def core() -> None:
+    """Check that the package is the installed one, has types, and fits a model."""
+    installed = Path(sysconfig.get_path("purelib"))
+    assert Path(primum.__file__).is_relative_to(installed), primum.__file__
+    assert version("primum") == primum.__version__
+    assert (files("primum") / "py.typed").is_file()
+    without = command(sys.executable, "-m", "primum", "--version")
+    assert without.stderr == "The command primum needs click: pip install 'primum[cli]'.\n", without
+    assert without.returncode == 1
+    example()
+
+
+def example() -> None:
+    """Fit the safe choice to a small table with unknown labels."""
+    import numpy as np
+    from sklearn.datasets import load_iris
+
+    X, truth = load_iris(return_X_y=True)
+    known = np.random.default_rng(0).random(len(truth)) < 0.2
+
+    y = np.where(known, truth, -1)
+    clf = primum.SafeClassifier(random_state=0).fit(X, y)
+    error = 1 - clf.score(X[~known], truth[~known])
+
+    assert error < 0.2, f"an error of {error:.2f} on iris"
+    print(f"primum {primum.__version__}, error {error:.2f} on iris. {clf.verdict_}")
+
+
+def cli() -> None:
+    """Run the command, by its name and as a module."""
+    script = str(Path(sysconfig.get_path("scripts")) / "primum")
+    said = command(sys.executable, "-m", "primum", "--version")
+    assert said.stdout == f"primum, version {primum.__version__}\n", said
+    for arguments, expected in ((["--help"], "predict"), (["datasets", "list"], "ionosphere")):
+        said = command(script, *arguments)
+        assert said.returncode == 0, said
+        assert expected in said.stdout, said
+    print(f"The command {script} works.")
+
+
+if __name__ == "__main__":
+    {"core": core, "cli": cli}[sys.argv[1]]()

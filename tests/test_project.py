@@ -1,0 +1,161 @@
+"""The files around the package agree with it: versions, changelog, workflows, templates."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import primum
+
+ROOT = Path(__file__).parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TEMPLATES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+FRAGMENTS = [path for path in (ROOT / "changes").iterdir() if path.name != "README.md"]
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+
+
+def read_yaml(path):
+    return yaml.safe_load(path.read_text())
+
+
+def test_the_version_is_the_same_everywhere():
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert newest[1] == primum.__version__
+    assert read_yaml(ROOT / "CITATION.cff")["version"] == primum.__version__
+
+
+def test_the_version_is_one_of_a_release():
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|(a|b|rc)\d+)?", primum.__version__)
+
+
+def test_releases_are_dated_alike():
+    dates = dict(
+        re.findall(
+            r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$",
+            (ROOT / "CHANGELOG.md").read_text(),
+            flags=re.MULTILINE,
+        )
+    )
+    cited = read_yaml(ROOT / "CITATION.cff")
+    assert dates[cited["version"]] == str(cited["date-released"])
+
+
+def test_new_releases_are_written_above_the_newest_one():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    start = PYPROJECT["tool"]["towncrier"]["start_string"]
+    assert text.count(start) == 1
+    assert text.index(start) < text.index("\n## ")
+
+
+def malformed(path):
+    """Return what is wrong with a changelog fragment, or None."""
+    kinds = "|".join(kind["directory"] for kind in PYPROJECT["tool"]["towncrier"]["type"])
+    if not re.fullmatch(rf"(\d+|\+[a-z0-9-]+)\.({kinds})\.md", path.name):
+        return f"{path.name} is not named NUMBER.KIND.md or +SHORT-NAME.KIND.md"
+    text = path.read_text().strip()
+    if not text.endswith((".", ")")) or text.startswith(("#", "-", "*")):
+        return f"{path.name} is not made of sentences"
+    return None
+
+
+def test_changelog_fragments_are_well_formed():
+    assert [wrong for path in FRAGMENTS if (wrong := malformed(path))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("12.fixed.md", "An error is named.\n", None),
+        ("+excel.added.md", "`primum predict` reads Excel files.\n", None),
+        ("excel.added.md", "It reads Excel files.\n", "is not named"),
+        ("12.feature.md", "It reads Excel files.\n", "is not named"),
+        ("12.added.md", "- It reads Excel files.\n", "is not made of sentences"),
+        ("12.added.md", "\n", "is not made of sentences"),
+    ],
+)
+def test_malformed_fragments_are_found(tmp_path, name, text, problem):
+    (tmp_path / name).write_text(text)
+    found = malformed(tmp_path / name)
+    assert found is None if problem is None else problem in found
+
+
+def test_the_kinds_of_fragments_are_explained():
+    text = (ROOT / "changes" / "README.md").read_text()
+    kinds = [kind["directory"] for kind in PYPROJECT["tool"]["towncrier"]["type"]]
+    assert re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE) == kinds
+
+
+def commands_of(workflow):
+    """Yield the commands of a workflow, once for each value of its matrix."""
+    for job in workflow["jobs"].values():
+        rows = job.get("strategy", {}).get("matrix", {}).get("include", [{}])
+        for step in job.get("steps", []):
+            for row in rows:
+                command = step.get("run", "")
+                for key, value in row.items():
+                    command = command.replace(f"${{{{ matrix.{key} }}}}", str(value))
+                yield command
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_call_only_targets_that_exist(path):
+    called = {
+        target
+        for command in commands_of(read_yaml(path))
+        for target in re.findall(r"\bmake ([^\s;&|]+)", command)
+    }
+    assert called
+    assert called <= TARGETS
+
+
+def test_hosted_tests_cover_the_supported_versions():
+    """Every Python of the classifiers is tested, the lowest versions of dependencies too."""
+    (ci,) = (read_yaml(path) for path in WORKFLOWS if path.name == "ci.yml")
+    rows = ci["jobs"]["test"]["strategy"]["matrix"]["include"]
+    newest = {row["python"] for row in rows if row["target"] == "test"}
+    pattern = r"Programming Language :: Python :: (3\.\d+)"
+    named = {
+        found[1]
+        for one in PYPROJECT["project"]["classifiers"]
+        if (found := re.fullmatch(pattern, one))
+    }
+    assert named <= newest
+    lowest = PYPROJECT["project"]["requires-python"].removeprefix(">=")
+    assert {"python": lowest, "target": "test-oldest"} in rows
+
+
+def test_make_explains_every_command():
+    makefile = (ROOT / "Makefile").read_text()
+    (listed,) = re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE)
+    assert set(listed.split()) == TARGETS
+    explained = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True)
+    assert set(re.findall(r"^  make ([a-z-]+) +\S", explained.stdout, flags=re.M)) == TARGETS
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_issue_templates_have_what_the_platform_needs(path):
+    template = read_yaml(path)
+    if path.name == "config.yml":
+        assert template["blank_issues_enabled"] in (True, False)
+        return
+    assert template["name"]
+    assert template["description"]
+    asked = [part for part in template["body"] if part["type"] != "markdown"]
+    assert len({part["id"] for part in asked}) == len(asked) > 0
+    assert all(part["attributes"]["label"] for part in asked)
+
+
+PAGES = ["CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "changes/README.md"]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ".github/PULL_REQUEST_TEMPLATE.md"])
+def test_pages_name_existing_commands_and_files(page):
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"(?:^    |`)make ([a-z-]+)", text, flags=re.MULTILINE):
+        assert target in TARGETS
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert ((ROOT / page).parent / link).exists(), link
