@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import venv
 import zipfile
@@ -54,6 +53,13 @@ def check_size(file: Path, members: int) -> None:
     require(size < limit, f"{file.name} is larger than {limit / 1000:.0f} kB: what was added?")
 
 
+def belongs(name: str) -> bool:
+    """Whether a file is part of the package, and neither a test nor data."""
+    path = Path(name)
+    is_test = path.name.startswith(("test_", "conftest")) or "tests" in path.parts
+    return name.startswith(PUBLISHED) or (path.suffix in IN_WHEEL and not is_test)
+
+
 def check_wheel(wheel: Path) -> None:
     """Require the package, its types and its licence in the wheel, and neither tests nor data."""
     names = zipfile.ZipFile(wheel).namelist()
@@ -64,22 +70,15 @@ def check_wheel(wheel: Path) -> None:
     require(not lacking, f"the wheel lacks {sorted(lacking)}.")
     require("primum/py.typed" in package, "the wheel lacks primum/py.typed.")
     require(any(name.endswith("licenses/LICENSE") for name in names), "the wheel lacks LICENSE.")
-    strange = {
-        name
-        for name in package
-        if not name.startswith(PUBLISHED)
-        and (Path(name).suffix not in IN_WHEEL or "test" in Path(name).parts[-1].split("_"))
-    }
+    strange = {name for name in package if not belongs(name)}
     require(not strange, f"the wheel has tests or data: {sorted(strange)}.")
 
 
 def check_sdist(sdist: Path, folder: Path) -> Path:
     """Require all that `make test` needs in the sdist; return where it was unpacked."""
-    with tarfile.open(sdist) as archive:
-        names = archive.getnames()
-        archive.extractall(folder, filter="data")
-    check_size(sdist, len(names))
+    shutil.unpack_archive(sdist, folder)
     top = folder / sdist.name.removesuffix(".tar.gz")
+    check_size(sdist, sum(path.is_file() for path in top.rglob("*")))
     tests = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")]
     lacking = [name for name in [*IN_SDIST, *tests] if not (top / name).exists()]
     require(not lacking, f"the sdist lacks {sorted(lacking)}.")

@@ -1,8 +1,10 @@
 """The files around the package agree with it: versions, changelog, workflows, templates."""
 
 import re
+import runpy
 import subprocess
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -159,3 +161,37 @@ def test_pages_name_existing_commands_and_files(page):
         assert target in TARGETS
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert ((ROOT / page).parent / link).exists(), link
+
+
+def wheel_of_sources(folder, *, without=None, extra=()):
+    """A wheel of the sources as they are, less one file and with some more."""
+    sources = ROOT / "src"
+    names = [path.relative_to(sources).as_posix() for path in sources.rglob("*.py")]
+    names += ["primum/py.typed", "primum-0.dist-info/licenses/LICENSE", *extra]
+    with zipfile.ZipFile(folder / "primum-0-py3-none-any.whl", "w") as wheel:
+        for name in names:
+            if name != without:
+                wheel.writestr(name, "")
+    return Path(wheel.filename)
+
+
+def test_a_complete_wheel_passes_the_check(tmp_path):
+    check_wheel = runpy.run_path(str(ROOT / ".ci" / "check_dist.py"))["check_wheel"]
+    check_wheel(wheel_of_sources(tmp_path, extra=["primum/evaluation/published/table.csv"]))
+
+
+@pytest.mark.parametrize(
+    ("without", "extra", "problem"),
+    [
+        ("primum/py.typed", (), "lacks primum/py.typed"),
+        ("primum/cli/fit.py", (), r"lacks \['primum/cli/fit.py'\]"),
+        ("primum-0.dist-info/licenses/LICENSE", (), "lacks LICENSE"),
+        (None, ["primum/datasets/iris.csv"], "tests or data: .*iris.csv"),
+        (None, ["primum/test_rooms.py"], "tests or data: .*test_rooms.py"),
+        (None, ["tests/reference.py"], "tests or data: .*reference.py"),
+    ],
+)
+def test_wheels_with_too_little_or_too_much_are_refused(tmp_path, without, extra, problem):
+    check_wheel = runpy.run_path(str(ROOT / ".ci" / "check_dist.py"))["check_wheel"]
+    with pytest.raises(SystemExit, match=problem):
+        check_wheel(wheel_of_sources(tmp_path, without=without, extra=extra))
