@@ -163,6 +163,14 @@ def test_pages_name_existing_commands_and_files(page):
         assert ((ROOT / page).parent / link).exists(), link
 
 
+def test_the_map_for_contributors_names_existing_files():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`([A-Za-z_./-]+\.(?:py|md|cff|toml)|[a-z_]+/[a-z_/]+)`", text)
+    places = [ROOT, ROOT / "src", ROOT / "src" / "primum"]
+    assert len(named) > 20
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
 def wheel_of_sources(folder, *, without=None, extra=()):
     """A wheel of the sources as they are, less one file and with some more."""
     sources = ROOT / "src"
