@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
-from primum.evaluation.compare_plan import ALL, ComparisonPlan, Task, last_step
+from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, Task, last_step
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.progress import with_progress
 from primum.evaluation.seeds import seeded
 from primum.evaluation.store import ResultStore, Unit
 from primum.evaluation.workers import run_parallel
 from primum.selection.entries import Entry, class_scores
+from primum.selection.safe import SafeClassifier
 
 PROBE_DIGITS = 3
 
@@ -54,6 +56,7 @@ def run_comparison(
     n_jobs: int = 1,
     time_budget: float | None = None,
     progress: bool = True,
+    start: float | None = None,
 ) -> Records:
     """Run the fits of a plan that are not yet stored.
 
@@ -72,13 +75,16 @@ def run_comparison(
         would take too long is left out, repeats and learning curves are shortened.
     progress : bool, default=True
         Whether to show progress.
+    start : float, optional
+        When the time began, by ``time.monotonic``; default: now.
 
     Returns
     -------
     Records
         The finished fits and what was left out.
     """
-    run = _Run(plan, n_jobs, time_budget, progress)
+    start = time.monotonic() if start is None else start
+    run = _Run(plan, n_jobs, time_budget, progress, start)
     if folder is None:
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
@@ -93,11 +99,12 @@ class _Run:
     n_jobs: int
     time_budget: float | None
     progress: bool
+    start: float
 
     def all_rounds(self, stored: dict[Unit, dict[str, Any]], store: ResultStore | None) -> Records:
-        start, records = time.monotonic(), Records()
+        records = Records()
         rounds = list(self.plan.rounds())
-        work: Iterable[Any] = self._work(rounds, stored, records, start)
+        work: Iterable[Any] = self._work(rounds, stored, records)
         total = sum(task.unit not in stored for tasks in rounds for task in tasks)
         if self.progress and total:
             work = with_progress(work, total, "compare", "fit")
@@ -105,7 +112,7 @@ class _Run:
             if store is not None:
                 store.append(unit, [record])
             records.done[unit] = record
-        records.seconds = time.monotonic() - start
+        records.seconds = time.monotonic() - self.start
         return records
 
     def _work(
@@ -113,23 +120,19 @@ class _Run:
         rounds: list[list[Task]],
         stored: dict[Unit, dict[str, Any]],
         records: Records,
-        start: float,
     ) -> Iterator[Any]:
         """Yield the fits of all rounds that fit into the budget; stored ones are only kept."""
         for number, tasks in enumerate(rounds):
             records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
             missing = [task for task in tasks if task.unit not in stored]
             if number and missing and self.time_budget is not None:
-                left = self.time_budget - (time.monotonic() - start)
+                left = self.time_budget - (time.monotonic() - self.start)
                 missing = self._affordable(missing, left, number, records)
             yield from self._run_parallel(missing)
 
-    def _run_parallel(self, tasks: list[Task]) -> Iterator[Any]:
-        table, plan = self.plan.table, self.plan
-        baselines = {entry.name for entry in plan.baselines}
-        shared = (table.X, table.codes, plan.probe, len(table.labels.classes), plan.seed)
-        arguments = ((task, *shared, task.entry.name in baselines) for task in tasks)
-        yield from run_parallel(run_task, arguments, self.n_jobs)
+    def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> Iterator[Any]:
+        shared = Shared.of(self.plan)
+        yield from run_parallel(run_task, ((task, shared, seconds) for task in tasks), self.n_jobs)
 
     def _affordable(
         self, tasks: list[Task], left: float, number: int, records: Records
@@ -180,31 +183,62 @@ def _n_processes(n_jobs: int) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What all fits of a comparison have in common.
+
+    Attributes
+    ----------
+    X, codes, groups
+        The rows, their classes and their groups.
+    n_classes : int
+        Number of classes.
+    probe, compared : array of int
+        Unlabelled rows for which predictions are kept, and of which changed ones are.
+    baselines : set of str
+        Names of the baselines.
+    seed : int
+        Seed of everything random.
+    """
+
+    X: Any
+    codes: Index
+    groups: Any
+    n_classes: int
+    probe: Index
+    compared: Index
+    baselines: frozenset[str]
+    seed: int
+
+    @classmethod
+    def of(cls, plan: ComparisonPlan) -> "Shared":
+        """Return what the fits of a plan have in common."""
+        names, n_classes = (entry.name for entry in plan.baselines), len(plan.table.labels.classes)
+        return cls(
+            *(plan.table.X, plan.table.codes, plan.groups, n_classes, plan.probe, plan.compared),
+            *(frozenset(names), plan.seed),
+        )
+
+
 def run_task(
-    task: Task,
-    X: Any,
-    codes: Index,
-    probe: Index,
-    n_classes: int,
-    seed: int,
-    keep_scores: bool,
+    task: Task, shared: Shared, seconds: float | None = None
 ) -> tuple[Unit, dict[str, Any]]:
-    """Return (unit, record) of one fit."""
+    """Return (unit, record) of one fit, limited to some seconds if it can be."""
     entry = task.entry
-    estimator = seeded(entry.estimator, seed, entry.name, task.number)
+    estimator = seeded(entry.estimator, shared.seed, entry.name, task.number)
     entry = Entry(entry.name, estimator, entry.uses_unlabeled)
     start = time.perf_counter()
     record: dict[str, Any] = {"test": task.test.tolist()}
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = entry.fit(take_rows(X, task.train), codes[task.train])
-            if len(task.test) == 0:
-                record |= {"predicted": [], **_own_verdict(last_step(fitted))}
-            else:
-                record |= _predictions(fitted, take_rows(X, task.test), n_classes)
-                if len(probe):
-                    record |= _probe(fitted, take_rows(X, probe), n_classes, keep_scores)
+            if seconds is not None:
+                limit_time(estimator, seconds)
+            groups = None if shared.groups is None else shared.groups[task.train]
+            fitted = fit_entry(
+                entry, take_rows(shared.X, task.train), shared.codes[task.train], groups
+            )
+            record |= _record(fitted, task, shared)
             note = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             record["note"] = "; ".join(sorted(note)) or None
         except Exception as failure:  # a failing classifier is a result, and the run continues
@@ -214,6 +248,53 @@ def run_task(
                 "note": f"{type(failure).__name__}: {failure}",
             }
     return task.unit, {**record, "seconds": time.perf_counter() - start}
+
+
+def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
+    """Return an entry fitted to rows; SafeClassifier also receives their groups."""
+    if groups is None or not isinstance(last_step(entry.estimator), SafeClassifier):
+        return entry.fit(X, y)
+    steps = getattr(entry.estimator, "steps", None)
+    name = "groups" if steps is None else f"{steps[-1][0]}__groups"
+    with config_context(enable_metadata_routing=False):  # the groups have one destination
+        return entry.fit(X, y, **{name: groups})
+
+
+def limit_time(estimator: Any, seconds: float) -> None:
+    """Limit the time of a SafeClassifier, unless its own limit is lower."""
+    last = last_step(estimator)
+    if isinstance(last, SafeClassifier):
+        own = float("inf") if last.time_budget is None else last.time_budget
+        last.set_params(time_budget=min(own, seconds))
+
+
+def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
+    """Return what is kept of a fit."""
+    if len(task.test) == 0:
+        own = {"predicted": [], **_own_verdict(last_step(fitted))}
+        return own | ({"changed": _changed(fitted, shared)} if task.stage == CROSS_FITTED else {})
+    found = _predictions(fitted, take_rows(shared.X, task.test), shared.n_classes)
+    if len(shared.probe):
+        keep_scores = task.entry.name in shared.baselines
+        rows = take_rows(shared.X, shared.probe)
+        found |= _probe(fitted, rows, shared.n_classes, keep_scores)
+    return found
+
+
+def _changed(fitted: Any, shared: Shared) -> list[list[int]]:
+    """Return (position, class by the baseline, class by the stack) where the two differ."""
+    if len(shared.compared) == 0:
+        return []
+    rows = prepared_rows(fitted, take_rows(shared.X, shared.compared))
+    safe = last_step(fitted)
+    own, others = (np.asarray(stack.predict(rows)) for stack in (safe, safe.baseline_))
+    places = np.flatnonzero(own != others)
+    return [[int(i), int(others[i]), int(own[i])] for i in places]
+
+
+def prepared_rows(fitted: Any, X: Any) -> Any:
+    """Return rows as the last step of a pipeline receives them."""
+    return fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
 
 
 def _own_verdict(safe: Any) -> dict[str, Any]:
@@ -234,7 +315,7 @@ def _predictions(fitted: Any, X: Any, n_classes: int) -> dict[str, Any]:
     has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
     scores = class_scores(fitted, X, n_classes).tolist() if has_scores else None
     twin = getattr(last_step(fitted), "supervised_", None)
-    rows = fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
+    rows = prepared_rows(fitted, X)
     return {
         "predicted": np.asarray(fitted.predict(X)).astype(int).tolist(),
         "scores": scores,

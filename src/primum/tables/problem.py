@@ -109,6 +109,21 @@ def table_problem(
     )
 
 
+def with_unlabeled(frame: Any, more: Any, target: str) -> Any:
+    """Return a table with further rows, whose labels, if any, count as unknown."""
+    if more is None:
+        return frame
+    import pandas as pd
+
+    _check_frame(frame)
+    _check_frame(more)
+    absent = [name for name in frame.columns if name not in more.columns and name != target]
+    if absent:
+        raise ValueError(f"X_unlabeled has no column {absent[0]!r}: pass the columns of X.")
+    rows = more[[name for name in frame.columns if name != target]]
+    return pd.concat([frame, rows], ignore_index=True)
+
+
 def _list_of(names: Any, what: str) -> list[str]:
     if isinstance(names, str):
         raise ValueError(f"{what} must be a list, got the text {names!r}: pass [{names!r}].")
