@@ -18,6 +18,9 @@ from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV
 from primum.selection.entries import Entry
 
 MAX_INNER_FOLDS = 3
+# Grids as coarse as that of logistic regression: tuning is repeated in every training set.
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+METRICS = (0.0, 0.5)
 PREPARE, CLASSIFY = "prepare", "classify"
 
 
@@ -86,7 +89,7 @@ def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, An
     """Return the safe stack and the other methods, tuned in ``inner`` folds."""
     methods = [
         ("safe stack", safe),
-        ("ICLS", ICLSClassifierCV(cv=inner)),
+        ("ICLS", ICLSClassifierCV(PENALTIES, METRICS, cv=inner)),
         ("self-learning", SelfLearningClassifier(LogisticRegression())),
     ]
     if n_classes == 2:

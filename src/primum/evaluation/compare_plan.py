@@ -15,6 +15,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_array
 
@@ -167,7 +168,7 @@ class ComparisonPlan:
     baselines: Sequence[Entry]
     methods: Sequence[Entry]
     cv: Any = None
-    n_repeats: int = 5
+    n_repeats: int = 3
     curves: bool = True
     nested: bool = False
     seed: int = 0
@@ -242,14 +243,20 @@ class ComparisonPlan:
         return np.sort(rng.choice(unlabeled, most, replace=False))
 
     def rounds(self) -> Iterator[list[Task]]:
-        """Yield the fits in rounds, the most important first."""
-        entries, folds = self.split_entries, range(self.n_folds)
-        yield self._round(ALL, 0, entries, [0])
+        """Yield the fits in rounds, the most important first.
+
+        They are: the first split; the other splits of the first repeat for the baselines; the
+        methods that judge themselves; the other splits for the other methods; further repeats;
+        learning curves.
+        """
+        entries, rest = self.split_entries, range(1, self.n_folds)
         unlabeled = self.table.labels.unlabeled
-        once = [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
-        yield [*self._round(ALL, 0, entries, folds[1:]), *once]
+        yield self._round(ALL, 0, entries, [0])
+        yield self._round(ALL, 0, [e for e in entries if e in self.baselines], rest)
+        yield [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
+        yield self._round(ALL, 0, [e for e in entries if e not in self.baselines], rest)
         for repeat in range(1, self.repeats):
-            yield self._round(ALL, repeat, entries, folds)
+            yield self._round(ALL, repeat, entries, range(self.n_folds))
         if self.curves:
             yield from self._curve_rounds()
 
@@ -293,7 +300,8 @@ class ComparisonPlan:
             stage = f"{N_UNLABELED}={len(part)}"
             tasks = [self._task(stage, 0, fold, entry, part) for entry in using for fold in folds]
             # One more point is enough for a slow fit; that of no unlabelled rows is known.
-            slow = [self._whole(stage, e, part) for e in once if share == UNLABELED_SHARES[-1]]
+            at_all = share == UNLABELED_SHARES[-1]
+            slow = [self._whole(stage, _once_repeated(e), part) for e in once if at_all]
             yield [*tasks, *slow]
         for share in LABELED_SHARES if table.n_labeled >= MIN_LABELED_FOR_CURVE else ():
             n_labeled = round(share * len(self.folds(0)[0].train))
@@ -328,6 +336,13 @@ class ComparisonPlan:
 
 def _judges_itself(entry: Entry) -> bool:
     return isinstance(last_step(entry.estimator), SafeClassifier)
+
+
+def _once_repeated(entry: Entry) -> Entry:
+    """Return a SafeClassifier with one repeat: enough for a point of a curve."""
+    estimator = clone(entry.estimator)
+    last_step(estimator).set_params(n_repeats=1)
+    return Entry(entry.name, estimator, entry.uses_unlabeled)
 
 
 def last_step(estimator: Any) -> Any:

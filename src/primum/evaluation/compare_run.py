@@ -7,7 +7,7 @@ not scores, so that any scoring can be applied to them afterwards.
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,12 @@ from primum.selection.entries import Entry, class_scores
 from primum.selection.safe import SafeClassifier
 
 PROBE_DIGITS = 3
+# With a budget of time, fits to many rows are tried with this many unlabelled ones first.
+TRIAL_ROWS = 2000
+# A method that judges itself fits the baselines in about this many splits, whatever its limit.
+LEAST_SPLITS = 10
+# Its share of the time that is left when it begins.
+SELF_JUDGED_SHARE = 0.6
 
 
 @dataclass
@@ -100,6 +106,7 @@ class _Run:
     time_budget: float | None
     progress: bool
     start: float
+    dropped: set[str] = field(default_factory=set)
 
     def all_rounds(self, stored: dict[Unit, dict[str, Any]], store: ResultStore | None) -> Records:
         records = Records()
@@ -109,7 +116,8 @@ class _Run:
         if self.progress and total:
             work = with_progress(work, total, "compare", "fit")
         for unit, record in work:
-            if store is not None:
+            # A fit that was cut short is not the one that another run would ask for.
+            if store is not None and not record.get("limited"):
                 store.append(unit, [record])
             records.done[unit] = record
         records.seconds = time.monotonic() - self.start
@@ -122,52 +130,103 @@ class _Run:
         records: Records,
     ) -> Iterator[Any]:
         """Yield the fits of all rounds that fit into the budget; stored ones are only kept."""
-        for number, tasks in enumerate(rounds):
+        missing = []
+        for tasks in rounds:
             records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
-            missing = [task for task in tasks if task.unit not in stored]
-            if number and missing and self.time_budget is not None:
-                left = self.time_budget - (time.monotonic() - self.start)
-                missing = self._affordable(missing, left, number, records)
-            yield from self._run_parallel(missing)
+            missing.append([task for task in tasks if task.unit not in stored])
+        if self.time_budget is None:
+            # The longest first, so that no process waits for it in the end.
+            whole = sorted((t for tasks in missing for t in tasks), key=lambda t: len(t.test) > 0)
+            yield from self._run_parallel(whole)
+            return
+        first, *later = missing
+        yield from self._first_split(first, records)
+        for tasks in filter(None, later):
+            yield from self._within_budget(tasks, records)
+
+    @property
+    def _left(self) -> float:
+        """Seconds left."""
+        budget = float("inf") if self.time_budget is None else self.time_budget
+        return budget - (time.monotonic() - self.start)
+
+    def _first_split(self, tasks: list[Task], records: Records) -> Iterator[Any]:
+        """Yield the fits of the first split: baselines always, methods while time is left."""
+        baselines = {entry.name for entry in self.plan.baselines}
+        yield from self._run_parallel([t for t in tasks if t.entry.name in baselines])
+        for task in (t for t in tasks if t.entry.name not in baselines):
+            needed = self.plan.n_folds * self._expected(task) if self._left > 0 else 0.0
+            if needed < self._left:
+                yield from self._run_parallel([task])
+            else:
+                self._drop(task.entry.name, needed, records)
+
+    def _drop(self, name: str, seconds: float, records: Records) -> None:
+        """Leave out a method for good."""
+        self.dropped.add(name)
+        needed = f"needs about {seconds:.0f} more seconds, which exceeds" if seconds else "exceeds"
+        records.left_out.append(f"{name} was left out: it {needed} the budget of time.")
+
+    def _expected(self, task: Task) -> float:
+        """Return the expected time of a first fit, from one with fewer rows if there are many."""
+        n_rows = len(task.train)
+        if n_rows <= 2 * TRIAL_ROWS:
+            return 0.0
+        known = self.plan.table.codes[task.train] >= 0
+        some = np.flatnonzero(~known)[:TRIAL_ROWS]
+        rows = task.train[np.sort(np.concatenate([np.flatnonzero(known), some]))]
+        trial = replace(task, train=rows)
+        ((_, record),) = self._run_parallel([trial])
+        return float(record["seconds"]) * n_rows / len(rows)
+
+    def _within_budget(self, tasks: list[Task], records: Records) -> Iterator[Any]:
+        """Yield the fits of a round that can be afforded."""
+        names = {entry.name for entry in self.plan.baselines}
+        if all(t.entry.name in names and t.number < self.plan.n_folds for t in tasks):
+            yield from self._run_parallel(tasks)
+        elif tasks[0].stage == CROSS_FITTED:
+            least = LEAST_SPLITS * sum(_seconds_of(tasks, n, records, each=True) for n in names)
+            if least < self._left:
+                yield from self._run_parallel(tasks, SELF_JUDGED_SHARE * self._left)
+            else:
+                for task in tasks:
+                    self._drop(task.entry.name, least, records)
+        else:
+            yield from self._run_parallel(self._affordable(tasks, records))
 
     def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> Iterator[Any]:
         shared = Shared.of(self.plan)
         yield from run_parallel(run_task, ((task, shared, seconds) for task in tasks), self.n_jobs)
 
-    def _affordable(
-        self, tasks: list[Task], left: float, number: int, records: Records
-    ) -> list[Task]:
-        """Return the tasks that are expected to end in the seconds left, baselines first.
+    def _affordable(self, tasks: list[Task], records: Records) -> list[Task]:
+        """Return the tasks that are expected to end in time, the fastest methods first.
 
-        In the rounds of the first repeat a method is left out as a whole, later on the round is.
+        In the first repeat a method is left out as a whole, later on the round is.
         """
-        jobs = _n_processes(self.n_jobs)
+        jobs, left = _n_processes(self.n_jobs), self._left
+        tasks = [task for task in tasks if task.entry.name not in self.dropped]
         names = list(dict.fromkeys(task.entry.name for task in tasks))
         cost = {name: _seconds_of(tasks, name, records) / jobs for name in names}
-        if number > 1:
-            if sum(cost.values()) <= left:
-                return tasks
+        if not tasks or sum(cost.values()) <= left:
+            return tasks
+        if tasks[0].stage != ALL or tasks[0].number >= self.plan.n_folds:
             records.left_out.append(_left_out_round(tasks))
             return []
-        chosen = [entry.name for entry in self.plan.baselines]
-        left -= sum(cost.get(name, 0.0) for name in chosen)
-        for name in sorted(set(names) - set(chosen), key=cost.__getitem__):
+        chosen = []
+        for name in sorted(names, key=cost.__getitem__):
             if cost[name] <= left:
                 chosen.append(name)
                 left -= cost[name]
             else:
-                records.left_out.append(
-                    f"{name} was left out: it needs about {cost[name]:.0f} more seconds, which "
-                    "exceeds the budget of time."
-                )
+                self._drop(name, cost[name], records)
         return [task for task in tasks if task.entry.name in chosen]
 
 
-def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
-    """Return the expected time of a classifier's tasks, from its finished ones."""
+def _seconds_of(tasks: list[Task], name: str, records: Records, each: bool = False) -> float:
+    """Return the expected time of a classifier's tasks, or of one, from its finished ones."""
     done = records.done.items()
     times = [r["seconds"] for unit, r in done if unit[0].partition("/")[2] == name]
-    count = sum(task.entry.name == name for task in tasks)
+    count = 1 if each else sum(task.entry.name == name for task in tasks)
     return count * float(np.mean(times)) if times else 0.0
 
 
@@ -241,6 +300,7 @@ def run_task(
             record |= _record(fitted, task, shared)
             note = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             record["note"] = "; ".join(sorted(note)) or None
+            record["limited"] = any("time budget" in text for text in record.get("notes", ()))
         except Exception as failure:  # a failing classifier is a result, and the run continues
             record = {
                 "test": task.test.tolist(),
