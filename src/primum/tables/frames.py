@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEXT_SUFFIXES = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
+# Cells that could be read as numbers, but are more: truth values and codes with leading zeros.
+NAMES = r"^(?i:true|false)$|^0\d"
 # The library that reads a spreadsheet, by its suffix.
 SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}
 
@@ -48,7 +50,7 @@ def read_frame(
     -------
     DataFrame
         One column per column of the table. Columns of a CSV file are numbers if all of their cells
-        are, and text otherwise, with None for empty cells.
+        are, and text otherwise; empty cells are missing.
     """
     path, options = Path(path), options or CsvOptions()
     if not path.exists():
@@ -88,14 +90,14 @@ def _read_csv(path: Path, options: CsvOptions) -> "pd.DataFrame":
 
 
 def _cells(text: Any, decimal: str, missing: Sequence[str]) -> Any:
-    """Return a column of a CSV file: numbers if all cells are, else text."""
+    """Return a column of a CSV file: numbers if all cells are, else text; 007 is a name."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     absent = pc.is_in(text, value_set=pa.array(list(missing), pa.string()))
     numbers = to_numbers(text, decimal, missing)
-    words = pc.sum(pc.is_in(pc.utf8_lower(text), value_set=pa.array(["true", "false"]))).as_py()
-    if words or (np.isnan(numbers) & ~absent.to_numpy(zero_copy_only=False)).any():
+    names = pc.any(pc.match_substring_regex(text, NAMES)).as_py()
+    if names or (np.isnan(numbers) & ~absent.to_numpy(zero_copy_only=False)).any():
         return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False)
     return numbers
 
@@ -146,8 +148,9 @@ def _sheet(path: Path, sheet: str | None) -> "pd.DataFrame":
             if sheet is not None and sheet not in book.sheet_names:
                 names = ", ".join(repr(name) for name in book.sheet_names)
                 raise ValueError(f"{path} has no sheet {sheet!r}: its sheets are {names}.")
-            return book.parse(
-                0 if sheet is None else sheet,
+            return pd.read_excel(
+                book,
+                sheet_name=0 if sheet is None else sheet,
                 header=None,
                 dtype=object,
                 keep_default_na=False,

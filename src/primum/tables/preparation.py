@@ -203,3 +203,7 @@ def _ambiguous(used: Sequence[Column]) -> bool:
     names = {column.name for column in used}
     derived = {f"{c.name} (days)" for c in used} | {f"{c.name} (missing)" for c in used}
     return bool(names & derived) or any(name.startswith(tuple(made)) for name in names if made)
+
+
+# What skops has to trust to load a fitted preparation.
+STORED_TYPES = ("numpy.dtype", f"{__name__}.ReadCells", f"{__name__}.level_name")
