@@ -4,32 +4,48 @@ It joins the statistics (``selection``), the resumable comparison (``evaluation`
 (``report``), and is imported only when it is used.
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from primum._sklearn import logistic_regression_cv, take_rows
-from primum.estimators import SelfLearningClassifier, TSVMClassifier
+from primum._sklearn import take_rows
+from primum.evaluation.compare_default import (
+    check_names,
+    default_baselines,
+    default_methods,
+    given_or_default,
+    inner_folds,
+    prepared,
+    read_transformer,
+)
+from primum.evaluation.compare_deploy import (
+    Changes,
+    Coefficient,
+    changes_of,
+    coefficients_of,
+    fit_model,
+    linear_part,
+)
 from primum.evaluation.compare_plan import ComparisonPlan, PartlyLabeledTable, read_table
 from primum.evaluation.compare_result import ComparisonResult
 from primum.evaluation.compare_run import run_comparison
 from primum.evaluation.compare_scoring import read_scoring
+from primum.evaluation.compare_words import BASELINE
 from primum.report.comparison import plot_comparison
-from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV, SafeClassifier
+from primum.selection import SafeClassifier
 from primum.selection.drift import find_drift
-from primum.selection.entries import Entry, read_entries
+from primum.selection.entries import read_entries
 from primum.selection.statistics import LEVEL, PRACTICAL_EQUIVALENCE
 
-MAX_INNER_FOLDS = 3
+if TYPE_CHECKING:
+    from primum.tables.columns import Column
+    from primum.tables.problem import TableProblem
 
 
 @dataclass(frozen=True)
@@ -55,7 +71,97 @@ class Comparison(ComparisonResult):
         Fits that raised an error.
     left_out : list of str
         What is not part of the result, and why.
+    columns : list of Column
+        What was done to each column of a table; empty for arrays.
+    changed : Changes or None
+        Which unlabelled rows have another class by the recommended method than by the baseline;
+        if the baseline is recommended, by the safe stack or the most promising method. None if
+        there are no unlabelled rows or no such method.
+    coefficients : list of Coefficient
+        Those of a linear baseline, fitted to all labelled rows, in prepared features.
     """
+
+    problem: "TableProblem | None" = None
+    prepare: Any = None
+
+    @property
+    def columns(self) -> "list[Column]":
+        """What was done to each column of a table; empty for arrays."""
+        return [] if self.problem is None else self.problem.columns
+
+    def fit_recommended(self) -> Any:
+        """Fit the recommended model, with its preparation, to all rows.
+
+        The baseline, if that is recommended, is the average of the probabilities of its parts.
+
+        Returns
+        -------
+        classifier
+            A fitted scikit-learn Pipeline of preparation and classifier (without ``prepare``, the
+            classifier alone), which predicts classes by name from rows as they were given.
+        """
+        return self._model(self.recommended)
+
+    def _model(self, name: str) -> Any:
+        if name not in self._models:
+            self._models[name] = fit_model(self.plan, name, self.prepare)
+        return self._models[name]
+
+    @cached_property
+    def _models(self) -> dict[str, Any]:
+        return {}
+
+    @cached_property
+    def changed(self) -> Changes | None:
+        """Which unlabelled rows have another class by a method than by the baseline."""
+        rows, method = self.plan.compared, self._of_interest
+        if len(rows) == 0 or method is None:
+            return None
+        own, baseline = self._classes_by(method, rows)
+        ids = None if self.problem is None else self.problem.ids
+        return changes_of(method, own, baseline, rows, self.plan.table.labels.classes.tolist(), ids)
+
+    @property
+    def _of_interest(self) -> str | None:
+        """The recommended method or, if that is the baseline, the next best."""
+        if self.recommended != BASELINE:
+            return self.recommended
+        if self._cross_fitted:
+            return self._cross_fitted[0][0].name
+        compared = self._compared
+        return max(compared, key=lambda m: m.verdict.probabilities.help).name if compared else None
+
+    def _classes_by(self, method: str, rows: Any) -> tuple[Any, Any]:
+        """Return the codes of some rows by a method and by the baseline."""
+        stored = {entry.name: record for entry, record in self._cross_fitted}
+        if method in stored:
+            own = np.zeros(len(rows), dtype=np.intp)
+            baseline = own.copy()
+            for place, other, new in stored[method]["changed"]:
+                own[place], baseline[place] = new, other
+            return own, baseline
+        X, classes = take_rows(self.plan.table.X, rows), self.plan.table.labels.classes
+        models = [self._model(name) for name in (method, BASELINE)]
+        own, baseline = (np.searchsorted(classes, model.predict(X)) for model in models)
+        return own, baseline
+
+    @cached_property
+    def coefficients(self) -> list[Coefficient]:
+        """The coefficients of a linear baseline, the largest first; empty if none is linear."""
+        model = self._model(BASELINE)
+        part = linear_part(model, self.plan.baselines)
+        return [] if part is None else coefficients_of(model, *part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        changed = self.changed
+        return {
+            **super().to_dict(),
+            "target": None if self.problem is None else self.problem.target,
+            "columns": [column.to_dict() for column in self.columns],
+            "changed": None if changed is None else changed.to_dict(),
+            "coefficients": [one.to_dict() for one in self.coefficients],
+        }
 
     def plot(self) -> Any:
         """Draw the changes to the baseline and the learning curves.
@@ -83,15 +189,20 @@ class Comparison(ComparisonResult):
 
 def compare(
     X: Any,
-    y: Any,
+    y: Any = None,
     X_unlabeled: Any = None,
     *,
+    target: str | None = None,
+    id: str | None = None,
+    group: str | None = None,
+    exclude: Sequence[str] = (),
+    missing: Sequence[str] = (),
     methods: str | Sequence[Any] = "default",
     baselines: str | Sequence[Any] = "default",
     prepare: Any = "scale",
     scoring: Any = "accuracy",
-    cv: Any = 5,
-    n_repeats: int = 5,
+    cv: Any = None,
+    n_repeats: int = 3,
     groups: Any = None,
     curves: bool = True,
     nested: bool = False,
@@ -114,11 +225,24 @@ def compare(
     Parameters
     ----------
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-        Rows.
-    y : array-like of shape (n_samples,)
-        Classes; -1 (integers) or None, NaN, pd.NA (any other type) where unknown.
+        Rows; with ``target``, a table as it is: a DataFrame with columns of any kind.
+    y : array-like of shape (n_samples,), default=None
+        Classes; -1 (integers) or None, NaN, pd.NA (any other type) where unknown. Pass either y or
+        target.
     X_unlabeled : array-like, sparse matrix or DataFrame of shape (n_more, n_features), default=None
-        Further unlabelled rows.
+        Further unlabelled rows; those of a table need no column with labels.
+    target : str, default=None
+        Column of X with the classes, empty where unknown. The other columns are prepared by their
+        kind (numbers, categories, dates, truth values), and columns that cannot be learnt from are
+        set aside; ``columns`` of the result says what was done to each.
+    id : str, default=None
+        Column that identifies the rows; not a feature.
+    group : str, default=None
+        Column with groups of rows that stay together, such as those of one patient; not a feature.
+    exclude : sequence of str, default=()
+        Further columns that are no features.
+    missing : sequence of str, default=()
+        Markers of missing cells and of unknown labels in a table, in addition to empty cells.
     methods : "default" or list of (name, classifier[, uses_unlabeled])
         The classifiers to compare. Those that use unlabelled rows, which is the default, are
         fitted with -1 for unknown labels. "default" means SafeClassifier, ICLS with ridge and
@@ -129,19 +253,23 @@ def compare(
         "default" means ridge and logistic regression, both tuned.
     prepare : "scale", transformer or None, default="scale"
         Put before every classifier and fitted inside every training set, to the rows that the
-        classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse.
+        classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and
+        with ``target`` the preparation of the table.
     scoring : str or callable, default="accuracy"
         How predictions are judged: "accuracy" (the error, in points), "balanced_accuracy",
         "neg_brier_score", "neg_log_loss", any other scorer of scikit-learn, or a callable
         ``scorer(estimator, X, y)``, of which higher is better and which does not look at X.
-    cv : int, splitter or iterable, default=5
-        How the labelled rows are split: a number of stratified folds, a scikit-learn splitter
-        (for groups or for rows ordered in time), or pairs of indices of rows of X.
-    n_repeats : int, default=5
-        How often the labelled rows are split; only with a number of folds.
+    cv : int, splitter or iterable, default=None
+        How the labelled rows are split: a number of stratified folds, which keep groups together,
+        a scikit-learn splitter (for rows ordered in time), or pairs of indices of rows of X. None
+        means 5 folds or, if the smallest class has fewer labelled rows (or groups), as many as it
+        has.
+    n_repeats : int, default=3
+        How often the labelled rows are split; only with a number of folds. More repeats make the
+        intervals of methods other than SafeClassifier shorter, by at most an eighth.
     groups : array-like of shape (n_samples,), default=None
-        Rows of one group stay together, with a splitter such as GroupKFold; the statistics then
-        count groups instead of rows.
+        Rows of one group stay together, and the statistics count groups instead of rows; for a
+        table, ``group`` names the column.
     curves : bool, default=True
         Whether to compute learning curves over the number of unlabelled rows and, with at least 80
         labelled rows, of labelled ones.
@@ -159,8 +287,8 @@ def compare(
         Number of processes; -1 means one per core. It does not affect the result.
     time_budget : float, default=None
         Seconds. Slow classifiers, further repeats and learning curves that would not end in time
-        are left out, which the result says; a fit that has begun is not interrupted. The default
-        SafeClassifier has half of it.
+        are left out, which the result says; a fit that has begun is not interrupted.
+        SafeClassifier leaves out candidates that would take too long.
     folder : path, default=None
         Where fits are stored. An interrupted comparison continues there with ``resume=True``, and
         methods and repeats can be added.
@@ -172,7 +300,7 @@ def compare(
     Returns
     -------
     Comparison
-        With ``verdict``, ``table``, ``plot()`` and ``to_dict()``.
+        With ``verdict``, ``table``, ``plot()``, ``fit_recommended()`` and ``to_dict()``.
 
     See Also
     --------
@@ -197,25 +325,28 @@ def compare(
     >>> result.recommended
     'baseline'
     """
+    start = time.monotonic()
+    problem = _read_problem(X, y, X_unlabeled, groups, target, id, group, exclude, missing)
+    if problem is not None:
+        X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
+        prepare = problem.transformer if isinstance(prepare, str) else prepare
     table = read_table(X, y, X_unlabeled, groups)
-    prepare = _transformer(prepare, table.X)
+    prepare = read_transformer(prepare, table.X)
     seed = int(random_state)
     settings = {"cv": cv, "n_repeats": n_repeats, "curves": curves, "nested": nested, "seed": seed}
     empty = ComparisonPlan(table, (), (), **settings)
-    n_classes = len(table.labels.classes)
-    half = None if time_budget is None else time_budget / 2
-    safe = SafeClassifier(scoring=scoring, time_budget=half)
-    parts = _given(baselines, "baselines", lambda: _default_baselines(_inner_folds(empty)))
-    rivals = _given(
-        methods, "methods", lambda: _default_methods(_inner_folds(empty), n_classes, safe)
+    n_classes, safe = len(table.labels.classes), SafeClassifier(scoring=scoring)
+    parts = given_or_default(baselines, "baselines", lambda: default_baselines(inner_folds(empty)))
+    rivals = given_or_default(
+        methods, "methods", lambda: default_methods(inner_folds(empty), n_classes, safe)
     )
     plan = ComparisonPlan(
         table,
-        _prepared(prepare, read_entries(parts, "baselines", uses_unlabeled=False)),
-        _prepared(prepare, read_entries(rivals, "methods")),
+        prepared(prepare, read_entries(parts, "baselines", uses_unlabeled=False)),
+        prepared(prepare, read_entries(rivals, "methods")),
         **settings,
     )
-    _check_names(plan)
+    check_names(plan)
     loss = read_scoring(scoring, table.labels.classes)
     drift = _drift(table, prepare, seed)
     records = run_comparison(
@@ -225,86 +356,31 @@ def compare(
         n_jobs=n_jobs,
         time_budget=time_budget,
         progress=progress,
+        start=start,
     )
-    result = Comparison(plan, records, loss, drift, equivalence, level)
+    result = Comparison(plan, records, loss, drift, equivalence, level, problem, prepare)
     _refuse_failed_baselines(result)
     return result
 
 
-def _given(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
-    if not isinstance(entries, str):
-        return entries
-    if entries != "default":
+def _read_problem(
+    X: Any, y: Any, X_unlabeled: Any, groups: Any, target: str | None, *columns: Any
+) -> "TableProblem | None":
+    """Return the problem in a table, or None if there is no target."""
+    if (target is None) == (y is None):
         raise ValueError(
-            f"{what} must be 'default' or a list of (name, estimator), got {entries!r}."
+            "Pass the labels either as y, or as target, the name of a column of X"
+            f"{'; both are given' if y is not None else ''}."
         )
-    return default()
+    if target is None:
+        if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
+            raise ValueError("id, group, exclude and missing are for a table: pass target too.")
+        return None
+    if groups is not None:
+        raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
+    from primum.tables.problem import table_problem, with_unlabeled
 
-
-def _transformer(prepare: Any, X: Any) -> Any:
-    if isinstance(prepare, str):
-        if prepare != "scale":
-            raise ValueError(f"prepare must be 'scale', a transformer or None, got {prepare!r}.")
-        return StandardScaler(with_mean=not sparse.issparse(X))
-    return prepare
-
-
-def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries with a transformer before each classifier."""
-    if prepare is None:
-        return list(entries)
-    return [
-        Entry(
-            entry.name,
-            make_pipeline(clone(prepare), clone(entry.estimator)),
-            entry.uses_unlabeled,
-        )
-        for entry in entries
-    ]
-
-
-def _inner_folds(plan: ComparisonPlan) -> int:
-    """Return the number of folds in which the default classifiers are tuned."""
-    labels = plan.table.labels
-    n_classes = len(labels.classes)
-    smallest = min(
-        int(np.bincount(labels.codes[fold.train], minlength=n_classes).min())
-        for fold in plan.folds(0)
-    )
-    if smallest < 2:
-        raise ValueError(
-            "Some training set has only one labelled row of some class, with which nothing can be "
-            "tuned: label more rows of the rarest class, leave it out, or use fewer folds."
-        )
-    return min(smallest, MAX_INNER_FOLDS)
-
-
-def _default_baselines(inner: int) -> list[tuple[str, Any]]:
-    logistic = logistic_regression_cv(
-        Cs=[1e-3, 1e-2, 1e-1, 1.0, 10.0], cv=inner, max_iter=1000, scoring="neg_log_loss"
-    )
-    return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
-
-
-def _default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, Any]]:
-    methods = [
-        ("safe stack", safe),
-        ("ICLS", ICLSClassifierCV(cv=inner)),
-        ("self-learning", SelfLearningClassifier(LogisticRegression())),
-    ]
-    if n_classes == 2:
-        methods.append(("TSVM", TSVMClassifier("annealing", alpha=0.1)))
-    return methods
-
-
-def _check_names(plan: ComparisonPlan) -> None:
-    names = [entry.name for entry in plan.entries]
-    taken = {name for name in names if names.count(name) > 1 or name == "baseline"}
-    if taken:
-        raise ValueError(
-            f"Every method and baseline needs a name of its own other than 'baseline', but "
-            f"{sorted(taken)[0]!r} is taken: rename it."
-        )
+    return table_problem(with_unlabeled(X, X_unlabeled, target), target, *columns)
 
 
 def _drift(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:

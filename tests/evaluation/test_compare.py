@@ -392,7 +392,7 @@ def test_bad_arguments(wrong, message):
 def test_too_few_labels_of_a_class():
     X, y = partly()
     y[np.flatnonzero(y == 1)[2:]] = -1
-    with pytest.raises(ValueError, match="only one labelled row of some class"):
+    with pytest.raises(ValueError, match="only one labelled row of class 1"):
         primum.compare(X, y, cv=2, progress=False)
 
 

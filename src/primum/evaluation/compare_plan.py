@@ -15,6 +15,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_array
 
@@ -26,7 +27,7 @@ from primum.estimators.self_learning import stack_rows
 from primum.estimators.unlabeled_rows import given_rows
 from primum.evaluation.identity import describe
 from primum.evaluation.seeds import rng_for
-from primum.selection._folds import Fold, read_folds
+from primum.selection._folds import Fold, group_folds, read_folds
 from primum.selection.entries import Entry
 from primum.selection.safe import SafeClassifier
 from primum.selection.splitting import number_of_stratified_folds
@@ -37,6 +38,8 @@ CROSS_FITTED = "cross-fitted"
 N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
 # Predictions for this many unlabelled rows are kept, to see how often two classifiers differ.
 MAX_PROBE_ROWS = 300
+# Of this many, it is found out which class they have by either.
+MAX_COMPARED_ROWS = 20_000
 # Shares of the rows at which learning curves are computed, beside all of them.
 UNLABELED_SHARES = (0.0, 1 / 16, 1 / 4)
 LABELED_SHARES = (1 / 4, 1 / 2)
@@ -149,8 +152,8 @@ class ComparisonPlan:
         The rows.
     baselines, methods : sequence of Entry
         The classifiers.
-    cv : int, splitter or iterable
-        How the labelled rows are split.
+    cv : int, splitter, iterable or None
+        How the labelled rows are split; None and numbers keep groups together.
     n_repeats : int
         How often, if ``cv`` is a number.
     curves : bool
@@ -164,8 +167,8 @@ class ComparisonPlan:
     table: PartlyLabeledTable
     baselines: Sequence[Entry]
     methods: Sequence[Entry]
-    cv: Any = 5
-    n_repeats: int = 5
+    cv: Any = None
+    n_repeats: int = 3
     curves: bool = True
     nested: bool = False
     seed: int = 0
@@ -206,34 +209,54 @@ class ComparisonPlan:
     def _read_folds(self, repeat: int) -> list[Fold]:
         labels, cv = self.table.labels, self.cv
         if cv is None or isinstance(cv, Integral):
-            n_folds = number_of_stratified_folds(cv, labels)
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
+            if self.groups is not None:
+                return group_folds(cv, labels, self.groups, seed)
+            n_folds = number_of_stratified_folds(cv, labels)
             cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        # X_unlabeled has no groups, and only those of labelled rows matter.
+        return read_folds(cv, labels, self.groups, shuffle=False, seed=None)
+
+    @property
+    def groups(self) -> Any:
+        """Groups of all rows; X_unlabeled has none, and only those of labelled rows matter."""
         groups = self.table.groups
-        if groups is not None:
-            n_rows = len(self.table.codes)
-            groups = np.concatenate([groups, np.repeat(groups[:1], n_rows - len(groups))])
-        return read_folds(cv, labels, groups, shuffle=False, seed=None)
+        if groups is None:
+            return None
+        n_more = len(self.table.codes) - len(groups)
+        return np.concatenate([groups, np.repeat(groups[:1], n_more)])
 
     @property
     def probe(self) -> Index:
         """Unlabelled rows for which predictions are kept."""
+        return self._some_unlabeled("probe", MAX_PROBE_ROWS)
+
+    @property
+    def compared(self) -> Index:
+        """Unlabelled rows of which the result lists those with another class."""
+        return self._some_unlabeled("compared", MAX_COMPARED_ROWS)
+
+    def _some_unlabeled(self, purpose: str, most: int) -> Index:
         unlabeled = self.table.labels.unlabeled
-        if len(unlabeled) <= MAX_PROBE_ROWS:
+        if len(unlabeled) <= most:
             return unlabeled
-        rng = rng_for(self.seed, "probe")
-        return np.sort(rng.choice(unlabeled, MAX_PROBE_ROWS, replace=False))
+        rng = rng_for(self.seed, purpose)
+        return np.sort(rng.choice(unlabeled, most, replace=False))
 
     def rounds(self) -> Iterator[list[Task]]:
-        """Yield the fits in rounds, the most important first."""
-        entries, folds = self.split_entries, range(self.n_folds)
-        yield self._round(ALL, 0, entries, [0])
+        """Yield the fits in rounds, the most important first.
+
+        They are: the first split; the other splits of the first repeat for the baselines; the
+        methods that judge themselves; the other splits for the other methods; further repeats;
+        learning curves.
+        """
+        entries, rest = self.split_entries, range(1, self.n_folds)
         unlabeled = self.table.labels.unlabeled
-        once = [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
-        yield [*self._round(ALL, 0, entries, folds[1:]), *once]
+        yield self._round(ALL, 0, entries, [0])
+        yield self._round(ALL, 0, [e for e in entries if e in self.baselines], rest)
+        yield [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
+        yield self._round(ALL, 0, [e for e in entries if e not in self.baselines], rest)
         for repeat in range(1, self.repeats):
-            yield self._round(ALL, repeat, entries, folds)
+            yield self._round(ALL, repeat, entries, range(self.n_folds))
         if self.curves:
             yield from self._curve_rounds()
 
@@ -277,7 +300,8 @@ class ComparisonPlan:
             stage = f"{N_UNLABELED}={len(part)}"
             tasks = [self._task(stage, 0, fold, entry, part) for entry in using for fold in folds]
             # One more point is enough for a slow fit; that of no unlabelled rows is known.
-            slow = [self._whole(stage, e, part) for e in once if share == UNLABELED_SHARES[-1]]
+            at_all = share == UNLABELED_SHARES[-1]
+            slow = [self._whole(stage, _once_repeated(e), part) for e in once if at_all]
             yield [*tasks, *slow]
         for share in LABELED_SHARES if table.n_labeled >= MIN_LABELED_FOR_CURVE else ():
             n_labeled = round(share * len(self.folds(0)[0].train))
@@ -312,6 +336,13 @@ class ComparisonPlan:
 
 def _judges_itself(entry: Entry) -> bool:
     return isinstance(last_step(entry.estimator), SafeClassifier)
+
+
+def _once_repeated(entry: Entry) -> Entry:
+    """Return a SafeClassifier with one repeat: enough for a point of a curve."""
+    estimator = clone(entry.estimator)
+    last_step(estimator).set_params(n_repeats=1)
+    return Entry(entry.name, estimator, entry.uses_unlabeled)
 
 
 def last_step(estimator: Any) -> Any:

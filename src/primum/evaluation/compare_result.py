@@ -128,6 +128,11 @@ class ComparisonResult:
             if record["predicted"] is None
         ]
 
+    @property
+    def notes(self) -> list[str]:
+        """What the methods that judge themselves approximated or left out."""
+        return [f"{e.name}: {note}" for e, record in self._cross_fitted for note in record["notes"]]
+
     @cached_property
     def methods(self) -> list[MethodResult]:
         """The results of the baseline, its parts and all methods that failed in no split."""
@@ -410,7 +415,8 @@ class ComparisonResult:
             "curves": self.curves,
             "drift": None if self.drift is None else self.drift.to_dict(),
             "failures": self.failures,
-            "left_out": self.records.left_out,
+            "left_out": self.left_out,
+            "notes": self.notes,
             "seconds": self.records.seconds,
         }
 

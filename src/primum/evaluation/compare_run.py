@@ -7,24 +7,32 @@ not scores, so that any scoring can be applied to them afterwards.
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
-from primum.evaluation.compare_plan import ALL, ComparisonPlan, Task, last_step
+from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, Task, last_step
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.progress import with_progress
 from primum.evaluation.seeds import seeded
 from primum.evaluation.store import ResultStore, Unit
 from primum.evaluation.workers import run_parallel
 from primum.selection.entries import Entry, class_scores
+from primum.selection.safe import SafeClassifier
 
 PROBE_DIGITS = 3
+# With a budget of time, fits to many rows are tried with this many unlabelled ones first.
+TRIAL_ROWS = 2000
+# A method that judges itself fits the baselines in about this many splits, whatever its limit.
+LEAST_SPLITS = 10
+# Its share of the time that is left when it begins.
+SELF_JUDGED_SHARE = 0.6
 
 
 @dataclass
@@ -54,6 +62,7 @@ def run_comparison(
     n_jobs: int = 1,
     time_budget: float | None = None,
     progress: bool = True,
+    start: float | None = None,
 ) -> Records:
     """Run the fits of a plan that are not yet stored.
 
@@ -72,13 +81,16 @@ def run_comparison(
         would take too long is left out, repeats and learning curves are shortened.
     progress : bool, default=True
         Whether to show progress.
+    start : float, optional
+        When the time began, by ``time.monotonic``; default: now.
 
     Returns
     -------
     Records
         The finished fits and what was left out.
     """
-    run = _Run(plan, n_jobs, time_budget, progress)
+    start = time.monotonic() if start is None else start
+    run = _Run(plan, n_jobs, time_budget, progress, start)
     if folder is None:
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
@@ -93,19 +105,22 @@ class _Run:
     n_jobs: int
     time_budget: float | None
     progress: bool
+    start: float
+    dropped: set[str] = field(default_factory=set)
 
     def all_rounds(self, stored: dict[Unit, dict[str, Any]], store: ResultStore | None) -> Records:
-        start, records = time.monotonic(), Records()
+        records = Records()
         rounds = list(self.plan.rounds())
-        work: Iterable[Any] = self._work(rounds, stored, records, start)
+        work: Iterable[Any] = self._work(rounds, stored, records)
         total = sum(task.unit not in stored for tasks in rounds for task in tasks)
         if self.progress and total:
             work = with_progress(work, total, "compare", "fit")
         for unit, record in work:
-            if store is not None:
+            # A fit that was cut short is not the one that another run would ask for.
+            if store is not None and not record.get("limited"):
                 store.append(unit, [record])
             records.done[unit] = record
-        records.seconds = time.monotonic() - start
+        records.seconds = time.monotonic() - self.start
         return records
 
     def _work(
@@ -113,58 +128,105 @@ class _Run:
         rounds: list[list[Task]],
         stored: dict[Unit, dict[str, Any]],
         records: Records,
-        start: float,
     ) -> Iterator[Any]:
         """Yield the fits of all rounds that fit into the budget; stored ones are only kept."""
-        for number, tasks in enumerate(rounds):
+        missing = []
+        for tasks in rounds:
             records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
-            missing = [task for task in tasks if task.unit not in stored]
-            if number and missing and self.time_budget is not None:
-                left = self.time_budget - (time.monotonic() - start)
-                missing = self._affordable(missing, left, number, records)
-            yield from self._run_parallel(missing)
+            missing.append([task for task in tasks if task.unit not in stored])
+        if self.time_budget is None:
+            # The longest first, so that no process waits for it in the end.
+            whole = sorted((t for tasks in missing for t in tasks), key=lambda t: len(t.test) > 0)
+            yield from self._run_parallel(whole)
+            return
+        first, *later = missing
+        yield from self._first_split(first, records)
+        for tasks in filter(None, later):
+            yield from self._within_budget(tasks, records)
 
-    def _run_parallel(self, tasks: list[Task]) -> Iterator[Any]:
-        table, plan = self.plan.table, self.plan
-        baselines = {entry.name for entry in plan.baselines}
-        shared = (table.X, table.codes, plan.probe, len(table.labels.classes), plan.seed)
-        arguments = ((task, *shared, task.entry.name in baselines) for task in tasks)
-        yield from run_parallel(run_task, arguments, self.n_jobs)
+    @property
+    def _left(self) -> float:
+        """Seconds left."""
+        budget = float("inf") if self.time_budget is None else self.time_budget
+        return budget - (time.monotonic() - self.start)
 
-    def _affordable(
-        self, tasks: list[Task], left: float, number: int, records: Records
-    ) -> list[Task]:
-        """Return the tasks that are expected to end in the seconds left, baselines first.
+    def _first_split(self, tasks: list[Task], records: Records) -> Iterator[Any]:
+        """Yield the fits of the first split: baselines always, methods while time is left."""
+        baselines = {entry.name for entry in self.plan.baselines}
+        yield from self._run_parallel([t for t in tasks if t.entry.name in baselines])
+        for task in (t for t in tasks if t.entry.name not in baselines):
+            needed = self.plan.n_folds * self._expected(task) if self._left > 0 else 0.0
+            if needed < self._left:
+                yield from self._run_parallel([task])
+            else:
+                self._drop(task.entry.name, needed, records)
 
-        In the rounds of the first repeat a method is left out as a whole, later on the round is.
+    def _drop(self, name: str, seconds: float, records: Records) -> None:
+        """Leave out a method for good."""
+        self.dropped.add(name)
+        needed = f"needs about {seconds:.0f} more seconds, which exceeds" if seconds else "exceeds"
+        records.left_out.append(f"{name} was left out: it {needed} the budget of time.")
+
+    def _expected(self, task: Task) -> float:
+        """Return the expected time of a first fit, from one with fewer rows if there are many."""
+        n_rows = len(task.train)
+        if n_rows <= 2 * TRIAL_ROWS:
+            return 0.0
+        known = self.plan.table.codes[task.train] >= 0
+        some = np.flatnonzero(~known)[:TRIAL_ROWS]
+        rows = task.train[np.sort(np.concatenate([np.flatnonzero(known), some]))]
+        trial = replace(task, train=rows)
+        ((_, record),) = self._run_parallel([trial])
+        return float(record["seconds"]) * n_rows / len(rows)
+
+    def _within_budget(self, tasks: list[Task], records: Records) -> Iterator[Any]:
+        """Yield the fits of a round that can be afforded."""
+        names = {entry.name for entry in self.plan.baselines}
+        if all(t.entry.name in names and t.number < self.plan.n_folds for t in tasks):
+            yield from self._run_parallel(tasks)
+        elif tasks[0].stage == CROSS_FITTED:
+            least = LEAST_SPLITS * sum(_seconds_of(tasks, n, records, each=True) for n in names)
+            if least < self._left:
+                yield from self._run_parallel(tasks, SELF_JUDGED_SHARE * self._left)
+            else:
+                for task in tasks:
+                    self._drop(task.entry.name, least, records)
+        else:
+            yield from self._run_parallel(self._affordable(tasks, records))
+
+    def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> Iterator[Any]:
+        shared = Shared.of(self.plan)
+        yield from run_parallel(run_task, ((task, shared, seconds) for task in tasks), self.n_jobs)
+
+    def _affordable(self, tasks: list[Task], records: Records) -> list[Task]:
+        """Return the tasks that are expected to end in time, the fastest methods first.
+
+        In the first repeat a method is left out as a whole, later on the round is.
         """
-        jobs = _n_processes(self.n_jobs)
+        jobs, left = _n_processes(self.n_jobs), self._left
+        tasks = [task for task in tasks if task.entry.name not in self.dropped]
         names = list(dict.fromkeys(task.entry.name for task in tasks))
         cost = {name: _seconds_of(tasks, name, records) / jobs for name in names}
-        if number > 1:
-            if sum(cost.values()) <= left:
-                return tasks
+        if not tasks or sum(cost.values()) <= left:
+            return tasks
+        if tasks[0].stage != ALL or tasks[0].number >= self.plan.n_folds:
             records.left_out.append(_left_out_round(tasks))
             return []
-        chosen = [entry.name for entry in self.plan.baselines]
-        left -= sum(cost.get(name, 0.0) for name in chosen)
-        for name in sorted(set(names) - set(chosen), key=cost.__getitem__):
+        chosen = []
+        for name in sorted(names, key=cost.__getitem__):
             if cost[name] <= left:
                 chosen.append(name)
                 left -= cost[name]
             else:
-                records.left_out.append(
-                    f"{name} was left out: it needs about {cost[name]:.0f} more seconds, which "
-                    "exceeds the budget of time."
-                )
+                self._drop(name, cost[name], records)
         return [task for task in tasks if task.entry.name in chosen]
 
 
-def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
-    """Return the expected time of a classifier's tasks, from its finished ones."""
+def _seconds_of(tasks: list[Task], name: str, records: Records, each: bool = False) -> float:
+    """Return the expected time of a classifier's tasks, or of one, from its finished ones."""
     done = records.done.items()
     times = [r["seconds"] for unit, r in done if unit[0].partition("/")[2] == name]
-    count = sum(task.entry.name == name for task in tasks)
+    count = 1 if each else sum(task.entry.name == name for task in tasks)
     return count * float(np.mean(times)) if times else 0.0
 
 
@@ -180,33 +242,65 @@ def _n_processes(n_jobs: int) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What all fits of a comparison have in common.
+
+    Attributes
+    ----------
+    X, codes, groups
+        The rows, their classes and their groups.
+    n_classes : int
+        Number of classes.
+    probe, compared : array of int
+        Unlabelled rows for which predictions are kept, and of which changed ones are.
+    baselines : set of str
+        Names of the baselines.
+    seed : int
+        Seed of everything random.
+    """
+
+    X: Any
+    codes: Index
+    groups: Any
+    n_classes: int
+    probe: Index
+    compared: Index
+    baselines: frozenset[str]
+    seed: int
+
+    @classmethod
+    def of(cls, plan: ComparisonPlan) -> "Shared":
+        """Return what the fits of a plan have in common."""
+        names, n_classes = (entry.name for entry in plan.baselines), len(plan.table.labels.classes)
+        return cls(
+            *(plan.table.X, plan.table.codes, plan.groups, n_classes, plan.probe, plan.compared),
+            *(frozenset(names), plan.seed),
+        )
+
+
 def run_task(
-    task: Task,
-    X: Any,
-    codes: Index,
-    probe: Index,
-    n_classes: int,
-    seed: int,
-    keep_scores: bool,
+    task: Task, shared: Shared, seconds: float | None = None
 ) -> tuple[Unit, dict[str, Any]]:
-    """Return (unit, record) of one fit."""
+    """Return (unit, record) of one fit, limited to some seconds if it can be."""
     entry = task.entry
-    estimator = seeded(entry.estimator, seed, entry.name, task.number)
+    estimator = seeded(entry.estimator, shared.seed, entry.name, task.number)
     entry = Entry(entry.name, estimator, entry.uses_unlabeled)
     start = time.perf_counter()
     record: dict[str, Any] = {"test": task.test.tolist()}
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = entry.fit(take_rows(X, task.train), codes[task.train])
-            if len(task.test) == 0:
-                record |= {"predicted": [], **_own_verdict(last_step(fitted))}
-            else:
-                record |= _predictions(fitted, take_rows(X, task.test), n_classes)
-                if len(probe):
-                    record |= _probe(fitted, take_rows(X, probe), n_classes, keep_scores)
+            if seconds is not None:
+                limit_time(estimator, seconds)
+            groups = None if shared.groups is None else shared.groups[task.train]
+            fitted = fit_entry(
+                entry, take_rows(shared.X, task.train), shared.codes[task.train], groups
+            )
+            record |= _record(fitted, task, shared)
             note = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             record["note"] = "; ".join(sorted(note)) or None
+            record["limited"] = any("time budget" in text for text in record.get("notes", ()))
         except Exception as failure:  # a failing classifier is a result, and the run continues
             record = {
                 "test": task.test.tolist(),
@@ -214,6 +308,53 @@ def run_task(
                 "note": f"{type(failure).__name__}: {failure}",
             }
     return task.unit, {**record, "seconds": time.perf_counter() - start}
+
+
+def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
+    """Return an entry fitted to rows; SafeClassifier also receives their groups."""
+    if groups is None or not isinstance(last_step(entry.estimator), SafeClassifier):
+        return entry.fit(X, y)
+    steps = getattr(entry.estimator, "steps", None)
+    name = "groups" if steps is None else f"{steps[-1][0]}__groups"
+    with config_context(enable_metadata_routing=False):  # the groups have one destination
+        return entry.fit(X, y, **{name: groups})
+
+
+def limit_time(estimator: Any, seconds: float) -> None:
+    """Limit the time of a SafeClassifier, unless its own limit is lower."""
+    last = last_step(estimator)
+    if isinstance(last, SafeClassifier):
+        own = float("inf") if last.time_budget is None else last.time_budget
+        last.set_params(time_budget=min(own, seconds))
+
+
+def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
+    """Return what is kept of a fit."""
+    if len(task.test) == 0:
+        own = {"predicted": [], **_own_verdict(last_step(fitted))}
+        return own | ({"changed": _changed(fitted, shared)} if task.stage == CROSS_FITTED else {})
+    found = _predictions(fitted, take_rows(shared.X, task.test), shared.n_classes)
+    if len(shared.probe):
+        keep_scores = task.entry.name in shared.baselines
+        rows = take_rows(shared.X, shared.probe)
+        found |= _probe(fitted, rows, shared.n_classes, keep_scores)
+    return found
+
+
+def _changed(fitted: Any, shared: Shared) -> list[list[int]]:
+    """Return (position, class by the baseline, class by the stack) where the two differ."""
+    if len(shared.compared) == 0:
+        return []
+    rows = prepared_rows(fitted, take_rows(shared.X, shared.compared))
+    safe = last_step(fitted)
+    own, others = (np.asarray(stack.predict(rows)) for stack in (safe, safe.baseline_))
+    places = np.flatnonzero(own != others)
+    return [[int(i), int(others[i]), int(own[i])] for i in places]
+
+
+def prepared_rows(fitted: Any, X: Any) -> Any:
+    """Return rows as the last step of a pipeline receives them."""
+    return fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
 
 
 def _own_verdict(safe: Any) -> dict[str, Any]:
@@ -234,7 +375,7 @@ def _predictions(fitted: Any, X: Any, n_classes: int) -> dict[str, Any]:
     has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
     scores = class_scores(fitted, X, n_classes).tolist() if has_scores else None
     twin = getattr(last_step(fitted), "supervised_", None)
-    rows = fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
+    rows = prepared_rows(fitted, X)
     return {
         "predicted": np.asarray(fitted.predict(X)).astype(int).tolist(),
         "scores": scores,

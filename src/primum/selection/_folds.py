@@ -1,12 +1,13 @@
 """Folds of the labelled rows; the unlabelled ones are in every training set."""
 
 import reprlib
+import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from primum._typing import Index
 from primum.estimators._labels import KnownLabels
@@ -18,6 +19,8 @@ from primum.selection.splitting import (
     number_of_stratified_folds,
 )
 
+# How often groups are distributed anew until every training set has every class.
+GROUP_ATTEMPTS = 20
 Known = KnownLabels | KnownTargets
 
 
@@ -153,3 +156,44 @@ def _check_fold(number: int, fold: Fold, known: Known) -> None:
         )
     if isinstance(known, KnownLabels):
         check_every_class(number, known, fold.train)
+
+
+def group_folds(cv: Integral | None, known: KnownLabels, groups: Any, seed: int) -> list[Fold]:
+    """Return stratified folds that keep groups of rows of X together, shuffled.
+
+    Of several ways to distribute the groups, the first is taken that leaves labelled rows of every
+    class in every training set.
+    """
+    of_row = np.unique(_known_groups(known, groups), return_inverse=True)[1]
+    n_folds = _number_of_group_folds(cv, known, of_row)
+    for attempt in range(GROUP_ATTEMPTS):
+        folds = split_groups(n_folds, known.codes, of_row, seed + attempt)
+        if all(len(np.unique(known.codes[f.train])) == len(known.classes) for f in folds):
+            return folds
+    for number, fold in enumerate(folds):
+        _check_fold(number, fold, known)
+    return folds
+
+
+def split_groups(n_folds: int, codes: Index, of_row: Index, seed: int) -> list[Fold]:
+    """Return shuffled folds of labelled rows, stratified as far as their groups allow."""
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # That a class has fewer rows than there are folds matters only if it is missing in one.
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
+        parts = list(splitter.split(np.zeros((len(codes), 1)), codes, of_row))
+    return [Fold(train, test) for train, test in parts if len(train) and len(test)]
+
+
+def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Index) -> int:
+    """Return the number of folds; raise an error if a class has labelled rows in fewer groups."""
+    pairs = np.unique(np.column_stack([known.codes, of_row]), axis=0)
+    counts = np.bincount(pairs[:, 0], minlength=len(known.classes))
+    least, name = int(counts.min()), known.classes.tolist()[int(counts.argmin())]
+    if least < 2:
+        raise ValueError(
+            f"All labelled rows of class {name!r} belong to one group, so that it cannot be both "
+            "trained on and held out: label rows of it in other groups, or leave the class out."
+        )
+    found = f"class {name!r} has them in {least}"
+    return number_of_folds(cv, least, " of every class, in as many groups", found)

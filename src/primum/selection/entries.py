@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from primum._sklearn import take_rows
-from primum._typing import Floats, Index
+from primum._typing import Floats
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Entry:
     estimator: Any
     uses_unlabeled: bool = True
 
-    def fit(self, X: Any, codes: Index) -> Any:
+    def fit(self, X: Any, codes: Any, **options: Any) -> Any:
         """Return a clone fitted to the rows with class codes, of which -1 is unknown."""
         codes = np.asarray(codes)
         if not self.uses_unlabeled:
             known = np.flatnonzero(codes >= 0)
             X, codes = take_rows(X, known), codes[known]
-        fitted = clone(self.estimator).fit(X, codes)
+        fitted = clone(self.estimator).fit(X, codes, **options)
         if -1 in getattr(fitted, "classes_", ()):
             raise ValueError(
                 f"{self.name!r} treats -1, the marker of unlabelled rows, as a class: it cannot "

@@ -64,9 +64,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     shrinkage : float, default=3.0
         Strength of the shrinkage towards the baseline.
     cv : int, splitter or iterable, default=5
-        How to split the labelled rows: a number of stratified folds, a scikit-learn splitter (of
-        groups, or in the order of time), or pairs of indices of rows of X to train on and to hold
-        out. Unlabelled rows are in every training set.
+        How to split the labelled rows: a number of stratified folds, which keep groups together
+        if ``fit`` is given some, a scikit-learn splitter (for example in the order of time), or
+        pairs of indices of rows of X to train on and to hold out. Unlabelled rows are in every
+        training set.
     n_repeats : int, default=2
         How often to repeat the folds, shuffled each time; only with a number of folds.
     scoring : str or callable, default="accuracy"
@@ -221,7 +222,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             Weight of each row of X, in the candidates, the weights of the stack and the verdict.
             The graph and the kernel have a node for every row, whatever its weight above 0.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row of X, for splitters such as GroupKFold. The verdict then counts
+            Group of each row of X. Rows of one group are held out together, and the verdict counts
             groups instead of rows.
 
         Returns

@@ -8,7 +8,6 @@ import codecs
 import csv
 import gzip
 import io
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,12 +22,11 @@ import pyarrow.compute as pc
 
 from primum._typing import Floats
 from primum.rows.watching import tell_watcher
+from primum.tables.cells import NUMBER
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
 SNIFFED_LINES = 100
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
 TRUTH = {"true": 1.0, "false": 0.0}
 
 Record = tuple[int, list[str]]  # the line where it begins, and its fields

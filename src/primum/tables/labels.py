@@ -3,11 +3,12 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from primum.tables.csv import NUMBER
-from primum.tables.reading import CsvTable, Table
+from primum.tables.cells import NUMBER
+
+if TYPE_CHECKING:
+    from primum.tables.reading import Table
 
 # Integers in canonical form; 007 is a name. pandas writes 7.0 if some are missing.
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -19,7 +20,7 @@ REFUSED_AS_CLASS = ("-1", "nan", "None", "<NA>")
 
 
 def labels_of(
-    table: Table, target: str, values: Iterable[Any], missing: Sequence[str]
+    table: "Table", target: str, values: Iterable[Any], missing: Sequence[str]
 ) -> list[Any]:
     """Return the labels of a column as bool, int, float or str, with None for unknown ones.
 
@@ -34,10 +35,21 @@ def labels_of(
     missing : sequence of str
         Markers of unknown labels, in addition to an empty cell, and to -1 among integers.
     """
+    where = f"column {target!r} of {table.path}"
+    return typed_labels(values, where, missing, from_text=table.is_text)
+
+
+def typed_labels(
+    values: Iterable[Any], where: str, missing: Sequence[str], *, from_text: bool
+) -> list[Any]:
+    """Return labels as bool, int, float or str, with None for unknown ones.
+
+    ``where`` names the column in an error; numbers in text become numbers if ``from_text``.
+    """
     labels = [None if _is_missing(value, missing) else value for value in values]
     known = [label for label in labels if label is not None]
-    _refuse_other_types(known, table.path, target)
-    if isinstance(table, CsvTable):
+    _refuse_other_types(known, where)
+    if from_text:
         convert = _number_from_text(known)
     else:
         whole = all(isinstance(label, float) and label.is_integer() for label in known)
@@ -47,18 +59,22 @@ def labels_of(
     return _without_minus_one(labels)
 
 
-def check_classes(table: Table, target: str, labels: Sequence[Any]) -> None:
+def check_classes(table: "Table", target: str, labels: Sequence[Any]) -> None:
     """Raise an error if a label more likely marks unknown ones, or if labels are measurements.
 
     With two labels, one of them "NA", both may be classes: then no error is raised.
     """
+    check_labels(labels, f"column {target!r} of {table.path}", "pass --missing {}")
+
+
+def check_labels(labels: Sequence[Any], where: str, advice: str) -> None:
+    """Raise the errors of ``check_classes``; ``advice`` says how to name a marker."""
     classes = set(labels) - {None}
-    where = f"column {target!r} of {table.path}"
     text = doubtful_label(labels)
     if text is not None and (len(classes) > 2 or text in REFUSED_AS_CLASS):
         raise ValueError(
-            f"{text!r} in {where} is one of {len(classes)} different labels: pass --missing "
-            f"{text!r} if it marks unknown labels; rename it if it is a class."
+            f"{text!r} in {where} is one of {len(classes)} different labels: "
+            f"{advice.format(repr(text))} if it marks unknown labels; rename it if it is a class."
         )
     if len(classes) > 2 and any(map(_is_fraction, classes)) and all(map(_is_number, classes)):
         raise ValueError(
@@ -89,11 +105,11 @@ def _is_missing(value: Any, missing: Sequence[str]) -> bool:
     return text == "" or text in missing or str(value) in missing
 
 
-def _refuse_other_types(known: Sequence[Any], path: Path, target: str) -> None:
+def _refuse_other_types(known: Sequence[Any], where: str) -> None:
     for label in known:
         if not isinstance(label, bool | int | float | str):
             raise ValueError(
-                f"{path} has labels of type {type(label).__name__} in column {target!r}: store "
+                f"{where[0].upper()}{where[1:]} has labels of type {type(label).__name__}: store "
                 "them as text or integers."
             )
 

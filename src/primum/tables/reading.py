@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 from primum._typing import Floats
 from primum.rows import Block, ParquetRows, refuse_non_finite
 from primum.rows.parquet import READ_AHEAD, SUFFIXES
-from primum.tables.csv import NUMBER, SEPARATORS, THOUSANDS, CsvFile, CsvOptions, Record, to_numbers
+from primum.tables.cells import NUMBER, THOUSANDS
+from primum.tables.csv import SEPARATORS, CsvFile, CsvOptions, Record, to_numbers
 
 CSV_SUFFIXES = (".csv", ".csv.gz")
 CELLS_PER_PART = 2**16  # of a CSV file: few enough for the text to stay in the cache
@@ -49,8 +50,11 @@ class Table(ABC):
     row_identifiers : list of str
         Those that seem to identify rows: columns of a CSV file without a name, or the index of a
         DataFrame stored as Parquet.
+    is_text : bool
+        Whether its cells are text, whatever they contain.
     """
 
+    is_text: ClassVar[bool] = False
     path: Path
     columns: list[str]
     row_identifiers: list[str]
@@ -162,6 +166,8 @@ class CsvTable(Table):
     options : CsvOptions
         Its format.
     """
+
+    is_text: ClassVar[bool] = True
 
     def __init__(self, path: Path, options: CsvOptions) -> None:
         self.path, self.file = path, CsvFile(path, options)

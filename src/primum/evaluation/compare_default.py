@@ -1,0 +1,108 @@
+"""The classifiers that a comparison has by default, and how given ones are put into it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from primum._sklearn import logistic_regression_cv
+from primum.estimators import SelfLearningClassifier, TSVMClassifier
+from primum.evaluation.compare_plan import ComparisonPlan
+from primum.evaluation.compare_words import BASELINE
+from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV
+from primum.selection.entries import Entry
+
+MAX_INNER_FOLDS = 3
+# Grids as coarse as that of logistic regression: tuning is repeated in every training set.
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+METRICS = (0.0, 0.5)
+PREPARE, CLASSIFY = "prepare", "classify"
+
+
+def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
+    """Return the entries that the user gave, or the default ones."""
+    if not isinstance(entries, str):
+        return entries
+    if entries != "default":
+        raise ValueError(
+            f"{what} must be 'default' or a list of (name, estimator), got {entries!r}."
+        )
+    return default()
+
+
+def read_transformer(prepare: Any, X: Any) -> Any:
+    """Return the transformer of the rows, or None."""
+    if isinstance(prepare, str):
+        if prepare != "scale":
+            raise ValueError(f"prepare must be 'scale', a transformer or None, got {prepare!r}.")
+        return StandardScaler(with_mean=not sparse.issparse(X))
+    return prepare
+
+
+def prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries with a transformer before each classifier."""
+    return [
+        Entry(entry.name, with_preparation(prepare, entry.estimator), entry.uses_unlabeled)
+        for entry in entries
+    ]
+
+
+def with_preparation(prepare: Any, classifier: Any) -> Any:
+    """Return a pipeline of a transformer and a classifier, or the latter without the former."""
+    if prepare is None:
+        return classifier
+    return Pipeline([(PREPARE, clone(prepare)), (CLASSIFY, clone(classifier))])
+
+
+def inner_folds(plan: ComparisonPlan) -> int:
+    """Return the number of folds in which the default classifiers are tuned."""
+    labels = plan.table.labels
+    n_classes = len(labels.classes)
+    counts = np.array(
+        [np.bincount(labels.codes[fold.train], minlength=n_classes) for fold in plan.folds(0)]
+    )
+    smallest = int(counts.min())
+    if smallest < 2:
+        rarest = labels.classes.tolist()[int(counts.min(axis=0).argmin())]
+        raise ValueError(
+            f"Some training set has only one labelled row of class {rarest!r}, with which nothing "
+            "can be tuned: label more rows of it (three are the least), leave it out, or use "
+            "fewer folds."
+        )
+    return min(smallest, MAX_INNER_FOLDS)
+
+
+def default_baselines(inner: int) -> list[tuple[str, Any]]:
+    """Return ridge and logistic regression, tuned in ``inner`` folds."""
+    logistic = logistic_regression_cv(
+        Cs=[1e-3, 1e-2, 1e-1, 1.0, 10.0], cv=inner, max_iter=1000, scoring="neg_log_loss"
+    )
+    return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
+
+
+def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, Any]]:
+    """Return the safe stack and the other methods, tuned in ``inner`` folds."""
+    methods = [
+        ("safe stack", safe),
+        ("ICLS", ICLSClassifierCV(PENALTIES, METRICS, cv=inner)),
+        ("self-learning", SelfLearningClassifier(LogisticRegression())),
+    ]
+    if n_classes == 2:
+        methods.append(("TSVM", TSVMClassifier("annealing", alpha=0.1)))
+    return methods
+
+
+def check_names(plan: ComparisonPlan) -> None:
+    """Raise an error if two entries have the same name, or one that of the baseline."""
+    names = [entry.name for entry in plan.entries]
+    taken = {name for name in names if names.count(name) > 1 or name == BASELINE}
+    if taken:
+        raise ValueError(
+            f"Every method and baseline needs a name of its own other than {BASELINE!r}, but "
+            f"{sorted(taken)[0]!r} is taken: rename it."
+        )

@@ -1,0 +1,159 @@
+"""Cells of a table as numbers, days, truth values or text, whatever people wrote in them.
+
+A cell that cannot be read as asked counts as missing. All functions take a pandas Series of any
+dtype, so that a column is read the same way from CSV, Parquet, a spreadsheet or a DataFrame; what
+they return can be read again without a change.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._typing import AnyArray, Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
+# Digits in groups of three, with a decimal point.
+GROUPED = re.compile(r"[+-]?\d{1,3}([,' ])\d{3}(?:\1\d{3})*(?:\.\d+)?", re.ASCII)
+# What may stand beside a number: signs of percent and of currencies.
+AROUND_NUMBERS = " %€$£"
+NARROW_SPACES = str.maketrans("\u00a0\u202f\u2009", "   ")
+# Squares of larger numbers are not finite.
+LARGEST = 1e150
+# Markers of missing cells among numbers and dates, in lower case; among names they are names.
+USUAL_MISSING = (
+    *("", "?", "-", "--", ".", "na", "n/a", "#n/a", "n.a.", "nan", "none", "null", "<na>", "nat"),
+    *("missing", "unknown", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
+)
+TRUE, FALSE = ("true", "yes", "y", "t", "on"), ("false", "no", "n", "f", "off")
+SECONDS_PER_DAY = 86400.0
+ISO = "ISO8601"
+
+
+def objects_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
+    """Return cells as Python objects, text without surrounding spaces, None where missing.
+
+    Missing cells are NaN, None, NaT, pd.NA, empty text, and text or numbers among ``missing``.
+    """
+    cells = values.to_numpy(dtype=object)
+    found = np.empty(len(cells), dtype=object)
+    found[:] = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+    absent = np.array(values.isna(), dtype=bool)
+    absent |= np.array([cell == "" if isinstance(cell, str) else False for cell in found], bool)
+    if missing:
+        absent |= np.array([plain_text(cell) in missing for cell in found], dtype=bool)
+    found[absent] = None
+    return found
+
+
+def plain_text(cell: Any) -> str:
+    """Return a cell as text; a whole number as an integer, because missing cells make it 7.0."""
+    if isinstance(cell, float | np.floating) and float(cell).is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] = ()) -> Floats:
+    """Return cells as numbers; NaN where missing, not a number, infinite or too large.
+
+    Parameters
+    ----------
+    values : Series
+        The cells.
+    decimal : {".", ","}
+        The decimal mark of numbers written as text; the other one separates thousands.
+    missing : sequence of str
+        Markers of missing cells.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_timedelta64_dtype(values.dtype):
+        found = values.dt.total_seconds().to_numpy(dtype=float) / SECONDS_PER_DAY
+    elif pd.api.types.is_numeric_dtype(values.dtype):
+        found = values.to_numpy(dtype=float, na_value=np.nan)
+        markers = [float(text) for text in missing if NUMBER.fullmatch(text)]
+        found = np.where(np.isin(found, markers), np.nan, found)
+    else:
+        found = _each(objects_of(values, missing), lambda cell: _number(cell, decimal))
+    return np.where(np.abs(found) <= LARGEST, found, np.nan)
+
+
+def _number(cell: Any, decimal: str) -> float:
+    if isinstance(cell, str):
+        return _number_in(cell, decimal)
+    if isinstance(cell, bool | np.bool_ | int | float | np.number):
+        return float(cell)
+    return np.nan
+
+
+def _number_in(text: str, decimal: str) -> float:
+    text = text.translate(NARROW_SPACES).strip(AROUND_NUMBERS)
+    if decimal == ",":  # from here on, the decimal mark is a point
+        text = text.translate(str.maketrans(",.", ".,"))
+    if GROUPED.fullmatch(text):
+        text = re.sub("[,' ]", "", text)
+    return float(text) if NUMBER.fullmatch(text) else np.nan
+
+
+def days_of(values: "pd.Series", layout: str = ISO, missing: Sequence[str] = ()) -> Floats:
+    """Return dates as days since 1970, with fractions; NaN where missing or not a date.
+
+    Parameters
+    ----------
+    values : Series
+        The cells: dates, or text.
+    layout : str
+        How text is written, as in ``pandas.to_datetime``.
+    missing : sequence of str
+        Markers of missing cells.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(values.dtype):  # read before
+        return values.to_numpy(dtype=float, na_value=np.nan)
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return _days(values, pd)
+    cells = objects_of(values, missing)
+    text = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
+    dated = np.array([isinstance(cell, date | datetime) for cell in cells], dtype=bool)
+    found = np.full(len(cells), np.nan)
+    for some, how in ((text, layout), (dated, ISO)):
+        given = pd.Series([str(cell) for cell in cells[some]], dtype=object)
+        found[some] = _days(pd.to_datetime(given, format=how, errors="coerce", utc=True), pd)
+    return found
+
+
+def _days(dates: "pd.Series", pd: Any) -> Floats:
+    start = pd.Timestamp(0, tz=dates.dt.tz)
+    return np.asarray((dates - start).dt.total_seconds(), dtype=float) / SECONDS_PER_DAY
+
+
+def truths_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:
+    """Return truth values as 1 and 0; NaN where missing or neither."""
+    return _each(objects_of(values, missing), _truth)
+
+
+def _truth(cell: Any) -> float:
+    if isinstance(cell, bool | np.bool_ | int | float | np.number):
+        return float(cell) if cell in (0, 1) else np.nan
+    word = cell.lower() if isinstance(cell, str) else ""
+    return 1.0 if word in TRUE else 0.0 if word in FALSE else np.nan
+
+
+def names_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
+    """Return cells as text, None where missing."""
+    return _each(objects_of(values, missing), plain_text, dtype=object)
+
+
+def _each(cells: AnyArray, read: Callable[[Any], Any], dtype: Any = float) -> AnyArray:
+    """Return every cell as read; a missing one stays missing."""
+    absent = None if dtype is object else np.nan
+    found = np.empty(len(cells), dtype=dtype)
+    found[:] = [absent if cell is None else read(cell) for cell in cells]
+    return found

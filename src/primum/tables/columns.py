@@ -1,0 +1,313 @@
+"""What the columns of a table contain, and what is done to each before a classifier sees it.
+
+Kinds are decided from all rows, labelled or not, and never from the labels, so that nothing is
+learnt here that a held-out row could reveal.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._typing import AnyArray, Floats
+from primum.tables.cells import (
+    FALSE,
+    ISO,
+    TRUE,
+    USUAL_MISSING,
+    days_of,
+    names_of,
+    numbers_of,
+    objects_of,
+    plain_text,
+    truths_of,
+)
+from primum.tables.identifiers import FEWEST_ROWS, is_running_number, looks_like_identifier
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Cells of another kind count as missing if at least this share of a column is of one kind.
+MAIN_SHARE = 0.9
+# With more missing cells than this, that a cell is missing is a feature of its own.
+INDICATED_SHARE = 0.05
+# Of more levels the rare ones are grouped.
+MAX_LEVELS = 20
+# Text of which a larger share is distinct has no levels: it identifies rows, or it is free text.
+DISTINCT_SHARE = 0.5
+LONG_TEXT = 30
+LAYOUTS = (
+    *(ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
+    *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d"),
+    *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, and what is done to it.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : {"number", "category", "date", "text", "truth"}
+        What it contains.
+    used : bool
+        Whether it is a feature.
+    action : str
+        What is done to it, in one sentence.
+    note : str
+        What is remarkable about it; empty if nothing.
+    missing : float
+        Share of its cells that are missing.
+    reading : str
+        The decimal mark of numbers, or the layout of dates, written as text.
+    """
+
+    name: str
+    kind: str
+    used: bool
+    action: str
+    note: str = ""
+    missing: float = 0.0
+    reading: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as plain JSON values."""
+        return asdict(self)
+
+
+def describe_columns(
+    frame: "pd.DataFrame",
+    *,
+    target: str | None = None,
+    id: str | None = None,
+    group: str | None = None,
+    exclude: Sequence[str] = (),
+    missing: Sequence[str] = (),
+) -> list[Column]:
+    """Return what every column contains and what will be done to it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    target, id, group : str, optional
+        Columns with the labels, with the identity of rows and with groups of rows; no features.
+    exclude : sequence of str
+        Further columns that are no features.
+    missing : sequence of str
+        Markers of missing cells, in addition to empty ones.
+
+    Returns
+    -------
+    list of Column
+        In the order of the table.
+    """
+    roles: dict[str | None, str] = dict.fromkeys(exclude, "You excluded it.")
+    roles |= {id: "It identifies the rows.", group: "It contains the groups of rows."}
+    roles |= {target: "It contains the labels."}
+    ids = None if id is None else names_of(frame[id], missing)
+    return [
+        _set_aside(_kind(frame[name], name, missing), roles[name])
+        if name in roles
+        else _feature(frame[name], name, ids, missing)
+        for name in frame.columns
+    ]
+
+
+def _set_aside(column: Column, note: str) -> Column:
+    return replace(column, used=False, action="Set aside.", note=note)
+
+
+def _feature(values: "pd.Series", name: str, ids: Any, missing: Sequence[str]) -> Column:
+    """Return a column that is a feature, unless it cannot be one."""
+    column = _kind(values, name, missing)
+    cells = _read(values, column, missing)
+    known = _known(cells)
+    column = replace(column, missing=_share(len(cells) - len(known), len(cells)))
+    if reason := _useless(column, cells, known, ids, values, missing):
+        return _set_aside(column, reason)
+    return replace(column, action=_action(column, known))
+
+
+def _read(values: "pd.Series", column: Column, missing: Sequence[str]) -> AnyArray:
+    """Return the cells of a column as its kind says, None or NaN where missing."""
+    if column.kind == "number":
+        return numbers_of(values, column.reading, missing)
+    if column.kind == "date":
+        return days_of(values, column.reading, missing)
+    if column.kind == "truth":
+        return truths_of(values, missing)
+    return names_of(values, missing)
+
+
+def _known(cells: AnyArray) -> AnyArray:
+    if cells.dtype == object:
+        return cells[np.array([cell is not None for cell in cells], dtype=bool)]
+    return cells[~np.isnan(cells)]
+
+
+def _kind(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
+    """Return a column with its kind, and a note on cells of another kind."""
+    import pandas as pd
+
+    types, dtype = pd.api.types, values.dtype
+    if types.is_bool_dtype(dtype):
+        return Column(name, "truth", True, "")
+    if types.is_datetime64_any_dtype(dtype):
+        return Column(name, "date", True, "", reading=ISO)
+    if types.is_numeric_dtype(dtype) or types.is_timedelta64_dtype(dtype):
+        return _numeric(Column(name, "number", True, "", reading="."), values, missing)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return Column(name, "category", True, "")
+    return _kind_of_objects(values, name, missing)
+
+
+def _numeric(column: Column, values: "pd.Series", missing: Sequence[str]) -> Column:
+    lost = int(np.sum(np.isnan(numbers_of(values, ".", missing)) & ~np.asarray(values.isna())))
+    markers = sum(plain_text(cell) in missing for cell in values) if missing and lost else 0
+    if lost == markers:
+        return column
+    note = f"{_cells(lost - markers)} infinite or too large, which counts as missing."
+    return replace(column, note=note)
+
+
+def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
+    """Return the kind of a column that is not of one type: text, or a mixture."""
+    cells = objects_of(values, missing)
+    known = _known(cells)
+    words = {str(cell).lower() for cell in known}
+    if len(words) == 2 and any({yes, no} == words for yes, no in zip(TRUE, FALSE, strict=True)):
+        return Column(name, "truth", True, "")
+    usual = np.array([str(cell).lower() in USUAL_MISSING for cell in known], dtype=bool)
+    rest = _series(known[~usual])
+    for kind, reading, found in _attempts(rest):
+        if len(rest) and np.mean(found) >= MAIN_SHARE:
+            note = _other_cells(kind, known[usual], rest[~found], reading, rest)
+            return Column(name, kind, True, "", note, reading=reading)
+    kind = "text" if _is_text(known) else "category"
+    mixed = len({type(cell) is str for cell in known}) > 1
+    note = "It mixes numbers and text, and is treated as text." if mixed else ""
+    return Column(name, kind, True, "", note)
+
+
+def _series(cells: AnyArray) -> "pd.Series":
+    import pandas as pd
+
+    return pd.Series(cells, dtype=object)
+
+
+def _attempts(rest: "pd.Series") -> Any:
+    """Yield (kind, reading, which cells can be read so), the best reading of every kind."""
+    numbers = {mark: ~np.isnan(numbers_of(rest, mark)) for mark in ".,"}
+    mark = max(numbers, key=lambda mark: numbers[mark].sum())
+    yield "number", mark, numbers[mark]
+    sample = rest.iloc[:50]
+    likely = [how for how in LAYOUTS if not np.isnan(days_of(sample, how)).all()]
+    dates = {how: ~np.isnan(days_of(rest, how)) for how in likely}
+    if dates:
+        how = max(dates, key=lambda how: dates[how].sum())
+        yield "date", how, dates[how]
+
+
+def _other_cells(kind: str, usual: AnyArray, others: Any, reading: str, rest: Any) -> str:
+    """Return a note on cells that are not of the kind of their column, and on doubtful dates."""
+    strange = [*others, *usual]
+    notes = []
+    if strange:
+        what = "numbers" if kind == "number" else "dates"
+        notes.append(
+            f"{_cells(len(strange))} not {what}, such as {str(strange[0])[:30]!r}, which counts as "
+            "missing."
+        )
+    if reading in ("%d/%m/%Y", "%d/%m/%y") and _equally_well(rest, reading):
+        notes.append("Dates are read as day/month/year.")
+    return " ".join(notes)
+
+
+def _equally_well(rest: "pd.Series", layout: str) -> bool:
+    other = days_of(rest, layout.replace("%d/%m", "%m/%d"))
+    return bool(np.sum(~np.isnan(other)) >= np.sum(~np.isnan(days_of(rest, layout))))
+
+
+def _cells(count: int) -> str:
+    return f"{count} cells are" if count > 1 else "One cell is"
+
+
+def _is_text(known: AnyArray) -> bool:
+    return len(known) > FEWEST_ROWS and len(set(known.tolist())) > DISTINCT_SHARE * len(known)
+
+
+def _useless(
+    column: Column,
+    cells: AnyArray,
+    known: AnyArray,
+    ids: Any,
+    values: "pd.Series",
+    missing: Sequence[str],
+) -> str:
+    """Return why a column cannot be a feature, or an empty text."""
+    if len(known) == 0:
+        return "It is empty."
+    n_distinct = len(set(known.tolist()))
+    if n_distinct == 1 and (len(known) == len(cells) or column.kind != "category"):
+        return "It has the same value in every row."
+    if ids is not None and np.array_equal(names_of(values, missing), ids):
+        return "It equals the column that identifies the rows."
+    if column.kind == "text":
+        return _why_text(known, n_distinct)
+    if column.kind == "number" and _identifies(column.name, known):
+        return "It seems to number the rows."
+    return ""
+
+
+def _why_text(known: AnyArray, n_distinct: int) -> str:
+    if np.mean([len(text) for text in known]) > LONG_TEXT:
+        return "It is free text, of which nothing is learnt."
+    every = "All" if n_distinct == len(known) else "Nearly all"
+    return f"{every} of its values are different, so it identifies rows."
+
+
+def _identifies(name: str, known: Floats) -> bool:
+    return looks_like_identifier(name, known) or is_running_number(known)
+
+
+def _action(column: Column, known: AnyArray) -> str:
+    """Return what is done to a feature, in one sentence."""
+    if column.kind == "category":
+        return _levels(len(set(known.tolist())), column.missing)
+    filled = f"{_percent(column.missing)} missing, filled in with the median"
+    if column.kind == "truth":
+        filled = f"{_percent(column.missing)} missing, filled in with the most frequent value"
+    parts = [filled] if column.missing else []
+    if column.missing and is_indicated(column):
+        parts.append("a column says where")
+    done = {"number": "scaled", "date": "converted to days and scaled", "truth": "1 or 0"}
+    sentence = "; ".join([*parts, done[column.kind]])
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _levels(n_levels: int, missing: float) -> str:
+    absent = f" {_percent(missing)} missing, which is a level of its own." if missing else ""
+    if n_levels <= MAX_LEVELS:
+        return f"One column for each of {n_levels} levels; levels seen once are grouped.{absent}"
+    return (
+        f"One column for each of the {MAX_LEVELS - 1} most frequent of {n_levels} levels and one "
+        f"for all others.{absent}"
+    )
+
+
+def is_indicated(column: Column) -> bool:
+    """Return whether it is a feature of its own that a cell is missing."""
+    return column.kind != "category" and column.missing >= INDICATED_SHARE
+
+
+def _share(count: int, total: int) -> float:
+    return count / total if total else 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "under 1 %"

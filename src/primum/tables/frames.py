@@ -1,0 +1,177 @@
+"""Reading a whole table into memory, as people wrote it: CSV, Parquet or a spreadsheet.
+
+Cells stay as written where they are not all numbers: what they mean is decided per column, from
+all rows (``columns``).
+"""
+
+import codecs
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum.tables.csv import CsvOptions, to_numbers
+from primum.tables.reading import CSV_SUFFIXES, CsvTable, is_parquet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT_SUFFIXES = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
+# Cells that could be read as numbers, but are more: truth values and codes with leading zeros.
+NAMES = r"^(?i:true|false)$|^0\d"
+# The library that reads a spreadsheet, by its suffix.
+SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}
+
+
+def is_spreadsheet(path: Path) -> bool:
+    """Return whether a file is a spreadsheet by its name."""
+    return path.suffix.lower() in SPREADSHEETS
+
+
+def read_frame(
+    path: str | Path, options: CsvOptions | None = None, sheet: str | None = None
+) -> "pd.DataFrame":
+    """Read a table.
+
+    Parameters
+    ----------
+    path : path
+        A CSV file (.csv, .tsv, .txt, also compressed by gzip), a Parquet file or folder, or a
+        spreadsheet (.xlsx, .ods).
+    options : CsvOptions, optional
+        The format of CSV files; what it leaves open is detected.
+    sheet : str, optional
+        The sheet of a spreadsheet; default: the first.
+
+    Returns
+    -------
+    DataFrame
+        One column per column of the table. Columns of a CSV file are numbers if all of their cells
+        are, and text otherwise; empty cells are missing.
+    """
+    path, options = Path(path), options or CsvOptions()
+    if not path.exists():
+        raise ValueError(f"There is no file {path}.")
+    if is_spreadsheet(path):
+        return _read_spreadsheet(path, sheet, options.missing)
+    if sheet is not None:
+        raise ValueError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}.")
+    if not path.is_dir() and path.name.lower().endswith((*CSV_SUFFIXES, *TEXT_SUFFIXES)):
+        return _read_csv(path, options)
+    if not path.is_dir() and path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty.")
+    if _known_parquet(path):
+        return _read_parquet(path)
+    raise AssertionError("is_parquet returns True or raises an error for other names")
+
+
+def _known_parquet(path: Path) -> bool:
+    try:
+        return is_parquet(path)
+    except ValueError as problem:
+        known = ", ".join(SPREADSHEETS)
+        raise ValueError(f"{str(problem).rstrip('.')}, or, for a spreadsheet, {known}.") from None
+
+
+def _read_csv(path: Path, options: CsvOptions) -> "pd.DataFrame":
+    import pandas as pd
+    import pyarrow as pa
+
+    table = CsvTable(path, replace(options, encoding=_encoding(path, options.encoding)))
+    parts = [part.as_written for part in table.parts([], table.columns)]
+    columns = {}
+    for name in table.columns:
+        text = pa.chunked_array([part.pop(name) for part in parts]).combine_chunks()
+        columns[name] = _cells(text, table.file.decimal, table.missing)
+    return pd.DataFrame(columns)
+
+
+def _cells(text: Any, decimal: str, missing: Sequence[str]) -> Any:
+    """Return a column of a CSV file: numbers if all cells are, else text; 007 is a name."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    absent = pc.is_in(text, value_set=pa.array(list(missing), pa.string()))
+    numbers = to_numbers(text, decimal, missing)
+    names = pc.any(pc.match_substring_regex(text, NAMES)).as_py()
+    if names or (np.isnan(numbers) & ~absent.to_numpy(zero_copy_only=False)).any():
+        return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _encoding(path: Path, given: str) -> str:
+    """Return the encoding of a file: UTF-16, as spreadsheets export it, has a mark of its own."""
+    if codecs.lookup(given).name != "utf-8" or path.suffix.lower() == ".gz":
+        return given
+    with path.open("rb") as raw:
+        return "utf-16" if raw.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else given
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # Without pandas' metadata a stored index is a column like any other.
+        return pq.read_table(path).to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError) as problem:
+        line = (str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip(".")
+        raise ValueError(f"{path} cannot be read as Parquet: {line}.") from problem
+
+
+def _read_spreadsheet(path: Path, sheet: str | None, missing: Sequence[str]) -> "pd.DataFrame":
+    cells = _sheet(path, sheet).dropna(how="all").dropna(axis=1, how="all")
+    if len(cells) == 0:
+        raise ValueError(f"{path} is empty: the first row must contain the column names.")
+    header = ["" if _is_absent(name) else str(name).strip() for name in cells.iloc[0]]
+    names = [name or f"column {j}" for j, name in enumerate(header, 1)]
+    if len(set(names)) < len(names):
+        name = Counter(names).most_common(1)[0][0]
+        raise ValueError(f"{path} has several columns named {name!r}: rename them.")
+    frame = cells.iloc[1:].reset_index(drop=True).set_axis(names, axis=1)
+    return frame.replace(list(missing), None).infer_objects() if missing else frame.infer_objects()
+
+
+def _is_absent(cell: Any) -> bool:
+    return cell is None or cell != cell
+
+
+def _sheet(path: Path, sheet: str | None) -> "pd.DataFrame":
+    """Return the cells of a sheet, as they are."""
+    import pandas as pd
+
+    try:
+        with pd.ExcelFile(path) as book:
+            if sheet is not None and sheet not in book.sheet_names:
+                names = ", ".join(repr(name) for name in book.sheet_names)
+                raise ValueError(f"{path} has no sheet {sheet!r}: its sheets are {names}.")
+            return pd.read_excel(
+                book,
+                sheet_name=0 if sheet is None else sheet,
+                header=None,
+                dtype=object,
+                keep_default_na=False,
+                na_values=[""],
+            )
+    except ImportError as problem:
+        library = SPREADSHEETS[path.suffix.lower()]
+        raise ImportError(
+            f"Reading {path} needs {library}: pip install 'primum[excel]', or save the table as "
+            "CSV."
+        ) from problem
+    except ValueError as problem:
+        if str(path) in str(problem):
+            raise
+        raise _damaged(path) from problem
+    except Exception as problem:  # a damaged archive can fail in any way
+        raise _damaged(path) from problem
+
+
+def _damaged(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} cannot be read as a spreadsheet: open it in a spreadsheet program and save it "
+        "again, or save the table as CSV."
+    )

@@ -1,0 +1,209 @@
+"""Preparation of the columns of a table for classifiers, made of scikit-learn's transformers.
+
+It takes the table as people wrote it, and can be fitted inside every fold: medians, levels and
+scales are learnt from the rows it is fitted to. Its output is dense and has feature names such as
+``age``, ``colour=red`` and ``joined (days)``.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from primum._typing import AnyArray
+from primum.tables.cells import days_of, names_of, numbers_of, truths_of
+from primum.tables.columns import MAX_LEVELS, Column, is_indicated
+
+MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
+SUFFIXES = {"date": " (days)"}
+
+
+class ReadCells(TransformerMixin, BaseEstimator):
+    """Read the cells of columns of one kind, whatever their types.
+
+    Parameters
+    ----------
+    kind : {"number", "date", "truth", "category"}
+        What the columns contain.
+    reading : str, default=""
+        The decimal mark of numbers, or the layout of dates, written as text.
+    missing : sequence of str, default=()
+        Markers of missing cells, in addition to empty ones.
+    indicator : bool, default=False
+        Whether to return 1 where a cell is missing and 0 elsewhere, instead of its content.
+
+    Attributes
+    ----------
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns.
+    n_features_in_ : int
+        Number of columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from primum.tables.preparation import ReadCells
+    >>> cells = pd.DataFrame({"price": ["1,5", "n/a", "1.200"]})
+    >>> ReadCells("number", ",").fit_transform(cells).ravel().tolist()
+    [1.5, nan, 1200.0]
+    """
+
+    def __init__(
+        self,
+        kind: str = "number",
+        reading: str = "",
+        missing: Sequence[str] = (),
+        indicator: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.reading = reading
+        self.missing = missing
+        self.indicator = indicator
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the names of the columns.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The table.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The transformer.
+        """
+        self.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
+
+    def transform(self, X: Any) -> AnyArray:
+        """Return the cells: numbers with NaN where missing; of categories, text.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The table.
+
+        Returns
+        -------
+        array of shape (n_rows, n_columns)
+            The content of the cells.
+        """
+        dtype = object if self.kind == "category" else float
+        found = np.empty(X.shape, dtype=dtype)
+        for j, name in enumerate(self.feature_names_in_):
+            found[:, j] = self._read(X[name])
+        return np.isnan(found).astype(float) if self.indicator else found
+
+    def _read(self, values: Any) -> AnyArray:
+        if self.kind == "number":
+            return numbers_of(values, self.reading or ".", self.missing)
+        if self.kind == "date":
+            return days_of(values, self.reading, self.missing)
+        if self.kind == "truth":
+            return truths_of(values, self.missing)
+        names = names_of(values, self.missing)
+        names[[name is None for name in names]] = MISSING_LEVEL
+        return names
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the names of the columns; of dates and missing cells, with a remark.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored: the names are those of the table.
+
+        Returns
+        -------
+        array of str
+            The names.
+        """
+        suffix = " (missing)" if self.indicator else SUFFIXES.get(self.kind, "")
+        return np.array([f"{name}{suffix}" for name in self.feature_names_in_], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "feature_names_in_")
+
+
+def level_name(column: str, level: Any) -> str:
+    """Return the name of the feature of a level: "colour=red"."""
+    return f"{column}={OTHER_LEVELS if level == 'infrequent_sklearn' else level}"
+
+
+def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnTransformer:
+    """Return the transformer of a table's columns.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        What the table contains, see ``describe_columns``.
+    missing : sequence of str
+        Markers of missing cells, in addition to empty ones.
+
+    Returns
+    -------
+    ColumnTransformer
+        Not yet fitted. It needs the columns that are features; others are ignored.
+    """
+    used = [column for column in columns if column.used]
+    if not used:
+        raise ValueError(
+            "No column is left to learn from: the table has no columns other than those set aside "
+            f"({_set_aside(columns)})."
+        )
+    return ColumnTransformer(
+        list(_parts(used, list(missing))),
+        sparse_threshold=0.0,
+        verbose_feature_names_out=_ambiguous(used),
+    )
+
+
+def _set_aside(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{column.name!r}: {column.note.rstrip('.')}" for column in columns[:8])
+
+
+def _parts(used: Sequence[Column], missing: list[str]) -> Iterator[tuple[str, Any, list[str]]]:
+    """Yield (name, transformer, columns) of the columns that are treated in the same way."""
+    for kind, reading in dict.fromkeys((column.kind, column.reading) for column in used):
+        same = [column for column in used if (column.kind, column.reading) == (kind, reading)]
+        name = f"{kind} {reading}".strip().replace("__", "_")
+        cells = ReadCells(kind, reading, missing)
+        yield name, make_pipeline(cells, *_steps(kind)), [column.name for column in same]
+        if absent := [column.name for column in same if is_indicated(column)]:
+            yield f"{name} missing", ReadCells(kind, reading, missing, indicator=True), absent
+
+
+def _steps(kind: str) -> list[Any]:
+    if kind == "category":
+        levels = OneHotEncoder(
+            min_frequency=2,
+            max_categories=MAX_LEVELS,
+            handle_unknown="infrequent_if_exist",
+            sparse_output=False,
+            feature_name_combiner=level_name,
+        )
+        return [levels]
+    strategy = "most_frequent" if kind == "truth" else "median"
+    # A column may be empty in the rows of one fold.
+    return [SimpleImputer(strategy=strategy, keep_empty_features=True), StandardScaler()]
+
+
+def _ambiguous(used: Sequence[Column]) -> bool:
+    """Return whether two features could have the same name."""
+    made = [f"{column.name}=" for column in used if column.kind == "category"]
+    names = {column.name for column in used}
+    derived = {f"{c.name} (days)" for c in used} | {f"{c.name} (missing)" for c in used}
+    return bool(names & derived) or any(name.startswith(tuple(made)) for name in names if made)
+
+
+# What skops has to trust to load a fitted preparation.
+STORED_TYPES = ("numpy.dtype", f"{__name__}.ReadCells", f"{__name__}.level_name")

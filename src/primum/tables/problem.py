@@ -1,0 +1,238 @@
+"""A classification problem in a table: which cells are features, labels, identities and groups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._typing import AnyArray
+from primum.tables.cells import days_of, names_of, numbers_of, objects_of, truths_of
+from primum.tables.columns import Column, describe_columns
+from primum.tables.labels import check_labels, typed_labels
+from primum.tables.preparation import preparing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class TableProblem:
+    """A table to learn from.
+
+    Attributes
+    ----------
+    X : DataFrame
+        The features, with cells read as their kind says.
+    labels : array of shape (n_rows,)
+        bool, int, float or str, None where unknown.
+    ids : array of shape (n_rows,) or None
+        What identifies the rows, as text.
+    groups : array of shape (n_rows,) or None
+        Groups of rows, as text.
+    columns : list of Column
+        All columns of the table, and what is done to each.
+    transformer : ColumnTransformer
+        The preparation of the features, not yet fitted; it also takes the table as it was written.
+    target : str
+        Name of the column with the labels.
+    """
+
+    X: "pd.DataFrame"
+    labels: AnyArray
+    ids: AnyArray | None
+    groups: AnyArray | None
+    columns: list[Column]
+    transformer: Any
+    target: str
+
+
+def table_problem(
+    frame: "pd.DataFrame",
+    target: str,
+    id: str | None = None,
+    group: str | None = None,
+    exclude: Sequence[str] = (),
+    missing: Sequence[str] = (),
+) -> TableProblem:
+    """Return the problem of predicting a column of a table from the others.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table, labelled and unlabelled rows together.
+    target : str
+        Column with the labels, empty where unknown.
+    id : str, optional
+        Column that identifies the rows.
+    group : str, optional
+        Column with groups of rows that belong together, such as those of one patient.
+    exclude : sequence of str
+        Columns that are no features.
+    missing : sequence of str
+        Markers of missing cells and labels, in addition to empty ones.
+
+    Returns
+    -------
+    TableProblem
+        The problem.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from primum.tables.problem import table_problem
+    >>> table = pd.DataFrame({"size": ["1,5", "2,5", "4,0"], "kind": ["a", "b", None]})
+    >>> problem = table_problem(table, "kind")
+    >>> problem.labels.tolist()
+    ['a', 'b', None]
+    >>> problem.transformer.fit(problem.X).get_feature_names_out().tolist()
+    ['size']
+    """
+    exclude, missing = _list_of(exclude, "exclude"), tuple(map(str, _list_of(missing, "missing")))
+    _check_frame(frame)
+    _check_names(frame, target, id, group, exclude)
+    columns = describe_columns(
+        frame, target=target, id=id, group=group, exclude=exclude, missing=missing
+    )
+    labels = _labels(frame[target], target, missing)
+    return TableProblem(
+        X=_features(frame, columns, missing),
+        labels=labels,
+        ids=None if id is None else names_of(frame[id]),
+        groups=None if group is None else _groups(frame[group], group, labels, missing),
+        columns=columns,
+        transformer=preparing(columns, missing),
+        target=target,
+    )
+
+
+def with_unlabeled(frame: Any, more: Any, target: str) -> Any:
+    """Return a table with further rows, whose labels, if any, count as unknown."""
+    if more is None:
+        return frame
+    import pandas as pd
+
+    _check_frame(frame)
+    _check_frame(more)
+    absent = [name for name in frame.columns if name not in more.columns and name != target]
+    if absent:
+        raise ValueError(f"X_unlabeled has no column {absent[0]!r}: pass the columns of X.")
+    rows = more[[name for name in frame.columns if name != target]]
+    return pd.concat([frame, rows], ignore_index=True)
+
+
+def _list_of(names: Any, what: str) -> list[str]:
+    if isinstance(names, str):
+        raise ValueError(f"{what} must be a list, got the text {names!r}: pass [{names!r}].")
+    return list(names)
+
+
+def _check_frame(frame: Any) -> None:
+    if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
+        raise ValueError(
+            f"X must be a pandas DataFrame if target is given, got {type(frame).__name__}: pass a "
+            "DataFrame, or the labels as y."
+        )
+    names = list(frame.columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"Column names must be text, but one of them is {name!r}: rename the columns, for "
+                "example by frame.columns = frame.columns.astype(str)."
+            )
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ValueError(f"The table has several columns named {twice[0]!r}: rename them.")
+    if len(frame) == 0:
+        raise ValueError("The table has column names but no rows.")
+
+
+def _check_names(
+    frame: Any, target: str, id: str | None, group: str | None, exclude: Sequence[str]
+) -> None:
+    given = {"target": target, "id": id, "group": group}
+    named = {role: name for role, name in given.items() if name is not None}
+    for name in [*named.values(), *exclude]:
+        if name not in frame.columns:
+            raise ValueError(_no_such_column(name, list(frame.columns)))
+    for role, name in named.items():
+        if role != "target" and name == target:
+            raise ValueError(f"{role} and target are both {name!r}: choose another column.")
+    if target in exclude:
+        raise ValueError(f"The target {target!r} is among the excluded columns.")
+
+
+def _no_such_column(name: Any, names: list[str]) -> str:
+    close = get_close_matches(str(name), names, 1)
+    if not close:  # a difference in case is no match
+        close = [other for other in names if other.lower() == str(name).lower()]
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    more = f", ... ({len(names)})" if len(names) > SHOWN else ""
+    listed = ", ".join(repr(other) for other in names[:SHOWN])
+    return f"The table has no column {name!r}{meant}; its columns are {listed}{more}."
+
+
+def _labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
+    """Return the labels; raise an error if they cannot be classes."""
+    where = f"column {target!r}"
+    cells = [_plain(cell) for cell in objects_of(values)]
+    if len({isinstance(cell, str) for cell in cells if cell is not None}) > 1:
+        cells = names_of(values).tolist()
+    from_text = all(isinstance(cell, str) for cell in cells if cell is not None)
+    labels = typed_labels(cells, where, missing, from_text=from_text)
+    check_labels(labels, where, "add {} to missing")
+    _check_known(labels, where)
+    found = np.empty(len(labels), dtype=object)
+    found[:] = labels
+    return found
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as an object of Python, not of NumPy."""
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
+def _check_known(labels: Sequence[Any], where: str) -> None:
+    known = [label for label in labels if label is not None]
+    if not known:
+        raise ValueError(
+            f"No row is labelled: all {len(labels)} cells in {where} are empty or mark unknown "
+            "labels. Label some rows of each class."
+        )
+    if len(set(known)) == 1:
+        raise ValueError(
+            f"All {len(known)} labels in {where} are {known[0]!r}: label some rows of another "
+            "class too."
+        )
+
+
+def _groups(values: "pd.Series", name: str, labels: AnyArray, missing: Sequence[str]) -> AnyArray:
+    """Return the groups; raise an error if a labelled row has none."""
+    found = names_of(values, missing)
+    absent = np.array([group is None for group in found], dtype=bool)
+    lost = absent & np.array([label is not None for label in labels], dtype=bool)
+    if lost.any():
+        raise ValueError(
+            f"{int(lost.sum())} labelled rows have no group in column {name!r}, the first is row "
+            f"{int(lost.argmax()) + 1}: every labelled row needs one."
+        )
+    found[absent] = ""
+    return np.array(found.tolist())
+
+
+def _features(
+    frame: "pd.DataFrame", columns: Sequence[Column], missing: Sequence[str]
+) -> "pd.DataFrame":
+    """Return the features, read once, because folds read them many times."""
+    import pandas as pd
+
+    read = {
+        "number": lambda column: numbers_of(frame[column.name], column.reading, missing),
+        "date": lambda column: days_of(frame[column.name], column.reading, missing),
+        "truth": lambda column: truths_of(frame[column.name], missing),
+        "category": lambda column: names_of(frame[column.name], missing),
+    }
+    used = [column for column in columns if column.used]
+    return pd.DataFrame({column.name: read[column.kind](column) for column in used})

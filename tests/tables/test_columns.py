@@ -1,0 +1,179 @@
+"""Kinds of columns, and what is done to each."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from primum.tables.cells import days_of, names_of, numbers_of, truths_of
+from primum.tables.columns import describe_columns
+
+RNG = np.random.default_rng(0)
+N = 60
+
+
+def column(values, name="x", **options):
+    frame = pd.DataFrame({name: values, "other": RNG.normal(size=len(values))})
+    return describe_columns(frame, **options)[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "reading"),
+    [
+        (RNG.normal(size=N), "number", "."),
+        (RNG.integers(0, 5, N), "number", "."),
+        ([f"{v:.2f}".replace(".", ",") for v in RNG.normal(size=N)], "number", ","),
+        ([f"{v:.1f}" for v in RNG.normal(size=N)], "number", "."),
+        ([f"1.{v}00,50" for v in RNG.integers(1, 9, N)], "number", ","),
+        (["red", "green", "blue"] * 20, "category", ""),
+        (pd.Categorical([1, 2, 3] * 20), "category", ""),
+        (["yes", "no"] * 30, "truth", ""),
+        ([True, False] * 30, "truth", ""),
+        ([True, None, False] * 20, "truth", ""),
+        (pd.date_range("2024-01-01", periods=N), "date", "ISO8601"),
+        (pd.date_range("2024-01-01", periods=N, tz="Europe/Paris"), "date", "ISO8601"),
+        ([datetime.date(2024, 1, 1 + i % 28) for i in range(N)], "date", "ISO8601"),
+        (["2024-01-31", "2024-02-01 12:30"] * 30, "date", "ISO8601"),
+        (["31.01.2024", "1.2.2024"] * 30, "date", "%d.%m.%Y"),
+        (["12/31/2024", "01/02/2024"] * 30, "date", "%m/%d/%Y"),
+        (["31/12/2024", "01/02/2024"] * 30, "date", "%d/%m/%Y"),
+    ],
+)
+def test_kinds(values, kind, reading):
+    found = column(values)
+    assert (found.kind, found.reading, found.used) == (kind, reading, True)
+    assert found.action.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([7] * N, "same value in every row"),
+        (["a"] * N, "same value in every row"),
+        ([None] * N, "It is empty"),
+        ([np.nan] * N, "It is empty"),
+        (["", "  ", "NA"] * 20, "It is empty"),
+        ([f"customer-{i}" for i in range(N)], "All of its values are different"),
+        ([f"A remark on row {i}, which is long" for i in range(N)], "free text"),
+        (np.arange(N), "number the rows"),
+        (1000 - np.arange(N), "number the rows"),
+        (RNG.permutation(N) + 1, "number the rows"),
+        ([str(i) for i in RNG.permutation(N)], "number the rows"),
+    ],
+)
+def test_columns_that_are_set_aside(values, why):
+    found = column(values, missing=("NA",))
+    assert not found.used
+    assert found.action == "Set aside."
+    assert why in found.note
+
+
+def test_columns_with_a_role_are_no_features():
+    frame = pd.DataFrame(
+        {
+            "key": [f"k{i % 55}" for i in range(N)],
+            "copy": [f"k{i % 55}" for i in range(N)],
+            "patient": ["p", "q"] * 30,
+            "useless": RNG.normal(size=N),
+            "x": RNG.normal(size=N),
+            "class": ["a", "b"] * 30,
+        }
+    )
+    found = describe_columns(frame, target="class", id="key", group="patient", exclude=["useless"])
+    assert [column.name for column in found if column.used] == ["x"]
+    notes = {column.name: column.note for column in found}
+    assert notes["copy"] == "It equals the column that identifies the rows."
+    assert notes["class"] == "It contains the labels."
+    assert notes["patient"] == "It contains the groups of rows."
+    assert notes["useless"] == "You excluded it."
+
+
+def test_cells_of_another_kind_count_as_missing():
+    cells = [str(v) for v in RNG.normal(size=95)] + ["n/a", "?", "no idea", "", None]
+    found = column(cells)
+    assert found.kind == "number"
+    assert found.missing == 0.05
+    assert found.note == ("3 cells are not numbers, such as 'no idea', which counts as missing.")
+    assert found.action == "5 % missing, filled in with the median; a column says where; scaled."
+
+
+def test_a_mixture_of_numbers_and_text_is_text():
+    found = column([1, 2.0, "many", "few", True, None] * 10)
+    assert found.kind == "category"
+    assert found.note == "It mixes numbers and text, and is treated as text."
+
+
+def test_infinite_and_huge_numbers_count_as_missing():
+    found = column([np.inf, 1e200, -np.inf, *RNG.normal(size=57)])
+    assert found.note == "3 cells are infinite or too large, which counts as missing."
+    assert found.missing == 0.05
+
+
+def test_rare_levels_are_said_to_be_grouped():
+    cells = [f"level {i}" for i in RNG.integers(0, 200, 2000)]
+    found = column(cells)
+    assert found.action == (
+        "One column for each of the 19 most frequent of 200 levels and one for all others."
+    )
+
+
+def test_a_value_or_nothing_is_a_category():
+    found = column(["x", None] * 30)
+    assert (found.kind, found.used) == ("category", True)
+    assert found.action.endswith("50 % missing, which is a level of its own.")
+
+
+def test_doubtful_dates_are_said():
+    assert column(["01/02/2024", "03/04/2024"] * 30).note == "Dates are read as day/month/year."
+    assert column(["31/02/2024", "31/03/2024"] * 30).kind != "number"
+
+
+def test_kinds_do_not_depend_on_the_labels():
+    frame = pd.DataFrame({"x": RNG.normal(size=N), "c": ["u", "v"] * 30, "y": ["a", "b"] * 30})
+    other = frame.assign(y=["b", None] * 30)
+    assert describe_columns(frame, target="y")[:2] == describe_columns(other, target="y")[:2]
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "number"),
+    [
+        ("1,234.5", ".", 1234.5),
+        ("1.234,5", ",", 1234.5),
+        ("1.234,5", ".", np.nan),
+        ("1,5", ".", np.nan),
+        ("1,5", ",", 1.5),
+        ("1.5", ",", np.nan),
+        ("12 %", ".", 12.0),
+        ("€ 3.50", ".", 3.5),
+        ("-1 234 567", ".", -1234567.0),
+        ("1\u00a0234,5", ",", 1234.5),
+        ("1'234.5", ".", 1234.5),
+        ("1e-3", ".", 0.001),
+        ("=1+1", ".", np.nan),
+        ("inf", ".", np.nan),
+        ("1_000", ".", np.nan),
+        ("", ".", np.nan),
+    ],
+)
+def test_numbers_as_people_write_them(text, decimal, number):
+    np.testing.assert_array_equal(numbers_of(pd.Series([text]), decimal), [number])
+
+
+def test_markers_of_missing_cells():
+    np.testing.assert_array_equal(
+        numbers_of(pd.Series([1.0, -999.0]), ".", ("-999",)), [1.0, np.nan]
+    )
+    np.testing.assert_array_equal(numbers_of(pd.Series(["1", "-999"]), ".", ("-999",)), [1, np.nan])
+    assert names_of(pd.Series([7.0, None, " a ", "none"]), ("none",)).tolist() == [
+        "7", None, "a", None,
+    ]  # fmt: skip
+
+
+def test_days_and_truth():
+    cells = pd.Series(["2.1.1970", "3.1.1970", "nonsense", None])
+    np.testing.assert_array_equal(days_of(cells, "%d.%m.%Y"), [1, 2, np.nan, np.nan])
+    half = pd.Series(pd.to_datetime(["1970-01-01 12:00", None]))
+    np.testing.assert_array_equal(days_of(half), [0.5, np.nan])
+    cells = pd.Series([True, "No", "t", 0, 2, None, "maybe"])
+    np.testing.assert_array_equal(truths_of(cells), [1, 0, 1, 0, np.nan, np.nan, np.nan])
