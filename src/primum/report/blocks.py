@@ -117,6 +117,22 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Folded:
+    """A block behind a fold, for details that most readers skip; in Markdown it is not folded."""
+
+    title: str
+    block: Block
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        return f"<details><summary>{escape(self.title)}</summary>{self.block.to_html()}</details>"
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        return f"{markdown_escape(self.title)}:\n\n{self.block.to_markdown()}"
+
+
+@dataclass(frozen=True)
 class Code:
     """Program text."""
 

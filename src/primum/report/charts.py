@@ -150,7 +150,7 @@ def _curve(curve: Series, number: int, across: "_Scale", upward: "_Scale", unit:
     band = " ".join(f"{a:.2f},{b:.2f}" for a, b in around)
     dots = "".join(f"M{a:.2f} {b:.2f}h0" for a, b in zip(x, middle, strict=True))
     return (
-        f"<path d='M{band}Z' style='fill:{colour};fill-opacity:.1'/>"
+        f"<path d='M{band}Z' style='fill:{colour};fill-opacity:.07'/>"
         f"<path d='M{line}' {_style(number)}/>"
         f"<path d='{dots}' stroke='{colour}' stroke-width='7' stroke-linecap='round'/>"
     )

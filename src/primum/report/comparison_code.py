@@ -32,7 +32,7 @@ def code_of(result: Any) -> str:
     str
         Python code; the data are called ``df``, or ``X`` and ``y``.
     """
-    target = getattr(result, "target", None)
+    target = target_of(result)
     data = ["df", f"target={target!r}"] if target is not None else ["X", "y"]
     if target is None and result.plan.table.groups is not None:
         data.append("groups=groups")
@@ -48,6 +48,12 @@ def code_of(result: Any) -> str:
         f"result = primum.compare(\n{INDENT}{call},\n)\n"
         'print(result.verdict)\nresult.to_html("report.html")'
     )
+
+
+def target_of(result: Any) -> str | None:
+    """Return the name of the column that is predicted, if the data are a table."""
+    problem = getattr(result, "problem", None)
+    return None if problem is None else str(problem.target)
 
 
 def _settings(result: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from primum.report.blocks import Answer, Block, Chart, Code, Facts, Section, markdown_of, page_of
 from primum.report.charts import Interval, interval_chart
-from primum.report.comparison_code import code_of
+from primum.report.comparison_code import code_of, target_of
 from primum.report.comparison_sections import (
     ANSWERS,
     changed_section,
@@ -84,7 +84,7 @@ def comparison_fragment(result: Any) -> str:
 
 
 def _subtitle(result: Any) -> str:
-    table, target = result.plan.table, getattr(result, "target", None)
+    table, target = result.plan.table, target_of(result)
     what = f"Target: {target}. " if target else ""
     return (
         f"{what}{table.n_labeled:,} labelled and {table.n_unlabeled:,} unlabelled rows, "

@@ -9,7 +9,7 @@ import numpy as np
 from primum.evaluation.compare_plan import ALL, last_step
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.store import package_versions
-from primum.report.blocks import Block, Bullets, Chart, Text
+from primum.report.blocks import Block, Bullets, Chart, Folded, Text
 from primum.report.charts import Series, line_chart
 from primum.report.tables import Cell, Table
 from primum.selection.wording import ERROR, Measure, Verdict, capitalised, percent
@@ -26,6 +26,7 @@ AXES = {
 }
 # More rows would hide the rest of the report.
 MAX_ROWS = 50
+MAX_COEFFICIENTS = 30
 
 
 def compared_methods(result: Any) -> list[Any]:
@@ -147,37 +148,33 @@ def _change_cells(verdict: Verdict, measure: Measure) -> tuple[Cell, Cell]:
 def harm_section(result: Any) -> list[Block]:
     """Return harm against the baseline and against the same method without unlabelled rows."""
     once = {entry.name for entry in result.plan.cross_fitted}
-    rows, sentences = [], []
+    found: list[tuple[str, str, Verdict, Measure]] = []
     for method in compared_methods(result):
-        verdicts = [("the tuned baseline", method.verdict, result.loss.measure)]
+        found.append((method.name, "the tuned baseline", method.verdict, result.loss.measure))
         if method.twin is not None:
-            own = result.loss.measure if method.name in once else ERROR
-            stack = "its supervised stack" if method.name in once else "itself without them"
-            verdicts.append((stack, method.twin, own))
-        for other, verdict, measure in verdicts:
-            rows.append(_harm_row(method.name, other, verdict, measure))
-            sentences.append(verdict.text)
-    if not rows:
+            # Only a stack is compared with its twin by the scoring; the others are by their error.
+            measure = result.loss.measure if method.name in once else ERROR
+            twin = "its supervised stack" if method.name in once else "itself without them"
+            found.append((method.name, twin, method.twin, measure))
+    if not found:
         return []
     table = Table(
         "Probability of harm: that the method is worse by more than makes a practical difference. "
         "Compared with the tuned baseline, which decides what to use, and with the same method "
-        "without the unlabelled rows, which shows what these contribute. The unit of the change is "
-        "given with it.",
-        ("Method", "Compared with", "P(worse)", "Change", "Interval", "Unit", "Answer"),
-        tuple(rows),
+        "without the unlabelled rows, which shows what these contribute.",
+        ("Method", "Compared with", "P(worse)", "Change", "Interval", "Of", "Answer"),
+        tuple(_harm_row(*one) for one in found),
     )
-    return [table, Text("In words:"), Bullets(sentences)]
+    return [table, Folded("In words", Bullets([verdict.text for _, _, verdict, _ in found]))]
 
 
 def _harm_row(name: str, other: str, verdict: Verdict, measure: Measure) -> tuple[Cell, ...]:
-    unit = f"{measure.name}{', ' + measure.unit.strip() if measure.unit else ''}"
     return (
         Cell(name),
         Cell(other),
         _probability(verdict.probabilities.harm),
         *_change_cells(verdict, measure),
-        Cell(unit),
+        Cell(f"{measure.name}{unit_of(measure)}"),
         Cell(ANSWERS[verdict.answer]),
     )
 
@@ -244,16 +241,43 @@ def _curve_table(series: Sequence[Series], x_label: str, what: str) -> Table:
 
 
 def changed_section(result: Any) -> list[Block]:
-    """Return how often methods predict another class than the baseline for unlabelled rows."""
-    shares = _changed_shares(result)
-    if not shares:
-        return []
-    rows = [(Cell(name), Cell(f"{share:.1%}", value=share)) for name, share in shares.items()]
-    caption = (
-        "Share of the unlabelled rows for which a method predicts another class than the tuned "
-        f"baseline does: mean over all splits, in {len(result.plan.probe):,} unlabelled rows."
+    """Return which unlabelled rows get another class than from the baseline, and how often."""
+    changed, shares = getattr(result, "changed", None), _changed_shares(result)
+    blocks: list[Block] = [] if changed is None else _changed_rows(changed)
+    if shares:
+        rows = tuple((Cell(n), Cell(f"{share:.1%}", value=share)) for n, share in shares.items())
+        caption = (
+            "Share of the unlabelled rows for which a method predicts another class than the tuned "
+            f"baseline does: mean over all splits, in {len(result.plan.probe):,} unlabelled rows."
+        )
+        blocks.append(Table(caption, ("Method", "Predictions changed"), rows))
+    return blocks
+
+
+def _changed_rows(changed: Any) -> list[Block]:
+    """Return the rows that change, by pair of classes and one by one."""
+    text = (
+        f"Fitted to all rows, {changed.method} predicts another class than the tuned baseline for "
+        f"{changed.n_changed:,} of {changed.n_compared:,} unlabelled rows."
     )
-    return [Table(caption, ("Method", "Predictions changed"), tuple(rows))]
+    if not changed.n_changed:
+        return [Text(text)]
+    pairs = tuple((Cell(old), Cell(new), Cell(f"{n:,}", value=n)) for old, new, n in changed.counts)
+    listed = tuple(
+        (Cell(str(row.row + 1) if row.id is None else row.id), Cell(row.baseline), Cell(row.method))
+        for row in changed.rows[:MAX_ROWS]
+    )
+    by_id = changed.rows[0].id is not None
+    first = (
+        f"The first {len(listed)} of these rows. "
+        f"{'Row: its id' if by_id else 'Row: its number, from 1'}."
+    )
+    header = ("By the tuned baseline", f"By {changed.method}")
+    return [
+        Text(text),
+        Table("Unlabelled rows by predicted class.", (*header, "Rows"), pairs),
+        Folded("Which rows", Table(first, ("Row", *header), listed)),
+    ]
 
 
 def _changed_shares(result: Any) -> dict[str, float]:
@@ -273,8 +297,21 @@ def _changed_shares(result: Any) -> dict[str, float]:
 
 
 def coefficients_section(result: Any) -> list[Block]:
-    """Return the coefficients of the baseline with their direction."""
-    return []
+    """Return the largest coefficients of a linear baseline with their direction."""
+    found = getattr(result, "coefficients", [])
+    if not found:
+        return []
+    rows = tuple(
+        (Cell(one.feature), Cell(one.direction), Cell(f"{one.value:+.3g}", value=one.value))
+        for one in found[:MAX_COEFFICIENTS]
+    )
+    which = f"The {len(rows)} largest of {len(found)}" if len(found) > len(rows) else "All"
+    caption = (
+        f"{which} coefficients of {found[0].model}, fitted to all labelled rows, largest first. "
+        "Direction: what a larger value of the feature (or a row of that category) means. "
+        "Coefficients are per unit of the prepared features. They describe the model, not causes."
+    )
+    return [Table(caption, ("Feature", "Direction", "Coefficient"), rows)]
 
 
 def columns_section(result: Any) -> list[Block]:
