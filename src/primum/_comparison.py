@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,11 @@ from primum.evaluation.compare_run import run_comparison
 from primum.evaluation.compare_scoring import read_scoring
 from primum.evaluation.compare_words import BASELINE
 from primum.report.comparison import plot_comparison
+from primum.report.comparison_page import (
+    comparison_fragment,
+    comparison_markdown,
+    comparison_page,
+)
 from primum.selection import SafeClassifier
 from primum.selection.drift import find_drift
 from primum.selection.entries import read_entries
@@ -183,8 +187,30 @@ class Comparison(ComparisonResult):
             f"{table.n_unlabeled} unlabelled rows: {self.verdict}>"
         )
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write it as well.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        page = comparison_page(self)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        return comparison_markdown(self)
+
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.verdict)}</p>{self.table.round(4).to_html()}"
+        return comparison_fragment(self)
 
 
 def compare(

@@ -96,7 +96,7 @@ class TestReproduceWithWhatIsAtHand:
         assert "error: 2 repeats are too few to assess the agreement with the published" in page
         for words in ("Seed: 0.", "10-fold cross-validation", "Versions: python", "569 x 30"):
             assert words in page
-        assert not re.search(r"(src|href)='(?!data:)", page)
+        assert not re.search(r"(src|href)='(?!data:|#)", page)
 
     def test_resume_and_refusals(self, call, tmp_path):
         call(*self.arguments, "--out", "out")
@@ -171,7 +171,7 @@ class TestReproduceWithWhatIsAtHand:
             assert answer.exit_code == 0, answer.output
             assert (tmp_path / "out" / "figures" / f"{target}.pdf").exists()
         page = (tmp_path / "out" / "report.html").read_text()
-        assert "data:image/png;base64," in page
+        assert "data:image/svg+xml;base64," in page
         assert "bands one standard error on either side" in page
         assert "medians over repeats, bands from the lower to the upper quartile" in page
         assert (tmp_path / "out" / "journal.jsonl").read_bytes().count(b"\n") == 1

@@ -66,7 +66,7 @@ class ResultStore:
         self.journal = self.folder / "journal.jsonl"
         self.snapshot = self.folder / "config.json"
         self.config = json.loads(_to_json(config))
-        self._versions = _versions(packages or [])
+        self._versions = package_versions(packages or [])
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = FolderLock(self.folder)
@@ -236,7 +236,8 @@ def _crc(payload: bytes) -> bytes:
     return f"{zlib.crc32(payload):08x}".encode()
 
 
-def _versions(packages: list[str]) -> dict[str, str]:
+def package_versions(packages: list[str]) -> dict[str, str]:
+    """Return the versions of Python, of the core packages and of further ones."""
     names = dict.fromkeys([*PACKAGES, *packages])
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 

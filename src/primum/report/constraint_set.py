@@ -52,9 +52,9 @@ def plot_constraint_set(
     """
     check_is_fitted(clf)
     vertices = constraint_set(clf, X, y, X_unlabeled, sample_weight)
-    points = {"supervised": _parameters(clf.supervised_), "ICLS": _parameters(clf)}
+    points = {"supervised": score_parameters(clf.supervised_), "ICLS": score_parameters(clf)}
     if oracle is not None:
-        points["oracle"] = _parameters(oracle)
+        points["oracle"] = score_parameters(oracle)
     if ax is None:
         ax = _new_axes()
     if vertices.shape[1] == 1:
@@ -66,7 +66,7 @@ def plot_constraint_set(
     return ax
 
 
-def _parameters(clf: Any) -> Floats:
+def score_parameters(clf: Any) -> Floats:
     """Return the parameters of the score, intercept first."""
     coef, intercept = clf._score_parameters
     return np.concatenate([[intercept], coef]) if clf.fit_intercept else coef

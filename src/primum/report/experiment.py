@@ -16,7 +16,7 @@ from primum.evaluation import (
     summarise,
     twin_of,
 )
-from primum.report.figures import curve_caption, curves_figure
+from primum.report.figures import curve_caption, curves_figure, curves_table
 from primum.report.page import html_page, paragraph, picture
 from primum.report.provenance import provenance
 from primum.report.tables import BOLD, LOSSES, Cell, Table, best_of, dataset_title, measured
@@ -132,7 +132,7 @@ def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
     largest = summary.groupby("dataset")["n_unlabeled"].transform("max")
     at_most = summary[summary["n_unlabeled"] == largest]
     return [
-        picture(figure, curve_caption(summary, measure)),
+        picture(figure, curve_caption(summary, measure), curves_table(summary, measure).to_html()),
         results_table(at_most, measure).to_html(),
     ]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum.report.tables import dataset_title
+from primum.report.tables import Cell, Table, dataset_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,6 +147,82 @@ def curve_caption(summary: "pd.DataFrame", *measures: str) -> str:
     return (
         f"{' and '.join(shown).capitalize()} against the number of unlabelled rows. "
         f"{'; for times, '.join(kinds).capitalize()}; {repeats} repeats."
+    )
+
+
+def curves_table(
+    summary: "pd.DataFrame",
+    measure: str,
+    *,
+    classifiers: Sequence[str] | None = None,
+    largest: int | None = None,
+) -> Table:
+    """Return the numbers that ``curves_figure`` draws: one row per data set and number of rows.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        With a column ``n_unlabeled``.
+    measure : str
+        Which measure to list.
+    classifiers : sequence of str, optional
+        Which classifiers to list; default: all.
+    largest : int, optional
+        Omit larger numbers of unlabelled rows.
+
+    Returns
+    -------
+    Table
+        Means with half the height of their bands; of times, medians with quartiles.
+    """
+    cells = summary[summary["measure"] == measure]
+    if largest is not None:
+        cells = cells[cells["n_unlabeled"] <= largest]
+    names = list(cells["classifier"].unique() if classifiers is None else classifiers)
+    center, lower, upper = _center_and_band(cells)
+    shown = cells.assign(
+        text=[_with_band(*three, measure) for three in zip(center, lower, upper, strict=True)]
+    )
+    rows = [
+        (
+            Cell(dataset_title(name)),
+            Cell(f"{size:,}", value=size),
+            *(Cell(found.get(classifier, "–")) for classifier in names),
+        )
+        for (name, size), found in (
+            (key, dict(zip(part["classifier"], part["text"], strict=True)))
+            for key, part in shown.groupby(["dataset", "n_unlabeled"], sort=False)
+        )
+    ]
+    band = "median (quartiles)" if measure == "seconds" else "mean ± standard error"
+    caption = f"{_label(summary, measure).capitalize()}: {band}."
+    return Table(caption, ("Dataset", "Unlabelled rows", *names), tuple(rows))
+
+
+def _with_band(center: float, lower: float, upper: float, measure: str) -> str:
+    if measure == "seconds":
+        return f"{center:.2g} ({lower:.2g} to {upper:.2g})"
+    return f"{center:.4f} ± {upper - center:.4f}"
+
+
+def z_table(summary: "pd.DataFrame") -> Table:
+    """Return how many cells are how far from the published ones, and how many are expected."""
+    from scipy.stats import norm
+
+    z = summary.loc[summary["measure"] != "seconds", "z"].dropna().abs()
+    rows = [
+        (
+            Cell(f"below {edge}", value=edge),
+            Cell(f"{(z < edge).mean():.1%}"),
+            Cell(f"{2 * norm.cdf(edge) - 1:.1%}"),
+        )
+        for edge in (0.5, 1.0, 1.5, 2.0, 3.0)
+    ]
+    return Table(
+        f"Share of the {len(z)} cells by |z|; expected: of a standard normal. Largest |z|: "
+        f"{z.max():.1f}.",
+        ("|z|", "Cells", "Expected"),
+        tuple(rows),
     )
 
 

@@ -56,9 +56,10 @@ def race_table(results: "pd.DataFrame", measure: str = "error") -> Table:
         cells = (_difference_cell(found.loc[name], factor) for name in names)
         rows.append((Cell(dataset_title(str(dataset))), reference, *cells))
     totals = race_summary(compared).set_index("classifier")
-    for key, title in TOTALS.items():
-        cells = (Cell(_total(totals.loc[name], key, factor)) for name in names)
-        rows.append((Cell(title), Cell(""), *cells))
+    foot = tuple(
+        (Cell(title), Cell(""), *(Cell(_total(totals.loc[name], key, factor)) for name in names))
+        for key, title in TOTALS.items()
+    )
     repeats = int(compared["repeats"].max())
     return Table(
         f"Difference in {what} on test rows, in hundredths, to the better in hindsight of tuned "
@@ -66,6 +67,7 @@ def race_table(results: "pd.DataFrame", measure: str = "error") -> Table:
         f"underlined: worse (paired t beyond {CRITICAL}).",
         ("Dataset", "Better baseline", *names),
         tuple(rows),
+        foot,
     )
 
 

@@ -1,8 +1,8 @@
 """The reports of the paper's experiments."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,19 @@ from primum.evaluation import (
 )
 from primum.evaluation.illustration import most_moved
 from primum.evaluation.published import KEYS
-from primum.report.constraint_set import plot_constraint_set
-from primum.report.figures import curve_caption, curves_figure, save_figure, z_figure
+from primum.report.constraint_set import plot_constraint_set, score_parameters
+from primum.report.figures import (
+    curve_caption,
+    curves_figure,
+    curves_table,
+    save_figure,
+    z_figure,
+    z_table,
+)
 from primum.report.local_optima import local_optima_sentences, minima_table, paired_folds
 from primum.report.page import html_page, paragraph, picture
 from primum.report.provenance import provenance
-from primum.report.tables import Table, datasets_table, error_table
+from primum.report.tables import Cell, Table, datasets_table, error_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +135,8 @@ def _agreement_sections(folder: Path, summary: "pd.DataFrame") -> Iterator[tuple
     if summary["z"].notna().any():
         scatter = z_figure(summary)
         save_figure(scatter, folder / "figures", "z")
-        yield "Agreement with the published values", [picture(scatter, Z_CAPTION)]
+        numbers = z_table(summary).to_html()
+        yield "Agreement with the published values", [picture(scatter, Z_CAPTION, numbers)]
 
 
 def write_curves_report(
@@ -149,8 +157,9 @@ def write_curves_report(
         drawn = [name for name in shown["classifier"].unique() if name not in plan.undrawn]
         figure = curves_figure(shown, measure, classifiers=drawn)
         save_figure(figure, folder / "figures", target)
-        caption = curve_caption(shown, measure)
-        sections.append((target.replace("-", " ").capitalize(), [picture(figure, caption)]))
+        numbers = curves_table(shown, measure, classifiers=drawn).to_html()
+        drawing = picture(figure, curve_caption(shown, measure), numbers)
+        sections.append((target.replace("-", " ").capitalize(), [drawing]))
     sections += _agreement_sections(folder, summary)
     _write_page(folder, plan.title, [*sections, _what_was_run(folder, plan, results)])
     return words
@@ -167,8 +176,9 @@ def write_peaking_report(
     for name, largest in (("peaking", None), ("peaking-zoom", 25)):
         figure = curves_figure(summary, "error", log_scale=False, largest=largest)
         save_figure(figure, folder / "figures", name)
-        caption = curve_caption(summary, "error")
-        sections.append((name.replace("-", ", ").capitalize(), [picture(figure, caption)]))
+        numbers = curves_table(summary, "error", largest=largest).to_html()
+        drawing = picture(figure, curve_caption(summary, "error"), numbers)
+        sections.append((name.replace("-", ", ").capitalize(), [drawing]))
     _write_page(folder, plan.title, [*sections, _what_was_run(folder, plan, results)])
     return words
 
@@ -194,9 +204,22 @@ def write_illustrations(folder: Path, seed: int) -> list[str]:
         drawn = most_moved(X, y, rng, fit_intercept=name == "constrained-subset")
         figure = plot_constraint_set(drawn.clf, X, drawn.y, oracle=drawn.oracle).figure
         save_figure(figure, folder / "figures", name)
-        parts.append(picture(figure, caption))
+        models = {"supervised": drawn.clf.supervised_, "ICLS": drawn.clf, "oracle": drawn.oracle}
+        parts.append(picture(figure, caption, _parameters_table(models).to_html()))
     _write_page(folder, "Illustrations", [("Models of one and two parameters", parts)])
     return [f"Drew both illustrations in {folder / 'figures'}."]
+
+
+def _parameters_table(models: Mapping[str, Any]) -> Table:
+    """Return the parameters of models, intercept first if there are two."""
+    values = {name: score_parameters(model) for name, model in models.items()}
+    two = len(values["ICLS"]) == 2
+    rows = [
+        (Cell(name), *(Cell(f"{value:.4f}") for value in parameters))
+        for name, parameters in values.items()
+    ]
+    header = ("Model", *(("Intercept", "Coefficient") if two else ("Coefficient",)))
+    return Table("Parameters of the models that are drawn.", header, tuple(rows))
 
 
 def _with_the_twins_loss(summary: "pd.DataFrame") -> "pd.DataFrame":

@@ -4,13 +4,15 @@ A table is built once, as cells that are marked as bold or underlined; a format 
 these marks are rendered.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
 from primum.datasets import CATALOGUE, Dataset, pca99, z_score
 from primum.evaluation import roles_of, twin_of
+from primum.report.page import first_sentence, scrolling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,27 +34,45 @@ BOLD = (
 )
 
 
+# Cells with longer text are broken into lines.
+LONG = 40
+
+
 @dataclass(frozen=True)
 class Cell:
-    """Text with its formatting; ``note`` is further text in small print."""
+    """Text with its formatting.
+
+    Attributes
+    ----------
+    text : str
+        The text.
+    bold, underline : bool
+        Its marks.
+    note : str
+        Further text in small print.
+    value : float or None
+        By which to sort, if that is not the number with which the text begins.
+    """
 
     text: str
     bold: bool = False
     underline: bool = False
     note: str = ""
+    value: float | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A caption, a header and rows of cells."""
+    """A caption, a header, rows of cells, and rows at the foot that are not sorted with them."""
 
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    foot: tuple[tuple[Cell, ...], ...] = ()
 
     def to_text(self) -> str:
         """Return plain text; bold is ``*``, underlined ``_``."""
-        rows = [[_marked(cell, "*", "_") for cell in row] for row in self.rows]
+        rows = [[_marked(cell, "*", "_") for cell in row] for row in (*self.rows, *self.foot)]
         widths = [max(map(len, column)) for column in zip(self.header, *rows, strict=True)]
         lines = [self.header, *rows]
         return "\n".join(
@@ -62,8 +82,11 @@ class Table:
 
     def to_markdown(self) -> str:
         """Return a Markdown table."""
-        lines = [self.header, ("---",) * len(self.header)]
-        lines += [tuple(_marked(cell, "**", "_") for cell in row) for row in self.rows]
+        lines = [tuple(map(markdown_escape, self.header)), ("---",) * len(self.header)]
+        lines += [
+            tuple(_marked(_escaped(cell), "**", "_") for cell in row)
+            for row in (*self.rows, *self.foot)
+        ]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def to_latex(self) -> str:
@@ -78,16 +101,22 @@ class Table:
         )
 
     def to_html(self) -> str:
-        """Return an HTML table."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
-        body = "\n".join(
-            "<tr>" + "".join(f"<td>{_html(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows
+        """Return an HTML table that scrolls sideways if it is too wide, and can be sorted."""
+        texts = [any(_is_text(row[k]) for row in self.rows) for k in range(len(self.header))]
+        head = "".join(
+            f"<th scope='col'{_class(text)}>{escape(name)}</th>"
+            for name, text in zip(self.header, texts, strict=True)
         )
-        return (
-            f"<div class='scroll'><table><caption>{escape(self.caption)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        body, foot = (
+            "\n".join(_html_row(row, texts) for row in rows) for rows in (self.rows, self.foot)
         )
+        sortable = " class='sortable'" if len(self.rows) > 1 else ""
+        table = (
+            f"<table{sortable}><caption><span>{escape(self.caption)}</span></caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+            f"{f'<tfoot>{foot}</tfoot>' if foot else ''}</table>"
+        )
+        return scrolling(table, f"Table: {first_sentence(self.caption)}")
 
 
 def datasets_table(datasets: Sequence[Dataset]) -> Table:
@@ -196,6 +225,41 @@ def _latex_escape(text: str) -> str:
     for sign in "&%_#":
         text = text.replace(sign, "\\" + sign)
     return text.replace("±", r"$\pm$")
+
+
+def markdown_escape(text: str) -> str:
+    """Return text that Markdown shows as it is: no cell ends early, no tag is a tag."""
+    text = re.sub(r"([\\`*|\[\]])", r"\\\1", text.replace("\n", " "))
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _escaped(cell: Cell) -> Cell:
+    return replace(cell, text=markdown_escape(cell.text), note=markdown_escape(cell.note))
+
+
+def _is_text(cell: Cell) -> bool:
+    """Return whether a cell holds words and not a number, or one that is missing."""
+    missing = cell.text in ("", "–", "failed", "not run")
+    return not missing and cell.value is None and not re.match(r"[-+−]?[\d.]", cell.text)
+
+
+def _class(text: bool, long: bool = False) -> str:
+    return f" class='text{' long' if long else ''}'" if text else ""
+
+
+def _html_row(row: Sequence[Cell], texts: Sequence[bool]) -> str:
+    """Return a row whose first cell is its heading."""
+    first, *others = row
+    cells = (
+        f"<td{_class(text, len(cell.text) > LONG)}{_sorted_by(cell)}>{_html(cell)}</td>"
+        for cell, text in zip(others, texts[1:], strict=True)
+    )
+    heading = f"<th scope='row'{_sorted_by(first)}>{_html(first)}</th>"
+    return f"<tr>{heading}{''.join(cells)}</tr>"
+
+
+def _sorted_by(cell: Cell) -> str:
+    return "" if cell.value is None else f" data-value='{cell.value:.6g}'"
 
 
 def _html(cell: Cell) -> str:

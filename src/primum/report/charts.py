@@ -1,0 +1,198 @@
+"""Charts drawn as HTML and SVG, whose text keeps its size on every screen.
+
+They need no plotting library, and their shapes stretch with the page while names and numbers do
+not. A chart has the role of an image with an alternative text; its numbers belong beside it, as a
+table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from math import asinh, floor, log10
+
+# Okabe and Ito's colours, darkened where they are too pale for thin lines on white.
+COLOURS = ("#1b2330", "#0072B2", "#C25100", "#00795A", "#A8518A", "#8A6A00", "#3A86B8")
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+ANSWER_COLOURS = {"help": "#0b7048", "harm": "#a8380f"}
+NEUTRAL = "#2f5d95"
+MAX_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One line of a chart of intervals: a name, its answer (a key and words) and the numbers."""
+
+    name: str
+    answer: str
+    words: str
+    low: float
+    middle: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve: its name and points (x, y, half the height of the band)."""
+
+    name: str
+    points: Sequence[tuple[float, float, float]]
+
+
+def interval_chart(items: Sequence[Interval], edge: float, label: str, alternative: str) -> str:
+    """Return a chart of intervals around zero, of which left is better.
+
+    Parameters
+    ----------
+    items : sequence of Interval
+        From top to bottom.
+    edge : float
+        Changes up to this size make no practical difference; they are shaded.
+    label : str
+        What is drawn, with its unit.
+    alternative : str
+        The chart in words.
+
+    Returns
+    -------
+    str
+        HTML, to be used with the style sheet ``chart.css``.
+    """
+    low = min([-2 * edge, *(item.low for item in items)])
+    high = max([2 * edge, *(item.high for item in items)])
+    scale = _Scale(low - 0.05 * (high - low), high + 0.05 * (high - low))
+    band = f"<span class='band' style='{scale.stretch(-edge, edge)}'></span>"
+    zero = f"<span class='zero' style='left:{scale.at(0)}'></span>"
+    rows = "".join(_interval_row(item, scale) for item in items)
+    ticks = "".join(
+        f"<span class='tick' style='left:{scale.at(tick)}'>{_signed(tick)}</span>"
+        for tick in scale.ticks
+    )
+    return (
+        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
+        "<div class='sides'><span>← better</span><span>worse →</span></div>"
+        f"<div class='plot'>{band}{zero}{rows}</div>"
+        f"<div class='ticks'>{ticks}</div><div class='label'>{escape(label)}</div></div>"
+    )
+
+
+def _interval_row(item: Interval, scale: "_Scale") -> str:
+    colour = ANSWER_COLOURS.get(item.answer, NEUTRAL)
+    return (
+        f"<div class='item'><div class='name'><b>{escape(item.name)}</b>"
+        f"<span style='color:{colour}'>{escape(item.words)}</span></div><div class='track'>"
+        f"<span class='bar' style='{scale.stretch(item.low, item.high)};background:{colour}'>"
+        f"</span><span class='dot' style='left:{scale.at(item.middle)};background:{colour}'>"
+        "</span></div></div>"
+    )
+
+
+def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative: str) -> str:
+    """Return curves over sizes, from zero to large, with their bands.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        The curves; the x of all points are labelled.
+    x_label, y_label : str
+        What the axes show, with units.
+    alternative : str
+        The chart in words.
+
+    Returns
+    -------
+    str
+        HTML, to be used with the style sheet ``chart.css``.
+    """
+    points = [point for curve in series for point in curve.points]
+    sizes = sorted({x for x, _, _ in points})
+    unit = min((size for size in sizes if size > 0), default=1.0)
+    across = _Scale(asinh(sizes[0] / unit), asinh(sizes[-1] / unit))
+    low, high = min(y - e for _, y, e in points), max(y + e for _, y, e in points)
+    margin = 0.05 * (high - low) or 1.0
+    upward = _Scale(low - margin if low < 0 else max(low - margin, 0.0), high + margin)
+    drawn = "".join(_curve(curve, k, across, upward, unit) for k, curve in enumerate(series))
+    x_ticks = "".join(
+        f"<span class='tick' style='left:{across.at(asinh(size / unit))}'>{size:,g}</span>"
+        for size in sizes
+    )
+    y_ticks = [tick for tick in upward.ticks if upward.low <= tick <= upward.high]
+    y_marks = "".join(
+        f"<span class='y' style='bottom:{upward.at(tick)}'>{tick:g}</span>" for tick in y_ticks
+    )
+    lines = "".join(
+        f"<path d='M0 {100 - upward.share(tick):.2f}H100' stroke='#d3dae3'/>" for tick in y_ticks
+    )
+    return (
+        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
+        f"<div>{escape(y_label)}</div><div class='plot curves'>{y_marks}"
+        f"<svg viewBox='0 0 100 100' preserveAspectRatio='none'>{lines}{drawn}</svg></div>"
+        f"<div class='ticks' style='margin:0 1.5rem 0 3.25rem'>{x_ticks}</div>"
+        f"<div class='label'>{escape(x_label)}</div>{_legend(series)}</div>"
+    )
+
+
+def _style(number: int) -> str:
+    dash = DASHES[number % len(DASHES)]
+    dashed = f" stroke-dasharray='{dash}'" if dash else ""
+    return f"stroke='{COLOURS[number % len(COLOURS)]}' stroke-width='2'{dashed}"
+
+
+def _curve(curve: Series, number: int, across: "_Scale", upward: "_Scale", unit: float) -> str:
+    """Return a curve, its band and dots; a dot is a line of no length with round ends."""
+    colour = COLOURS[number % len(COLOURS)]
+    x = [across.share(asinh(size / unit)) for size, _, _ in curve.points]
+    middle, upper, lower = (
+        [100 - upward.share(y + sign * error) for _, y, error in curve.points]
+        for sign in (0, 1, -1)
+    )
+    line = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, middle, strict=True))
+    around = [*zip(x, upper, strict=True), *zip(x[::-1], lower[::-1], strict=True)]
+    band = " ".join(f"{a:.2f},{b:.2f}" for a, b in around)
+    dots = "".join(f"M{a:.2f} {b:.2f}h0" for a, b in zip(x, middle, strict=True))
+    return (
+        f"<path d='M{band}Z' style='fill:{colour};fill-opacity:.07'/>"
+        f"<path d='M{line}' {_style(number)}/>"
+        f"<path d='{dots}' stroke='{colour}' stroke-width='7' stroke-linecap='round'/>"
+    )
+
+
+def _legend(series: Sequence[Series]) -> str:
+    items = "".join(
+        f"<span><svg width='32' height='8'><path d='M0 4H32' {_style(k)}/></svg>"
+        f"{escape(curve.name)}</span>"
+        for k, curve in enumerate(series)
+    )
+    return f"<div class='legend'>{items}</div>"
+
+
+def _signed(value: float) -> str:
+    return "0" if value == 0 else f"{value:+g}"
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """The linear map of an interval to per cent of the width or height of a chart."""
+
+    low: float
+    high: float
+
+    def share(self, value: float) -> float:
+        """Return the place of a value, in per cent."""
+        return 100 * (value - self.low) / (self.high - self.low) if self.high > self.low else 50.0
+
+    def at(self, value: float) -> str:
+        """Return the place of a value as a length of CSS."""
+        return f"{self.share(value):.2f}%"
+
+    def stretch(self, low: float, high: float) -> str:
+        """Return the place of an interval as properties of CSS."""
+        return f"left:{self.at(low)};width:{self.share(high) - self.share(low):.2f}%"
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round numbers from end to end: multiples of 1, 2 or 5 times a power of ten."""
+        rough = (self.high - self.low) / MAX_TICKS
+        power = 10.0 ** floor(log10(rough))
+        step = next(power * k for k in (1, 2, 5, 10) if power * k >= rough * (1 - 1e-9))
+        first, last = int(-(-self.low // step)), int(self.high // step)
+        return [round(k * step, 12) for k in range(first, last + 1)]

@@ -1,0 +1,127 @@
+"""The Python code that repeats a comparison."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sklearn.preprocessing import StandardScaler
+
+from primum.evaluation.compare_plan import last_step
+
+# What ``primum.compare`` compares unless told otherwise, by name.
+DEFAULT_METHODS = {
+    "safe stack": "SafeClassifier",
+    "ICLS": "ICLSClassifierCV",
+    "self-learning": "SelfLearningClassifier",
+    "TSVM": "TSVMClassifier",
+}
+DEFAULT_BASELINES = {"ridge": "LeastSquaresClassifierCV", "logistic": "LogisticRegressionCV"}
+INDENT = "    "
+
+
+def code_of(result: Any) -> str:
+    """Return code that repeats a comparison, with all settings that are not the default.
+
+    Parameters
+    ----------
+    result : Comparison
+        What ``primum.compare`` returned.
+
+    Returns
+    -------
+    str
+        Python code; the data are called ``df``, or ``X`` and ``y``.
+    """
+    target = target_of(result)
+    data = ["df", f"target={target!r}"] if target is not None else ["X", "y"]
+    if target is None and result.plan.table.groups is not None:
+        data.append("groups=groups")
+    chosen = list(_entries(result))
+    arguments = [*data, *_settings(result), *(text for text, _ in chosen)]
+    imports = sorted({line for _, found in chosen for line in found})
+    first = "import pandas as pd\n" if target is not None else ""
+    read = 'df = pd.read_csv("your-table.csv")\n' if target is not None else ""
+    call = f",\n{INDENT}".join(arguments)
+    lines = "".join(f"{line}\n" for line in imports)
+    return (
+        f"{first}import primum\n{lines}\n{read}"
+        f"result = primum.compare(\n{INDENT}{call},\n)\n"
+        'print(result.verdict)\nresult.to_html("report.html")'
+    )
+
+
+def target_of(result: Any) -> str | None:
+    """Return the name of the column that is predicted, if the data are a table."""
+    problem = getattr(result, "problem", None)
+    return None if problem is None else str(problem.target)
+
+
+def _settings(result: Any) -> Iterator[str]:
+    """Yield the arguments that differ from the default, and always the seed."""
+    plan, loss = result.plan, result.loss
+    if loss.scoring != "accuracy":
+        yield f"scoring={_written(loss.scoring)}"
+    if plan.cv != 5:
+        yield f"cv={_written(plan.cv)}"
+    # Repeats may depend on the size of the data by default, so they are always stated.
+    yield f"n_repeats={plan.n_repeats}"
+    yield f"curves={plan.curves}"
+    if plan.nested:
+        yield "nested=True"
+    if result.equivalence != 0.01:
+        yield f"equivalence={result.equivalence!r}"
+    if result.level != 0.95:
+        yield f"level={result.level!r}"
+    yield f"random_state={plan.seed}"
+
+
+def _written(value: Any) -> str:
+    return getattr(value, "__name__", None) or repr(value)
+
+
+def _entries(result: Any) -> Iterator[tuple[str, list[str]]]:
+    """Yield arguments for classifiers and preparation other than the default, with imports."""
+    plan = result.plan
+    many = len(plan.table.labels.classes) > 2
+    usual = {k: v for k, v in DEFAULT_METHODS.items() if not (many and k == "TSVM")}
+    for name, entries, default in (
+        ("methods", plan.methods, usual),
+        ("baselines", plan.baselines, DEFAULT_BASELINES),
+    ):
+        if {e.name: type(last_step(e.estimator)).__name__ for e in entries} != default:
+            yield _listed(name, entries), _imports([last_step(e.estimator) for e in entries])
+    first = _preparation(plan.entries[0].estimator)
+    if first is None:
+        yield "prepare=None", []
+    elif not isinstance(first, StandardScaler) and not getattr(result, "columns", None):
+        yield f"prepare={first!r}", _imports([first])
+
+
+def _preparation(estimator: Any) -> Any:
+    """Return the transformer before a classifier, if there is one."""
+    steps = getattr(estimator, "steps", [])
+    return steps[0][1] if len(steps) > 1 else None
+
+
+def _listed(name: str, entries: Sequence[Any]) -> str:
+    """Return a list of (name, classifier, whether it uses unlabelled rows) as an argument."""
+    items = []
+    for entry in entries:
+        classifier = " ".join(repr(last_step(entry.estimator)).split())
+        supervised = name == "methods" and not entry.uses_unlabeled
+        items.append(f"({entry.name!r}, {classifier}{', False' if supervised else ''})")
+    return f"{name}=[\n{INDENT * 2}" + f",\n{INDENT * 2}".join(items) + f",\n{INDENT}]"
+
+
+def _imports(estimators: Sequence[Any]) -> list[str]:
+    """Return import lines for the classes of estimators and of estimators inside them."""
+    lines = []
+    for estimator in estimators:
+        inner = estimator.get_params(deep=True).values()
+        for found in [estimator, *(value for value in inner if hasattr(value, "get_params"))]:
+            cls = found if inspect.isclass(found) else type(found)
+            parts = cls.__module__.split(".")
+            public = [part for part in parts if not part.startswith("_")]
+            package = parts[0] if parts[0] == "primum" else ".".join(public)
+            lines.append(f"from {package} import {cls.__name__}")
+    return lines

@@ -1,0 +1,208 @@
+"""The report of a comparison: which model to use, for someone with a table and this question.
+
+It opens with the answer and one picture. Everything below supports it: the data, all methods with
+their intervals, harm, learning curves, changed predictions, coefficients, the preparation of the
+columns, failures, and how to repeat it.
+"""
+
+from typing import Any
+
+from primum.report.blocks import Answer, Block, Chart, Code, Facts, Section, markdown_of, page_of
+from primum.report.charts import Interval, interval_chart
+from primum.report.comparison_code import code_of, target_of
+from primum.report.comparison_sections import (
+    ANSWERS,
+    changed_section,
+    coefficients_section,
+    columns_section,
+    compared_methods,
+    curves_section,
+    data_section,
+    harm_section,
+    left_out_section,
+    methods_section,
+    run_section,
+    show_level,
+    unit_of,
+)
+from primum.report.page import asset
+from primum.report.tables import Cell, Table
+from primum.selection.wording import (
+    CANNOT_TELL,
+    ERROR,
+    HARM,
+    HELP,
+    NO_DIFFERENCE,
+    capitalised,
+    percent,
+)
+
+TITLE = "Do the unlabelled rows help?"
+BASELINE = "baseline"
+
+
+def comparison_page(result: Any, *, code: str | None = None) -> str:
+    """Return the report of a comparison as one self-contained HTML page.
+
+    Parameters
+    ----------
+    result : Comparison
+        What ``primum.compare`` returned.
+    code : str, default=None
+        Python code that repeats the comparison; None writes it from the result.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    return page_of(TITLE, _sections(result, code), _subtitle(result))
+
+
+def comparison_markdown(result: Any, *, code: str | None = None) -> str:
+    """Return the report of a comparison as Markdown, with the numbers of its charts as tables.
+
+    Parameters
+    ----------
+    result : Comparison
+        What ``primum.compare`` returned.
+    code : str, default=None
+        Python code that repeats the comparison; None writes it from the result.
+
+    Returns
+    -------
+    str
+        The report.
+    """
+    return markdown_of(TITLE, _sections(result, code), _subtitle(result))
+
+
+def comparison_fragment(result: Any) -> str:
+    """Return the verdict, the picture and its numbers as HTML, for notebooks."""
+    parts = "".join(block.to_html() for block in _lead(result))
+    return f"<style>{asset('chart.css')}</style><div>{parts}</div>"
+
+
+def _subtitle(result: Any) -> str:
+    table, target = result.plan.table, target_of(result)
+    what = f"Target: {target}. " if target else ""
+    return (
+        f"{what}{table.n_labeled:,} labelled and {table.n_unlabeled:,} unlabelled rows, "
+        f"{len(table.labels.classes)} classes."
+    )
+
+
+def _sections(result: Any, code: str | None) -> list[Section]:
+    sections: list[Section] = [
+        ("The answer", _lead(result)),
+        ("The data", data_section(result)),
+        ("The methods", methods_section(result)),
+        ("Could they do harm?", harm_section(result)),
+        ("More unlabelled rows", curves_section(result)),
+        ("Predictions that changed", changed_section(result)),
+        ("What the baseline looks at", coefficients_section(result)),
+        ("What was done to the columns", columns_section(result)),
+        ("Failures and what was left out", left_out_section(result)),
+        ("What was run", run_section(result)),
+        ("Repeat it in Python", [Code(code or code_of(result))]),
+    ]
+    return [(heading, blocks) for heading, blocks in sections if blocks]
+
+
+def _lead(result: Any) -> list[Block]:
+    """Return the answer, a few numbers and the picture."""
+    line, kind = headline(result)
+    blocks: list[Block] = [Answer(line, kind, result.verdict), Facts(_facts(result))]
+    if compared_methods(result):
+        blocks.append(_changes_chart(result))
+    return blocks
+
+
+def headline(result: Any) -> tuple[str, str]:
+    """Return the answer in one line, and its kind: it says no more than the verdicts do."""
+    compared = compared_methods(result)
+    if result.recommended != BASELINE:
+        best = next(method for method in compared if method.name == result.recommended)
+        if best.twin is not None and best.twin.answer == HELP:
+            return f"The unlabelled rows help: use {best.name}.", HELP
+        return f"Use {best.name}: it is better than the tuned baseline.", HELP
+    answers = {method.verdict.answer for method in compared if method.uses_unlabeled}
+    if answers == {HARM}:
+        return "The unlabelled rows would harm: use the tuned baseline.", HARM
+    if answers == {NO_DIFFERENCE}:
+        return "The unlabelled rows make no practical difference: use the tuned baseline.", ""
+    if CANNOT_TELL in answers:
+        return "The unlabelled rows have not been shown to help: use the tuned baseline.", ""
+    return "Use the tuned baseline.", ""
+
+
+def _facts(result: Any) -> list[tuple[str, str]]:
+    table, measure = result.plan.table, result.loss.measure
+    name = capitalised(measure.name)
+    shown = [result.methods[0]]
+    shown += [method for method in compared_methods(result) if method.name == result.recommended]
+    return [
+        ("Labelled rows", f"{table.n_labeled:,}"),
+        ("Unlabelled rows", f"{table.n_unlabeled:,}"),
+        *(
+            (
+                f"{name} of {'the tuned ' if method.name == BASELINE else ''}{method.name}",
+                show_level(method.loss, measure),
+            )
+            for method in shown
+        ),
+    ]
+
+
+def _changes_chart(result: Any) -> Chart:
+    measure, compared = result.loss.measure, compared_methods(result)
+    scale, unit = measure.scale, unit_of(measure)
+    items = [
+        Interval(
+            method.name,
+            method.verdict.answer,
+            ANSWERS[method.verdict.answer],
+            *(
+                value * scale
+                for value in (
+                    method.verdict.interval[0],
+                    method.verdict.change,
+                    method.verdict.interval[1],
+                )
+            ),
+        )
+        for method in compared
+    ]
+    level, edge = percent(compared[0].verdict.level), measure.show(result.equivalence)
+    label = f"Change in {measure.name} against the tuned baseline{unit}"
+    described = "; ".join(
+        f"{method.name}: {measure.show_range(*method.verdict.interval)}, "
+        f"{ANSWERS[method.verdict.answer]}"
+        for method in compared
+    )
+    point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""
+    caption = (
+        f"{label}: how the {measure.name} on rows that were held out would change if you used the "
+        f"method instead of the tuned baseline.{point} Dots are the best estimates; bars contain "
+        f"the change with {level} probability, which allows for the number of methods. Shaded: "
+        f"changes of up to {edge}, which make no practical difference. A bar that reaches beyond "
+        "the shaded region on both sides says that one cannot tell yet."
+    )
+    drawing = interval_chart(items, result.equivalence * scale, label, f"{label}. {described}.")
+    return Chart(drawing, caption, _changes_table(items, label, level))
+
+
+def _changes_table(items: list[Interval], label: str, level: str) -> Table:
+    rows = [
+        (
+            Cell(item.name),
+            *(Cell(f"{value:+.3g}") for value in (item.middle, item.low, item.high)),
+            Cell(item.words),
+        )
+        for item in items
+    ]
+    return Table(
+        f"{label}; from and to are the ends of the {level} interval. Negative is better.",
+        ("Method", "Change", "From", "To", "Answer"),
+        tuple(rows),
+    )

@@ -1,0 +1,415 @@
+"""The sections of a comparison's report below its answer."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from primum.evaluation.compare_plan import ALL, last_step
+from primum.evaluation.identity import distributions_of
+from primum.evaluation.store import package_versions
+from primum.report.blocks import Block, Bullets, Chart, Folded, Text
+from primum.report.charts import Series, line_chart
+from primum.report.tables import Cell, Table
+from primum.selection.wording import ERROR, Measure, Verdict, capitalised, percent
+
+ANSWERS = {
+    "help": "better",
+    "no_difference": "no practical difference",
+    "harm": "worse",
+    "cannot_tell": "cannot tell",
+}
+AXES = {
+    "n_unlabeled": "Number of unlabelled rows",
+    "n_labeled": "Number of labelled training rows",
+}
+# More rows would hide the rest of the report.
+MAX_ROWS = 50
+MAX_COEFFICIENTS = 30
+
+
+def compared_methods(result: Any) -> list[Any]:
+    """Return the methods that were compared with the baseline."""
+    return [method for method in result.methods if method.verdict is not None]
+
+
+def unit_of(measure: Measure) -> str:
+    """Return the unit of changes in parentheses, if there is one."""
+    return f" ({measure.unit.strip()})" if measure.unit else ""
+
+
+def show_level(loss: float, measure: Measure) -> str:
+    """Return a loss, in per cent if its changes are in points."""
+    sign = " %" if measure.unit == ERROR.unit else ""
+    return f"{loss * measure.scale:.{measure.digits}f}{sign}"
+
+
+def _probability(value: float) -> Cell:
+    return Cell(percent(value), value=value)
+
+
+def data_section(result: Any) -> list[Block]:
+    """Return the number of rows of every class, groups and drift."""
+    table = result.plan.table
+    counts = np.bincount(table.labels.codes, minlength=len(table.labels.classes))
+    rows = [
+        (Cell(str(name)), Cell(f"{count:,}", value=count), Cell(f"{count / counts.sum():.0%}"))
+        for name, count in zip(table.labels.classes, counts, strict=True)
+    ]
+    text = (
+        f"{table.n_labeled:,} rows have a label and {table.n_unlabeled:,} have none; there are "
+        f"{table.X.shape[1]:,} columns of features."
+    )
+    if table.groups is not None:
+        n_groups = len(np.unique(table.groups[table.labels.labeled].astype(str)))
+        text += f" The labelled rows belong to {n_groups:,} groups, which are never split."
+    caption = "Labelled rows by class. Share: of the labelled rows."
+    return [
+        Text(text),
+        Table(caption, ("Class", "Labelled rows", "Share"), tuple(rows)),
+        *(Text(sentence) for sentence in _drift_sentences(result.drift)),
+    ]
+
+
+def _drift_sentences(drift: Any) -> Iterator[str]:
+    if drift is None:
+        yield (
+            "Whether labelled and unlabelled rows come from the same distribution was not tested: "
+            "there are fewer than ten of one kind."
+        )
+    elif drift.found:
+        yield drift.text
+    else:
+        yield (
+            "No visible difference between labelled and unlabelled rows was found: a classifier "
+            f"tells them apart with {drift.accuracy:.0%} accuracy, where 50% is chance."
+        )
+
+
+def methods_section(result: Any) -> list[Block]:
+    """Return the table of all methods, and what their answers mean."""
+    measure = result.loss.measure
+    rows = [_method_row(method, result.recommended, measure) for method in result.methods]
+    name = capitalised(measure.name)
+    percentage = " (%)" if measure.unit == ERROR.unit else ""
+    compared = compared_methods(result)
+    level = percent(compared[0].verdict.level) if compared else percent(result.level)
+    table = Table(
+        f"{name} on rows that were held out, lower is better, and its change against the tuned "
+        f"baseline{unit_of(measure)}, negative is better. The estimate of the change allows for "
+        "chance, so that it can be smaller than the difference of the two means. Interval: "
+        f"contains the change with {level} probability. P: probability. Bold: recommended.",
+        (
+            *("Method", "Unlabelled rows", f"{name}{percentage}"),
+            *("Change", f"{level} interval", "P(better)", "P(no difference)", "P(worse)"),
+            "Answer",
+        ),
+        tuple(rows),
+    )
+    parts = " and ".join(entry.name for entry in result.plan.baselines)
+    explained = (
+        f"The tuned baseline ({parts}, tuned by cross-validation and averaged if there are "
+        "several) sees only the labelled rows. A method is called better or worse only if the "
+        f"probability of that is at least {level}; differences of up to "
+        f"{measure.show(result.equivalence)} count as none."
+    )
+    return [Text(explained), table]
+
+
+def _method_row(method: Any, recommended: str, measure: Measure) -> tuple[Cell, ...]:
+    loss = method.loss * measure.scale
+    known = (
+        Cell(method.name, bold=method.name == recommended),
+        Cell("used" if method.uses_unlabeled else "not used"),
+        Cell(f"{loss:.{measure.digits}f}", value=loss),
+    )
+    if method.verdict is None:
+        return (*known, *(Cell("–") for _ in range(6)))
+    odds = method.verdict.probabilities
+    return (
+        *known,
+        *_change_cells(method.verdict, measure),
+        *map(_probability, (odds.help, odds.no_difference, odds.harm)),
+        Cell(ANSWERS[method.verdict.answer]),
+    )
+
+
+def _change_cells(verdict: Verdict, measure: Measure) -> tuple[Cell, Cell]:
+    change = round(verdict.change * measure.scale, measure.digits) + 0.0
+    low, high = (round(v * measure.scale, measure.digits) + 0.0 for v in verdict.interval)
+    digits = measure.digits
+    return (
+        Cell(f"{change:+.{digits}f}", value=verdict.change),
+        Cell(f"{low:+.{digits}f} to {high:+.{digits}f}", value=verdict.interval[0]),
+    )
+
+
+def harm_section(result: Any) -> list[Block]:
+    """Return harm against the baseline and against the same method without unlabelled rows."""
+    once = {entry.name for entry in result.plan.cross_fitted}
+    found: list[tuple[str, str, Verdict, Measure]] = []
+    for method in compared_methods(result):
+        found.append((method.name, "the tuned baseline", method.verdict, result.loss.measure))
+        if method.twin is not None:
+            # Only a stack is compared with its twin by the scoring; the others are by their error.
+            measure = result.loss.measure if method.name in once else ERROR
+            twin = "its supervised stack" if method.name in once else "itself without them"
+            found.append((method.name, twin, method.twin, measure))
+    if not found:
+        return []
+    table = Table(
+        "Probability of harm: that the method is worse by more than makes a practical difference. "
+        "Compared with the tuned baseline, which decides what to use, and with the same method "
+        "without the unlabelled rows, which shows what these contribute.",
+        ("Method", "Compared with", "P(worse)", "Change", "Interval", "Of", "Answer"),
+        tuple(_harm_row(*one) for one in found),
+    )
+    return [table, Folded("In words", Bullets([verdict.text for _, _, verdict, _ in found]))]
+
+
+def _harm_row(name: str, other: str, verdict: Verdict, measure: Measure) -> tuple[Cell, ...]:
+    return (
+        Cell(name),
+        Cell(other),
+        _probability(verdict.probabilities.harm),
+        *_change_cells(verdict, measure),
+        Cell(f"{measure.name}{unit_of(measure)}"),
+        Cell(ANSWERS[verdict.answer]),
+    )
+
+
+def curves_section(result: Any) -> list[Block]:
+    """Return the learning curves, over unlabelled and over labelled rows."""
+    axes = dict.fromkeys(point["axis"] for point in result.curves)
+    return [_curve_chart(result, axis) for axis in axes]
+
+
+def _curve_chart(result: Any, axis: str) -> Chart:
+    measure = result.loss.measure
+    points = [point for point in result.curves if point["axis"] == axis]
+    names = list(dict.fromkeys(point["name"] for point in points))
+    series = [
+        Series(
+            name,
+            [
+                (p["n"], p["loss"] * measure.scale, _known(p["standard_error"]) * measure.scale)
+                for p in points
+                if p["name"] == name
+            ],
+        )
+        for name in names
+    ]
+    unit = " (%)" if measure.unit == ERROR.unit else ""
+    what = f"{capitalised(measure.name)}{unit}"
+    caption = (
+        f"{what} on rows that were held out against the {AXES[axis].lower()}. Lines are means over "
+        "the splits of one repeat, bands one standard error on either side."
+    )
+    once = [entry.name for entry in result.plan.cross_fitted if entry.name in names]
+    if once and axis == "n_unlabeled":
+        caption += (
+            f" The curve of {' and '.join(once)} is the baseline's {measure.name} plus the change "
+            "that was found; its band is the standard error of that change."
+        )
+    ends = "; ".join(
+        f"{curve.name}: {curve.points[0][1]:.3g} at {curve.points[0][0]:,} rows, "
+        f"{curve.points[-1][1]:.3g} at {curve.points[-1][0]:,}"
+        for curve in series
+    )
+    drawing = line_chart(series, AXES[axis], what, f"{what} by {AXES[axis].lower()}. {ends}.")
+    return Chart(drawing, caption, _curve_table(series, AXES[axis], what))
+
+
+def _known(standard_error: float) -> float:
+    """Return a standard error, or 0 where a single split has none: no band is drawn."""
+    return 0.0 if np.isnan(standard_error) else standard_error
+
+
+def _curve_table(series: Sequence[Series], x_label: str, what: str) -> Table:
+    sizes = sorted({x for curve in series for x, _, _ in curve.points})
+    known = [
+        {x: f"{y:.3g} ± {e:.2g}" if e else f"{y:.3g}" for x, y, e in curve.points}
+        for curve in series
+    ]
+    rows = [
+        (Cell(f"{size:,}", value=size), *(Cell(texts.get(size, "–")) for texts in known))
+        for size in sizes
+    ]
+    header = (x_label, *(curve.name for curve in series))
+    return Table(f"{what} ± standard error.", header, tuple(rows))
+
+
+def changed_section(result: Any) -> list[Block]:
+    """Return which unlabelled rows get another class than from the baseline, and how often."""
+    changed, shares = getattr(result, "changed", None), _changed_shares(result)
+    blocks: list[Block] = [] if changed is None else _changed_rows(changed)
+    if shares:
+        rows = tuple((Cell(n), Cell(f"{share:.1%}", value=share)) for n, share in shares.items())
+        caption = (
+            "Share of the unlabelled rows for which a method predicts another class than the tuned "
+            f"baseline does: mean over all splits, in {len(result.plan.probe):,} unlabelled rows."
+        )
+        blocks.append(Table(caption, ("Method", "Predictions changed"), rows))
+    return blocks
+
+
+def _changed_rows(changed: Any) -> list[Block]:
+    """Return the rows that change, by pair of classes and one by one."""
+    text = (
+        f"Fitted to all rows, {changed.method} predicts another class than the tuned baseline for "
+        f"{changed.n_changed:,} of {changed.n_compared:,} unlabelled rows."
+    )
+    if not changed.n_changed:
+        return [Text(text)]
+    pairs = tuple((Cell(old), Cell(new), Cell(f"{n:,}", value=n)) for old, new, n in changed.counts)
+    listed = tuple(
+        (Cell(str(row.row + 1) if row.id is None else row.id), Cell(row.baseline), Cell(row.method))
+        for row in changed.rows[:MAX_ROWS]
+    )
+    by_id = changed.rows[0].id is not None
+    first = (
+        f"The first {len(listed)} of these rows. "
+        f"{'Row: its id' if by_id else 'Row: its number, from 1'}."
+    )
+    header = ("By the tuned baseline", f"By {changed.method}")
+    return [
+        Text(text),
+        Table("Unlabelled rows by predicted class.", (*header, "Rows"), pairs),
+        Folded("Which rows", Table(first, ("Row", *header), listed)),
+    ]
+
+
+def _changed_shares(result: Any) -> dict[str, float]:
+    """Return the share of changed predictions of every method that was fitted in all splits."""
+    done, plan = result.records.done, result.plan
+    judged = {method.name for method in result.methods if method.verdict is not None}
+    shares = {}
+    for entry in plan.split_entries if len(plan.probe) else ():
+        if entry.name in judged:
+            changed = []
+            for number in result.splits:
+                scores = [done[f"{ALL}/{e.name}", number]["probe_scores"] for e in plan.baselines]
+                own = done[f"{ALL}/{entry.name}", number]["probe"]
+                changed.append(np.mean(np.mean(scores, axis=0).argmax(axis=1) != np.array(own)))
+            shares[entry.name] = float(np.mean(changed))
+    return shares
+
+
+def coefficients_section(result: Any) -> list[Block]:
+    """Return the largest coefficients of a linear baseline with their direction."""
+    found = getattr(result, "coefficients", [])
+    if not found:
+        return []
+    rows = tuple(
+        (Cell(one.feature), Cell(one.direction), Cell(f"{one.value:+.3g}", value=one.value))
+        for one in found[:MAX_COEFFICIENTS]
+    )
+    which = f"The {len(rows)} largest of {len(found)}" if len(found) > len(rows) else "All"
+    caption = (
+        f"{which} coefficients of {found[0].model}, fitted to all labelled rows, largest first. "
+        "Direction: what a larger value of the feature (or a row of that category) means. "
+        "Coefficients are per unit of the prepared features. They describe the model, not causes."
+    )
+    return [Table(caption, ("Feature", "Direction", "Coefficient"), rows)]
+
+
+def columns_section(result: Any) -> list[Block]:
+    """Return what was done to every column of the table."""
+    columns = getattr(result, "columns", None)
+    if not columns:
+        return []
+    rows = [
+        (
+            Cell(str(column.name)),
+            Cell(column.kind),
+            Cell("used" if column.used else "not used"),
+            Cell(column.action),
+            Cell(column.note or ""),
+        )
+        for column in columns
+    ]
+    caption = (
+        "Columns of the table and how they are prepared. Means, scales, medians and categories are "
+        "learnt inside every training set, never from the rows that are held out."
+    )
+    header = ("Column", "Kind", "Used", "What is done", "Note")
+    return [Table(caption, header, tuple(rows))]
+
+
+def left_out_section(result: Any) -> list[Block]:
+    """Return failed fits, what the budget of time left out, notes and warnings of fits."""
+    sentences = list(dict.fromkeys([*result.left_out, *_notes(result)]))
+    warned = Counter(
+        (unit[0].partition("/")[2], record["note"])
+        for unit, record in result.records.done.items()
+        if record["predicted"] is not None and record.get("note")
+    )
+    sentences += [
+        f"{name} warned in {count} {'fit' if count == 1 else 'fits'}: {note}"
+        for (name, note), count in warned.items()
+    ]
+    if not sentences:
+        return [Text("No fit failed, and nothing was left out.")]
+    shown = sentences[:MAX_ROWS]
+    more = len(sentences) - len(shown)
+    return [Bullets([*shown, *([f"{more} more are not shown."] if more else [])])]
+
+
+def _notes(result: Any) -> Iterator[str]:
+    for record in result.records.done.values():
+        yield from record.get("notes") or ()
+
+
+def run_section(result: Any) -> list[Block]:
+    """Return the design, the seed, the estimators and the versions."""
+    plan = result.plan
+    times = f", {plan.repeats} times" if plan.repeats > 1 else ""
+    design = (
+        f"The labelled rows were split into {plan.n_folds} folds{times}. Every classifier was "
+        "fitted to the training folds, with all unlabelled rows if it uses them, and judged on the "
+        "fold held out."
+    )
+    once = " and ".join(entry.name for entry in plan.cross_fitted)
+    if once:
+        design += (
+            f" {once[:1].upper()}{once[1:]} was fitted once and judged by cross-fitted scores."
+        )
+    settings = (
+        f"Seed: {plan.seed}. Scoring: {result.loss.scoring}. Practical equivalence: "
+        f"{result.equivalence:g}. Level: {result.level:g}. Time: {result.records.seconds:.0f} "
+        "seconds."
+    )
+    versions = package_versions(distributions_of([entry.estimator for entry in plan.entries]))
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return [
+        Text(design),
+        Text(settings),
+        _fits_table(result),
+        Text(f"Versions: {listed}."),
+    ]
+
+
+def _fits_table(result: Any) -> Table:
+    """Return the classifiers with the time of their fits and the p-values of their differences."""
+    found = {method.name: method for method in result.methods}
+    rows = []
+    for entry in result.plan.entries:
+        method = found.get(entry.name)
+        p_value = None if method is None else method.p_value
+        rows.append(
+            (
+                Cell(entry.name),
+                Cell("–" if method is None else f"{method.seconds:.2g}"),
+                Cell("–" if method is None else str(method.n_splits)),
+                Cell("–" if p_value is None else f"{p_value:.2g}"),
+                Cell(" ".join(repr(last_step(entry.estimator)).split())),
+            )
+        )
+    return Table(
+        "Classifiers, which follow the preparation of the columns. Time: mean of one fit and its "
+        "predictions. p: of the difference to the tuned baseline, two-sided, adjusted for the "
+        "number of methods by Holm's method.",
+        ("Name", "Time (s)", "Splits", "p (Holm)", "Classifier"),
+        tuple(rows),
+    )

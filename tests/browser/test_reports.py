@@ -1,0 +1,188 @@
+"""Reports in a real browser: they render everywhere, sort, and can be read without seeing them."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import primum
+from generate import two_classes
+from primum.evaluation import CrossValidation, Experiment, LearningCurve, Method, run_experiment
+from primum.report import write_report
+from primum.report.page import html_page
+from primum.report.reproduction import write_illustrations
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+COMMITTED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/report.html"))
+WRITTEN = ["comparison", "experiment", "learning-curves", "own-illustrations"]
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def reports(browser, tmp_path_factory):
+    """Return the path of the report of every kind."""
+    folder = tmp_path_factory.mktemp("reports")
+    (folder / "comparison").mkdir()
+    write_comparison(folder / "comparison" / "report.html")
+    write_experiment(folder / "experiment", CrossValidation(n_folds=3, n_labeled=10))
+    curve = LearningCurve(n_labeled=10, sizes=(4, 16, 40))
+    write_experiment(folder / "learning-curves", curve)
+    write_illustrations(folder / "own-illustrations", 0)
+    written = {name: folder / name / "report.html" for name in WRITTEN}
+    return written | {name: EXPERIMENTS / name / "report.html" for name in COMMITTED}
+
+
+def write_comparison(path):
+    X, y, X_unlabeled, _ = two_classes(100, 40, 3)
+    primum.compare(
+        X,
+        np.where(y == 1, "<img src=x onerror=alert(1)>", "plain"),
+        X_unlabeled,
+        methods=[(EVIL, primum.SelfLearningClassifier()), ("icls", primum.ICLSClassifier())],
+        baselines=[("logistic", LogisticRegression())],
+        n_repeats=1,
+        progress=False,
+    ).to_html(path)
+
+
+def write_experiment(folder, design):
+    data = {name: two_classes(90, 0, 3, seed=k)[:2] for k, name in enumerate(("a", "<b>"))}
+    methods = (
+        Method("Plain", primum.LeastSquaresClassifier(), sees="labeled"),
+        Method(EVIL, primum.ICLSClassifier()),
+    )
+    mine = Experiment("Mine & yours", data, design, methods, repeats=2, seed=0)
+    write_report(mine, run_experiment(mine, folder, progress=False), folder)
+
+
+@pytest.mark.parametrize("device", ["desktop", "phone"])
+@pytest.mark.parametrize("name", [*WRITTEN, *COMMITTED])
+def test_reports_render_and_are_accessible(reports, visit, check_page, name, device):
+    page = visit(reports[name], device)
+    check_page(page)
+    assert page.locator("header h1").count() == 1
+    assert page.locator("main section h2").count() >= 1
+    assert reports[name].stat().st_size < 2e6
+
+
+@pytest.mark.parametrize("name", [*WRITTEN, *COMMITTED])
+def test_figures_have_their_numbers_as_tables(reports, visit, name):
+    page = visit(reports[name])
+    figures = page.locator("figure")
+    for k in range(figures.count()):
+        figure = figures.nth(k)
+        drawn = figure.locator("img[alt], [role=img][aria-label]")
+        assert drawn.count() == 1
+        described = drawn.get_attribute("alt") or drawn.get_attribute("aria-label")
+        assert len(described) > 20
+        assert figure.locator("figcaption").inner_text().strip()
+        assert figure.locator("details table tbody td").count() > 0
+
+
+def column(page, table, k):
+    """Return the texts of a column of the body, from top to bottom."""
+    return page.locator(f"table >> nth={table}").evaluate(
+        "(table, k) => [...table.tBodies[0].rows].map((r) => r.cells[k].textContent)", k
+    )
+
+
+def first_number(text):
+    return float(re.match(r"[-+]?[\d.]+", text)[0])
+
+
+def test_tables_sort_by_a_press_and_by_the_keyboard(reports, visit):
+    page = visit(reports["safe-choice"])
+    names, errors = column(page, 0, 0), column(page, 0, 2)
+    assert [first_number(text) for text in errors] != sorted(map(first_number, errors))
+    header = page.locator("table >> nth=0").locator("thead th").nth(2)
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "ascending"
+    numbers = [first_number(text) for text in column(page, 0, 2)]
+    assert numbers == sorted(map(first_number, errors))
+    assert sorted(column(page, 0, 0)) == sorted(names)
+    header.locator("button").press("Enter")
+    assert header.get_attribute("aria-sort") == "descending"
+    assert [first_number(text) for text in column(page, 0, 2)] == numbers[::-1]
+    first = page.locator("table >> nth=0").locator("thead th").nth(0)
+    first.locator("button").press("Space")
+    assert header.get_attribute("aria-sort") is None
+    assert [name.casefold() for name in column(page, 0, 0)] == sorted(map(str.casefold, names))
+    foot = page.locator("table >> nth=0").locator("tfoot th").all_inner_texts()
+    assert foot[0] == "Mean difference"
+
+
+def test_missing_cells_stay_last(reports, visit):
+    page = visit(reports["comparison"])
+    methods = page.locator("#the-methods")
+    header = methods.locator("thead th").nth(3)
+    for _ in range(2):
+        header.locator("button").click()
+        assert methods.locator("tbody tr").last.locator("td").nth(2).inner_text() == "–"
+    assert methods.locator("tbody tr").first.locator("td").nth(2).inner_text() != "–"
+
+
+def test_names_and_values_are_never_run(reports, visit):
+    for name in ("comparison", "experiment"):
+        page = visit(reports[name])
+        assert page.problems == []
+        assert page.locator("section script, img[src='x']").count() == 0
+        assert page.get_by_text(EVIL).count() > 0
+
+
+def test_links_of_the_contents_lead_to_sections(reports, visit):
+    page = visit(reports["comparison"])
+    links = page.locator("nav a")
+    assert links.count() >= 6
+    for k in range(links.count()):
+        assert page.locator(f"section{links.nth(k).get_attribute('href')} h2").count() == 1
+
+
+def test_wide_tables_scroll_within_a_region_that_the_keyboard_reaches(reports, visit):
+    page = visit(reports["safe-choice"], "phone")
+    region = page.locator(".scroll").first
+    assert region.get_attribute("tabindex") == "0"
+    assert region.evaluate("(r) => r.scrollWidth > r.clientWidth")
+    region.focus()
+    region.press("ArrowRight")
+    page.wait_for_function("document.querySelector('.scroll').scrollLeft > 0")
+    caption = page.locator("caption span").first
+    assert caption.evaluate("(c) => c.getBoundingClientRect().right <= innerWidth")
+
+
+def test_without_scripts_everything_is_there(reports, visit):
+    page = visit(reports["comparison"], scripts=False)
+    assert page.locator("th button").count() == 0
+    assert page.locator("#the-methods tbody tr").count() == 3
+
+
+def test_it_prints_whole_tables(reports, visit, tmp_path):
+    page = visit(reports["table2"])
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 720, "height": 1000})
+    assert page.locator("nav").is_hidden()
+    assert page.locator(".scroll").first.evaluate("(r) => getComputedStyle(r).overflowX") == (
+        "visible"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 720
+    page.pdf(path=tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [
+        ("<p style='color:#ccc'>hardly legible</p>", "color-contrast"),
+        ("<div style='width:200vw'>wide</div>", "wider than the screen"),
+        ("<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>", "count"),
+        ("<script>undefined_name()</script>", "undefined_name"),
+        ("<link rel='stylesheet' href='http://localhost:9/x.css'>", "localhost"),
+    ],
+)
+def test_the_checks_find_faults(visit, check_page, tmp_path, fault, named):
+    path = tmp_path / "faulty.html"
+    page = html_page("Faulty", [("Fault", [fault])])
+    path.write_text(page, encoding="utf-8")
+    with pytest.raises(AssertionError, match=named):
+        check_page(visit(path))
