@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 from sklearn.base import clone
 
 from primum._sklearn import take_rows
 from primum._typing import Floats
+
+# By how much probabilities in single precision may miss 0 or 1.
+LARGEST_ROUNDING = 1e-4
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,11 @@ def _check_entries(entries: list[Entry], what: str) -> None:
                 f"{what} must contain classifiers, but {entry.name!r} is "
                 f"{entry.estimator!r}, which has no fit and predict."
             )
+        if isinstance(entry.estimator, type):
+            raise ValueError(
+                f"{what} must contain classifiers, but {entry.name!r} is the class "
+                f"{entry.estimator.__name__}: pass an instance, {entry.estimator.__name__}()."
+            )
 
 
 def class_scores(fitted: Any, X: Any, n_classes: int) -> Floats:
@@ -95,14 +103,35 @@ def class_scores(fitted: Any, X: Any, n_classes: int) -> Floats:
     if hasattr(fitted, "predict_proba"):
         scores = np.asarray(fitted.predict_proba(X), dtype=float)
     elif hasattr(fitted, "decision_function"):
-        second = expit(np.asarray(fitted.decision_function(X), dtype=float))
-        scores = np.column_stack([1 - second, second]) if second.ndim == 1 else second
-        scores = scores / scores.sum(axis=1, keepdims=True)
+        values = np.asarray(fitted.decision_function(X), dtype=float)
+        if values.ndim == 1:
+            second = expit(values)
+            scores = np.column_stack([1 - second, second])
+        else:  # in logarithms, because all of a row may be too small for numbers
+            scores = softmax(log_expit(values), axis=1)
     else:
         raise ValueError(
             f"{type(fitted).__name__} has neither predict_proba nor decision_function: use a "
             "classifier with scores, for example inside CalibratedClassifierCV."
         )
     columns = np.zeros((len(scores), n_classes))
-    columns[:, np.asarray(fitted.classes_, dtype=np.intp)] = scores
+    known = np.asarray(fitted.classes_, dtype=np.intp)
+    columns[:, known] = _checked_shares(scores, len(known), type(fitted).__name__)
     return columns
+
+
+def _checked_shares(scores: Floats, n_classes: int, name: str) -> Floats:
+    """Return scores; raise an error if they are not shares of the classes."""
+    if scores.ndim != 2 or scores.shape[1] != n_classes:
+        raise ValueError(
+            f"{name} returned scores of the shape {scores.shape} for {n_classes} classes"
+        )
+    if bad := np.count_nonzero(~np.isfinite(scores).all(axis=1)):
+        raise ValueError(f"{name} returned scores that are not finite for {bad} rows")
+    off = max(-scores.min(initial=0.0), np.abs(scores.sum(axis=1) - 1).max(initial=0.0))
+    if off > LARGEST_ROUNDING:
+        raise ValueError(
+            f"{name} returned scores that are not probabilities: some are below 0, or those of a "
+            f"row do not add up to 1 (by {off:.2g})"
+        )
+    return scores

@@ -4,7 +4,8 @@ Those of the names below are means over rows. Any other scorer of scikit-learn i
 fold: to a classifier that returns the scores that are known already.
 """
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +24,9 @@ def _wrong(scores: Floats, codes: Index) -> Floats:
     return (predicted_codes(scores) != codes).astype(np.float64)
 
 
-def _balanced(scores: Floats, codes: Index) -> Floats:
-    counts = np.bincount(codes, minlength=scores.shape[1])
-    return _wrong(scores, codes) * len(codes) / (np.count_nonzero(counts) * counts[codes])
+def _balanced(scores: Floats, codes: Index, weight: Floats | None = None) -> Floats:
+    totals = np.bincount(codes, weight, minlength=scores.shape[1])
+    return _wrong(scores, codes) * totals.sum() / (np.count_nonzero(totals) * totals[codes])
 
 
 def _half_brier(scores: Floats, codes: Index) -> Floats:
@@ -49,7 +50,7 @@ class RowLoss:
     """
 
     measure: Measure
-    of_rows: Callable[[Floats, Index], Floats]
+    of_rows: Callable[..., Floats]
 
 
 ROW_LOSSES = {
@@ -85,10 +86,65 @@ class KnownScores(ClassifierMixin, BaseEstimator):
 
 
 def fold_scores(
-    scoring: Any, scores: Floats, codes: Index, fold_of: Index, classes: AnyArray
+    scoring: Any,
+    scores: Floats,
+    codes: Index,
+    fold_of: Index,
+    classes: AnyArray,
+    weight: Floats | None = None,
 ) -> Floats:
     """Return the score of a scikit-learn scorer in every fold; higher is better."""
     classifier = KnownScores(scores, classes)
     scorer = check_scoring(classifier, scoring)
     rows = [np.flatnonzero(fold_of == number) for number in range(fold_of.max() + 1)]
-    return np.array([scorer(classifier, index[:, None], classes[codes[index]]) for index in rows])
+    return np.array([_score(scorer, classifier, codes, index, weight) for index in rows])
+
+
+def _score(
+    scorer: Any, classifier: KnownScores, codes: Index, index: Index, weight: Floats | None
+) -> Any:
+    known = {} if weight is None else {"sample_weight": weight[index]}
+    return scorer(classifier, index[:, None], classifier.classes_[codes[index]], **known)
+
+
+def check_fold_scoring(
+    scoring: Any,
+    codes: Index,
+    tests: Sequence[Index],
+    classes: AnyArray,
+    weight: Floats | None = None,
+) -> None:
+    """Raise an error if a score cannot be computed in some fold, before anything is fitted.
+
+    ``tests`` are the positions of the rows that the folds hold out. It is computed for a
+    classifier that is nearly always right.
+    """
+    if isinstance(scoring, str) and scoring in ROW_LOSSES:
+        return
+    classifier = KnownScores(0.9 * np.eye(len(classes))[codes] + 0.1 / len(classes), classes)
+    scorer = check_scoring(classifier, scoring)
+    if len(tests) < 2:
+        raise ValueError(
+            f"The {_named(scoring)} is computed in every split and needs at least two, but cv has "
+            "one: use more folds, or scoring='accuracy'."
+        )
+    for number, index in enumerate(tests):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = float(_score(scorer, classifier, codes, index, weight))
+        except Exception as problem:
+            reason, cause = f"{type(problem).__name__}: {problem}".rstrip("."), problem
+        else:
+            if np.isfinite(found):
+                continue
+            reason, cause = f"it is {found}", None
+        raise ValueError(
+            f"The {_named(scoring)} cannot be computed in the {len(index)} rows that split "
+            f"{number} holds out ({reason}): choose another scoring, or splits in which every "
+            "class is held out."
+        ) from cause
+
+
+def _named(scoring: Any) -> str:
+    return f"score {scoring!r}" if isinstance(scoring, str) else "given score"

@@ -239,12 +239,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             rows, labels = self._rows(given, X, seed), _labels(given)
             entrants = self._entrants(labels.n_classes, rows.unlabeled.shape[0], sample_weight)
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
+            known = None if groups is None else np.asarray(groups)[_labeled(given)]
+            held_out = HeldOut(folds, labels.codes, labels.n_classes, labels.weight, known)
+            held_out.check(self.scoring, self.classes_)
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
             scored.notes.extend(entrants.notes)
             with one_blas_thread():
                 self._compute(scored, entrants, start)
-                known = None if groups is None else np.asarray(groups)[_labeled(given)]
-                held_out = HeldOut(folds, labels.codes, labels.n_classes, labels.weight, known)
                 self._combine(scored, entrants, held_out)
         return self
 

@@ -202,7 +202,7 @@ def resampled_difference(
     parts = [np.asarray(part, dtype=float) for part in differences]
     if not parts or min(map(len, parts)) == 0:
         raise ValueError("Every split needs at least one held-out row, and there must be a split.")
-    rows = np.concatenate(parts)
+    rows = _finite(np.concatenate(parts), "row")
     test = np.array([len(part) for part in parts])
     total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
     units = min(total, len(rows))
@@ -234,7 +234,7 @@ def resampled_difference_of_scores(
     Difference
         The estimate with its corrected standard error.
     """
-    values = np.asarray(differences, dtype=float)
+    values = _finite(np.asarray(differences, dtype=float), "split")
     n_splits = len(values)
     if n_splits < 2:
         raise ValueError(
@@ -245,6 +245,17 @@ def resampled_difference_of_scores(
     total = round(float(np.mean(np.asarray(n_test) + np.asarray(n_train))))
     error = float(np.sqrt(variance * correction))
     return Difference(float(values.mean()), error, n_splits - 1, total)
+
+
+def _finite(differences: Floats, what: str) -> Floats:
+    """Return differences; raise an error if one is not a number, of which nothing follows."""
+    bad = np.flatnonzero(~np.isfinite(differences))
+    if len(bad):
+        raise ValueError(
+            f"The losses of {len(bad)} of {len(differences)} held-out {what}s are not finite (the "
+            f"first is {what} {bad[0]}): choose another scoring, or leave the method out."
+        )
+    return differences
 
 
 class Posterior:

@@ -14,7 +14,7 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index
 from primum.selection._folds import Fold
-from primum.selection.losses import ROW_LOSSES, fold_scores
+from primum.selection.losses import ROW_LOSSES, check_fold_scoring, fold_scores
 from primum.selection.stack import stack_weights
 from primum.selection.stacked import predicted_codes
 from primum.selection.statistics import (
@@ -132,6 +132,11 @@ class HeldOut:
             found[own] = scores[own] @ weights
         return found
 
+    def check(self, scoring: Any, classes: AnyArray) -> None:
+        """Raise an error if a scoring cannot be computed in every fold."""
+        tests = np.split(np.arange(len(self.rows)), np.flatnonzero(np.diff(self.fold_of)) + 1)
+        check_fold_scoring(scoring, self.codes[self.rows], tests, classes, self.row_weight)
+
     def difference(
         self, scores: Floats, others: Floats, scoring: Any, classes: AnyArray
     ) -> Difference:
@@ -139,18 +144,22 @@ class HeldOut:
 
         It is estimated from rows if the loss is a mean over rows, and otherwise from folds.
         """
-        codes = self.codes[self.rows]
+        codes, weight = self.codes[self.rows], self.row_weight
         if isinstance(scoring, str) and scoring in ROW_LOSSES:
-            loss = ROW_LOSSES[scoring].of_rows
-            change = loss(scores, codes) - loss(others, codes)
+            # The shares of the classes, by weight, belong to the balanced error of a row.
+            known = {"weight": weight} if scoring == "balanced_accuracy" else {}
+            loss, of_others = (
+                ROW_LOSSES[scoring].of_rows(found, codes, **known) for found in (scores, others)
+            )
+            change = loss - of_others
             if scoring == "accuracy":
                 brier = ROW_LOSSES["neg_brier_score"].of_rows
                 squares = brier(scores, codes) - brier(others, codes)
-                change = blended_errors(change, squares, float(loss(others, codes).mean()))
-                return self._of_rows(change, BLENDED_UNIT)
+                error = float(np.average(of_others, weights=weight))
+                return self._of_rows(blended_errors(change, squares, error), BLENDED_UNIT)
             return self._of_rows(change)
-        change = fold_scores(scoring, others, codes, self.fold_of, classes)
-        change -= fold_scores(scoring, scores, codes, self.fold_of, classes)
+        change = fold_scores(scoring, others, codes, self.fold_of, classes, weight)
+        change -= fold_scores(scoring, scores, codes, self.fold_of, classes, weight)
         n_train = [len(fold.train) for fold in self.folds]
         n_test = [len(fold.test) for fold in self.folds]
         return resampled_difference_of_scores(change, n_train, n_test)
