@@ -31,11 +31,17 @@ from primum.evaluation.compare_deploy import (
     fit_model,
     linear_part,
 )
-from primum.evaluation.compare_plan import ComparisonPlan, PartlyLabeledTable, read_table
+from primum.evaluation.compare_plan import (
+    ComparisonPlan,
+    PartlyLabeledTable,
+    check_numbers,
+    read_table,
+)
 from primum.evaluation.compare_result import ComparisonResult
 from primum.evaluation.compare_run import run_comparison
 from primum.evaluation.compare_scoring import read_scoring
 from primum.evaluation.compare_words import BASELINE
+from primum.evaluation.seeds import read_seed
 from primum.report.comparison import plot_comparison
 from primum.report.comparison_page import (
     comparison_fragment,
@@ -234,7 +240,7 @@ def compare(
     nested: bool = False,
     equivalence: float = PRACTICAL_EQUIVALENCE,
     level: float = LEVEL,
-    random_state: int = 0,
+    random_state: Any = 0,
     n_jobs: int = 1,
     time_budget: float | None = None,
     folder: str | Path | None = None,
@@ -307,8 +313,8 @@ def compare(
         Differences up to this size make no practical difference: one point of error.
     level : float, default=0.95
         The probability that an answer needs; it is adjusted for the number of methods.
-    random_state : int, default=0
-        Seed of everything random.
+    random_state : int, RandomState instance or None, default=0
+        Seed of everything random. A stored comparison can only be resumed with the same integer.
     n_jobs : int, default=1
         Number of processes; -1 means one per core. It does not affect the result.
     time_budget : float, default=None
@@ -358,7 +364,8 @@ def compare(
         prepare = problem.transformer if isinstance(prepare, str) else prepare
     table = read_table(X, y, X_unlabeled, groups)
     prepare = read_transformer(prepare, table.X)
-    seed = int(random_state)
+    check_numbers(n_repeats, equivalence, level, time_budget)
+    seed = read_seed(random_state)
     settings = {"cv": cv, "n_repeats": n_repeats, "curves": curves, "nested": nested, "seed": seed}
     empty = ComparisonPlan(table, (), (), **settings)
     n_classes, safe = len(table.labels.classes), SafeClassifier(scoring=scoring)
@@ -373,6 +380,7 @@ def compare(
         **settings,
     )
     check_names(plan)
+    plan = plan.judged_by(scoring)
     loss = read_scoring(scoring, table.labels.classes)
     drift = _drift(table, prepare, seed)
     records = run_comparison(

@@ -10,9 +10,9 @@ has done the most important ones.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -29,6 +29,7 @@ from primum.evaluation.identity import describe
 from primum.evaluation.seeds import rng_for
 from primum.selection._folds import Fold, group_folds, read_folds
 from primum.selection.entries import Entry
+from primum.selection.losses import check_fold_scoring
 from primum.selection.safe import SafeClassifier
 from primum.selection.splitting import number_of_stratified_folds
 
@@ -114,6 +115,24 @@ def _read_rows(X: Any, name: str) -> Any:
         return check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name=name)
 
 
+def check_numbers(n_repeats: Any, equivalence: float, level: float, time_budget: Any) -> None:
+    """Raise an error for an argument of ``compare`` that is out of its range."""
+    whole = isinstance(n_repeats, Integral) and int(n_repeats) > 0
+    for name, value, valid, range_ in (
+        ("n_repeats", n_repeats, whole, "an int >= 1"),
+        ("equivalence", equivalence, 0 <= equivalence < np.inf, "a number of at least 0"),
+        ("level", level, 0.5 < level < 1, "between 1/2 and 1"),
+        (
+            "time_budget",
+            time_budget,
+            time_budget is None or time_budget >= 0,
+            "at least 0, or None",
+        ),
+    ):
+        if not valid:
+            raise ValueError(f"{name} must be {range_}, got {value!r}.")
+
+
 @dataclass(frozen=True)
 class Task:
     """One fit: a classifier, the rows it is trained on and those it predicts.
@@ -128,6 +147,8 @@ class Task:
         Number of the split.
     train, test : array of int
         Rows of the table.
+    cv : list of pairs, or None
+        How a classifier that judges itself splits its training rows; None: as it does by itself.
     """
 
     stage: str
@@ -135,6 +156,7 @@ class Task:
     number: int
     train: Index
     test: Index
+    cv: Any = None
 
     @property
     def unit(self) -> tuple[str, int]:
@@ -225,6 +247,16 @@ class ComparisonPlan:
         n_more = len(self.table.codes) - len(groups)
         return np.concatenate([groups, np.repeat(groups[:1], n_more)])
 
+    def judged_by(self, scoring: Any) -> Self:
+        """Return the plan with methods that judge themselves by the same scoring as the others.
+
+        Raise an error if the scoring cannot be computed in every split.
+        """
+        folds = [fold.test for repeat in range(self.repeats) for fold in self.folds(repeat)]
+        labels = self.table.labels
+        check_fold_scoring(scoring, labels.codes, folds, labels.classes)
+        return replace(self, methods=[_judged_by(entry, scoring) for entry in self.methods])
+
     @property
     def probe(self) -> Index:
         """Unlabelled rows for which predictions are kept."""
@@ -278,9 +310,17 @@ class ComparisonPlan:
         return Task(stage, entry, repeat * self.n_folds + number, rows, labels.labeled[fold.test])
 
     def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
-        """Return a fit to all labelled rows that holds out none."""
-        rows = np.sort(np.concatenate([self.table.labels.labeled, unlabeled]))
-        return Task(stage, entry, 0, rows, rows[:0])
+        """Return a fit to all labelled rows that holds out none.
+
+        It is judged in the splits of all others if these are not shuffled folds.
+        """
+        labeled = self.table.labels.labeled
+        rows = np.sort(np.concatenate([labeled, unlabeled])) if entry.uses_unlabeled else labeled
+        cv = None
+        if self.cv is not None and not isinstance(self.cv, Integral):
+            at = np.searchsorted(rows, labeled)
+            cv = [(at[fold.train], at[fold.test]) for fold in self.folds(0)]
+        return Task(stage, entry, 0, rows, rows[:0], cv)
 
     def _part(self, train: Index, share: float, number: int) -> Index:
         """Return a part of the training rows, at least two of each class; larger parts add rows."""
@@ -343,6 +383,15 @@ def _once_repeated(entry: Entry) -> Entry:
     estimator = clone(entry.estimator)
     last_step(estimator).set_params(n_repeats=1)
     return Entry(entry.name, estimator, entry.uses_unlabeled)
+
+
+def _judged_by(entry: Entry, scoring: Any) -> Entry:
+    """Return the entry; if it judges itself, by the given scoring."""
+    if not _judges_itself(entry):
+        return entry
+    estimator = clone(entry.estimator)
+    last_step(estimator).set_params(scoring=scoring)
+    return replace(entry, estimator=estimator)
 
 
 def last_step(estimator: Any) -> Any:

@@ -7,22 +7,23 @@ adjusted for the number of methods, because several are compared.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import Floats, Index
+from primum._typing import Floats
 from primum.evaluation.compare_plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.evaluation.compare_run import Records
-from primum.evaluation.compare_scoring import Loss, Predictions, read_scoring, row_changes
+from primum.evaluation.compare_scoring import Loss, Predictions, row_changes, twin_loss
 from primum.evaluation.compare_words import BASELINE, MethodResult, compose_verdict, table_row
 from primum.selection.drift import Drift
 from primum.selection.entries import Entry
 from primum.selection.statistics import (
     Difference,
     Posterior,
+    grouped_difference,
     holm,
     resampled_difference,
     resampled_difference_of_scores,
@@ -68,8 +69,9 @@ class ComparisonResult:
         return self._predictions(record)
 
     def _predictions(self, record: dict[str, Any], twin: bool = False) -> Predictions:
-        predicted, scores = record["twin" if twin else "predicted"], record["scores"]
-        known = None if scores is None or twin else np.array(scores)
+        predicted = record["twin" if twin else "predicted"]
+        scores = record.get("twin_scores") if twin else record["scores"]
+        known = None if scores is None else np.array(scores)
         truth = self.plan.table.codes[np.array(record["test"], dtype=np.intp)]
         return Predictions(truth, np.array(predicted, dtype=np.intp), known)
 
@@ -252,22 +254,13 @@ class ComparisonResult:
                 [len(fold.test) for fold in folds],
                 unit=self.equivalence,
             )
-        rows, unit = row_changes(pairs, loss)
-        of_group = self._groups
-        if of_group is None:
-            sizes = [len(fold.train) for fold in folds]
-            return resampled_difference(rows, sizes, n_rows=self.plan.table.n_labeled, unit=unit)
-        means = [_group_means(r, of_group[f.test]) for r, f in zip(rows, folds, strict=True)]
-        sizes = [len(np.unique(of_group[fold.train])) for fold in folds]
-        return resampled_difference(means, sizes, n_rows=len(np.unique(of_group)), unit=unit)
-
-    @property
-    def _groups(self) -> Index | None:
-        """Groups of the labelled rows as numbers."""
-        table = self.plan.table
+        (rows, unit), table = row_changes(pairs, loss), self.plan.table
         if table.groups is None:
-            return None
-        return np.unique(table.groups[table.labels.labeled], return_inverse=True)[1]
+            sizes = [len(fold.train) for fold in folds]
+            return resampled_difference(rows, sizes, n_rows=table.n_labeled, unit=unit)
+        groups = table.groups[table.labels.labeled]
+        n_groups = len(np.unique(groups))
+        return grouped_difference(rows, folds, groups, n_groups=n_groups, unit=unit)
 
     def _fold(self, number: int) -> Any:
         repeat, fold = divmod(number, self.plan.n_folds)
@@ -292,19 +285,18 @@ class ComparisonResult:
         return float(min(share + 2 * np.sqrt(share * (1 - share) / n_rows), 1.0))
 
     def _twin(self, entry: Entry, level: float) -> Verdict | None:
-        """Return the verdict against the method's own supervised twin, in error."""
+        """Return the verdict against the method's own supervised twin."""
         records = [self.records.done[f"{ALL}/{entry.name}", number] for number in self.splits]
         if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
             return None
-        error = read_scoring("accuracy", self.plan.table.labels.classes)
         pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
-        posterior = Posterior(self._difference_of(pairs, error), equivalence=self.equivalence)
+        loss = twin_loss(self.loss, pairs, self.plan.table.labels.classes)
+        if loss.scoring == "accuracy":  # plainly, without the Brier score
+            pairs = [(one, replace(other, scores=None)) for one, other in pairs]
+        posterior = Posterior(self._difference_of(pairs, loss), equivalence=self.equivalence)
+        other = "the same method without the unlabelled rows"
         return verdict_of(
-            posterior,
-            method=entry.name,
-            baseline="the same method without the unlabelled rows",
-            measure=error.measure,
-            level=level,
+            posterior, method=entry.name, baseline=other, measure=loss.measure, level=level
         )
 
     @cached_property
@@ -425,12 +417,6 @@ def _needed_scores(part: Predictions) -> Floats:
     if part.scores is None:
         raise ValueError("The baselines must have predict_proba or decision_function.")
     return part.scores
-
-
-def _group_means(values: Floats, groups: Index) -> Floats:
-    """Return the mean of the values of every group."""
-    _, codes = np.unique(groups, return_inverse=True)
-    return np.asarray(np.bincount(codes, weights=values) / np.bincount(codes))
 
 
 def _curve_order(point: tuple[str, ...]) -> tuple[bool, int]:

@@ -293,6 +293,8 @@ def run_task(
         try:
             if seconds is not None:
                 limit_time(estimator, seconds)
+            if task.cv is not None:
+                last_step(estimator).set_params(cv=task.cv)
             groups = None if shared.groups is None else shared.groups[task.train]
             fitted = fit_entry(
                 entry, take_rows(shared.X, task.train), shared.codes[task.train], groups
@@ -371,16 +373,19 @@ def _own_verdict(safe: Any) -> dict[str, Any]:
 
 
 def _predictions(fitted: Any, X: Any, n_classes: int) -> dict[str, Any]:
-    """Return the predicted codes and scores of the held-out rows, and the twin's codes."""
+    """Return the predicted codes and scores of the held-out rows, and those of the twin."""
+    found = dict(zip(("predicted", "scores"), _codes_and_scores(fitted, X, n_classes), strict=True))
+    twin, of_twin = getattr(last_step(fitted), "supervised_", None), (None, None)
+    if hasattr(twin, "predict"):
+        of_twin = _codes_and_scores(twin, prepared_rows(fitted, X), n_classes)
+    return {**found, "twin": of_twin[0], "twin_scores": of_twin[1]}
+
+
+def _codes_and_scores(fitted: Any, X: Any, n_classes: int) -> tuple[Any, Any]:
+    """Return the predicted codes and, if a classifier has them, the scores of rows."""
     has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
     scores = class_scores(fitted, X, n_classes).tolist() if has_scores else None
-    twin = getattr(last_step(fitted), "supervised_", None)
-    rows = prepared_rows(fitted, X)
-    return {
-        "predicted": np.asarray(fitted.predict(X)).astype(int).tolist(),
-        "scores": scores,
-        "twin": None if twin is None else np.asarray(twin.predict(rows)).astype(int).tolist(),
-    }
+    return np.asarray(fitted.predict(X)).astype(int).tolist(), scores
 
 
 def _probe(fitted: Any, X: Any, n_classes: int, keep_scores: bool) -> dict[str, Any]:

@@ -142,3 +142,16 @@ def row_changes(
     squares = [brier(a.scores, a.truth) - brier(b.scores, b.truth) for a, b in pairs]
     blended = [blended_errors(e, s, error) for e, s in zip(changes, squares, strict=True)]
     return blended, BLENDED_UNIT
+
+
+def twin_loss(
+    loss: Loss, pairs: Sequence[tuple[Predictions, Predictions]], classes: AnyArray
+) -> Loss:
+    """Return the loss by which methods are compared with their twins.
+
+    It is that of the comparison, unless that needs scores which some twin does not have: then it
+    is the error.
+    """
+    complete = all(part.scores is not None for pair in pairs for part in pair)
+    of_classes = loss.of_rows is not None and not loss.needs_scores
+    return loss if complete or of_classes else read_scoring("accuracy", classes)

@@ -26,7 +26,8 @@ class MethodResult:
     p_value : float or None
         Two-sided, adjusted for the number of methods by Holm's method.
     twin : Verdict or None
-        Against its own supervised twin, in error: what the unlabelled rows contribute.
+        Against its own supervised twin: what the unlabelled rows contribute. It is in the loss of
+        the comparison, or in error if that needs scores which the twin does not have.
     seconds : float
         Mean time of a fit and its predictions.
     n_splits : int

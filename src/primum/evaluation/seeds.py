@@ -4,10 +4,12 @@ Any subset of an experiment, run anywhere and in any order, then gives the same 
 """
 
 import hashlib
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 
 def rng_for(seed: int, *purpose: str | int) -> np.random.Generator:
@@ -15,6 +17,13 @@ def rng_for(seed: int, *purpose: str | int) -> np.random.Generator:
     name = "\x1f".join(str(part) for part in (seed, *purpose))
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
     return np.random.default_rng(int.from_bytes(digest, "little"))
+
+
+def read_seed(random_state: Any) -> int:
+    """Return the seed that a random_state of scikit-learn stands for: an integer is its own."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def seeded(estimator: Any, seed: int, *purpose: str | int) -> Any:

@@ -50,7 +50,7 @@ def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
     """Return the folds of a splitter of the labelled rows, or of pairs of indices of rows of X."""
     if hasattr(cv, "split"):
         rows, labels = np.zeros((len(known.labeled), 1)), _labels(known)
-        parts = cv.split(rows, labels, _known_groups(known, groups))
+        parts = cv.split(rows, labels, known_groups(known, groups))
         folds = [Fold(train, test) for train, test in parts]
     else:
         if getattr(cv, "ndim", 1) == 0:
@@ -58,6 +58,13 @@ def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
         folds = [_given_fold(number, known, split) for number, split in enumerate(cv)]
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
+    for number, fold in enumerate(folds):
+        if n_both := len(np.intersect1d(fold.train, fold.test)):
+            raise ValueError(
+                f"Split {number} of cv trains on {n_both} of the {len(fold.test)} labelled rows "
+                "that it holds out, which would be scored too well: pass splits whose training and "
+                "test rows do not overlap."
+            )
     return folds
 
 
@@ -88,7 +95,7 @@ def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
     return KFold(n_folds, shuffle=shuffle, random_state=seed)
 
 
-def _known_groups(known: Known, groups: Any) -> Any:
+def known_groups(known: Known, groups: Any) -> Any:
     """Return the groups of the labelled rows."""
     if groups is None:
         return None
@@ -164,7 +171,7 @@ def group_folds(cv: Integral | None, known: KnownLabels, groups: Any, seed: int)
     Of several ways to distribute the groups, the first is taken that leaves labelled rows of every
     class in every training set.
     """
-    of_row = np.unique(_known_groups(known, groups), return_inverse=True)[1]
+    of_row = np.unique(known_groups(known, groups), return_inverse=True)[1]
     n_folds = _number_of_group_folds(cv, known, of_row)
     for attempt in range(GROUP_ATTEMPTS):
         folds = split_groups(n_folds, known.codes, of_row, seed + attempt)

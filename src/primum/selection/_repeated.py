@@ -11,7 +11,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from primum._typing import AnyArray
 from primum.estimators._data import FitArguments
 from primum.estimators._labels import KnownLabels
-from primum.selection._folds import Fold, given_folds, split_groups
+from primum.selection._folds import Fold, given_folds, known_groups, split_groups
 from primum.selection.splitting import SemiSupervisedSplit
 
 
@@ -30,7 +30,8 @@ def read_repeated_folds(
         n_folds = _number_of_folds(5 if cv is None else int(cv), present)
         if groups is None:
             return _stratified(n_folds, n_repeats, present, seed)
-        return _of_groups(n_folds, n_repeats, present, np.asarray(groups)[present.labeled], seed)
+        of_rows = known_groups(known, groups)[given.known]
+        return _of_groups(n_folds, n_repeats, present, of_rows, seed)
     splitter = cv.splitter_of(known) if isinstance(cv, SemiSupervisedSplit) else cv
     position = np.full(len(known.labeled), -1)
     position[given.known] = np.arange(len(given.known))

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +25,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.estimators import SelfLearningClassifier
 from primum.estimators._fitting import fitting
 from primum.estimators._labels import KnownLabels
-from primum.selection._folds import Fold, read_folds
+from primum.selection._folds import Fold, group_folds, read_folds
 from primum.selection._partly import CombiningClassifier
 from primum.selection.entries import Entry, class_scores, read_entries
 from primum.selection.icls_cv import ICLSClassifierCV
@@ -178,12 +179,20 @@ class AgnosticClassifier(CombiningClassifier):
     def _folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
         cv = self.cv
         if cv is None or isinstance(cv, Integral):
+            if groups is not None:
+                return self._group_folds(labels, groups)
             cv = RepeatedStratifiedKFold(
                 n_splits=number_of_stratified_folds(cv, labels),
                 n_repeats=self.n_repeats,
                 random_state=self.random_state,
             )
         return read_folds(cv, labels, groups, shuffle=False, seed=None)
+
+    def _group_folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
+        """Return repeated folds that keep groups together."""
+        rng = check_random_state(self.random_state)
+        seeds = [int(rng.randint(2**31 - 1)) for _ in range(self.n_repeats)]
+        return [fold for seed in seeds for fold in group_folds(self.cv, labels, groups, seed)]
 
     def _judge(
         self,

@@ -129,6 +129,7 @@ def check_fold_scoring(
             "one: use more folds, or scoring='accuracy'."
         )
     for number, index in enumerate(tests):
+        cause: Exception | None = None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -138,7 +139,7 @@ def check_fold_scoring(
         else:
             if np.isfinite(found):
                 continue
-            reason, cause = f"it is {found}", None
+            reason = f"it is {found}"
         raise ValueError(
             f"The {_named(scoring)} cannot be computed in the {len(index)} rows that split "
             f"{number} holds out ({reason}): choose another scoring, or splits in which every "

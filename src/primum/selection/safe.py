@@ -168,7 +168,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         "cv": ["cv_object"],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
         "scoring": [str, callable],
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "time_budget": [Interval(Real, 0, None, closed="left"), None],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],

@@ -214,6 +214,43 @@ def resampled_difference(
     return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
 
 
+def grouped_difference(
+    differences: Sequence[Any],
+    folds: Sequence[Any],
+    groups: Any,
+    *,
+    n_groups: int,
+    unit: float | None = None,
+) -> Difference:
+    """Estimate a difference if rows belong together: groups are counted instead of rows.
+
+    Parameters
+    ----------
+    differences : sequence of arrays
+        As in ``resampled_difference``.
+    folds : sequence of Fold
+        The splits, with positions ``train`` and ``test`` among the labelled rows.
+    groups : array of shape (n_labeled,)
+        Group of each labelled row.
+    n_groups : int
+        Number of groups of which rows are held out.
+    unit : float, optional
+        As in ``resampled_difference``.
+
+    Returns
+    -------
+    Difference
+        The estimate with its corrected standard error.
+    """
+    codes = np.unique(groups, return_inverse=True)[1]
+    means = []
+    for values, fold in zip(differences, folds, strict=True):
+        _, own = np.unique(codes[fold.test], return_inverse=True)
+        means.append(np.bincount(own, values) / np.bincount(own))
+    n_train = [len(np.unique(codes[fold.train])) for fold in folds]
+    return resampled_difference(means, n_train, n_rows=n_groups, unit=unit)
+
+
 def resampled_difference_of_scores(
     differences: Any, n_train: Any, n_test: Any, *, unit: float = PRACTICAL_EQUIVALENCE
 ) -> Difference:

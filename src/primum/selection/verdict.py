@@ -22,6 +22,7 @@ from primum.selection.statistics import (
     Difference,
     Posterior,
     blended_errors,
+    grouped_difference,
     resampled_difference,
     resampled_difference_of_scores,
 )
@@ -173,17 +174,8 @@ class HeldOut:
             n_train = [len(fold.train) for fold in self.folds]
             n_rows = len(np.unique(self.rows))
             return resampled_difference(parts, n_train, n_rows=n_rows, unit=unit)
-        groups = self.groups
-        means = [_group_means(d, groups[f.test]) for d, f in zip(parts, self.folds, strict=True)]
-        n_train = [len(np.unique(groups[fold.train])) for fold in self.folds]
-        n_groups = len(np.unique(groups[self.rows]))
-        return resampled_difference(means, n_train, n_rows=n_groups, unit=unit)
-
-
-def _group_means(values: Floats, groups: AnyArray) -> Floats:
-    """Return the mean of every group."""
-    _, codes = np.unique(groups, return_inverse=True)
-    return np.asarray(np.bincount(codes, values) / np.bincount(codes))
+        n_groups = len(np.unique(self.groups[self.rows]))
+        return grouped_difference(parts, self.folds, self.groups, n_groups=n_groups, unit=unit)
 
 
 def measure_of(scoring: Any) -> Measure:

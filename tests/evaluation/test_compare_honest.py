@@ -1,0 +1,151 @@
+"""What a comparison must not claim: leaking groups, undefined scores, losses that are mixed up."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, LeaveOneOut, TimeSeriesSplit
+
+import primum
+from generate import two_classes
+from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
+from primum.evaluation.compare_plan import ComparisonPlan, read_table
+from primum.selection.entries import Entry
+
+BASELINES = [("logistic", LogisticRegression())]
+SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=1)
+QUICK = {"baselines": BASELINES, "n_repeats": 1, "curves": False, "progress": False}
+
+
+def partly(n_labeled=40, n_unlabeled=60, **options):
+    X, y, X_u, _ = two_classes(n_labeled, n_unlabeled, 3, **options)
+    return np.vstack([X, X_u]), np.r_[y, np.full(n_unlabeled, -1)]
+
+
+def copies(n_groups=20, n_copies=8, n_unlabeled=40, seed=0):
+    """Return rows in groups of near copies, with classes that do not depend on the features."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_groups), n_copies)
+    X = rng.normal(size=(n_groups, 3))[groups] + 1e-3 * rng.normal(size=(len(groups), 3))
+    y = (np.arange(n_groups) % 2)[groups]
+    X = np.vstack([X, rng.normal(size=(n_unlabeled, 3))])
+    return X, np.r_[y, np.full(n_unlabeled, -1)], np.r_[groups, np.full(n_unlabeled, -1)]
+
+
+@pytest.mark.parametrize("cv", [4, GroupKFold(4)])
+def test_the_safe_stack_is_judged_in_splits_of_groups(cv):
+    X, y, groups = copies()
+    methods = [("safe", SAFE)]
+    leaking = primum.compare(X, y, methods=methods, cv=4, **QUICK)
+    assert leaking.methods[-1].verdict.answer == "help"
+    found = primum.compare(X, y, methods=methods, cv=cv, groups=groups, **QUICK)
+    assert found.methods[-1].verdict.answer != "help"
+    assert found.methods[-1].verdict.difference.n_rows == 20
+
+
+def test_the_safe_stack_is_judged_in_the_splits_of_the_comparison():
+    X, y = partly()
+    plan = ComparisonPlan(
+        read_table(X, y), (), [Entry("safe", SAFE)], cv=TimeSeriesSplit(3), curves=False
+    )
+    (task,) = [task for tasks in plan.rounds() for task in tasks if task.cv is not None]
+    for (train, test), fold in zip(task.cv, plan.folds(0), strict=True):
+        labeled = plan.table.labels.labeled
+        assert np.array_equal(task.train[train], labeled[fold.train])
+        assert np.array_equal(task.train[test], labeled[fold.test])
+        assert train.max() < test.min()
+    # The shares of the rows that are ever held out: three quarters of 40.
+    found = primum.compare(X, y, methods=[("safe", SAFE)], cv=TimeSeriesSplit(3), **QUICK)
+    assert found.methods[-1].verdict.difference.n_rows == 30
+
+
+def test_groups_stay_together_with_a_number_of_folds():
+    X, y, groups = copies()
+    plan = ComparisonPlan(read_table(X, y, None, groups), (), (), cv=4)
+    for fold in plan.folds(0) + plan.folds(1):
+        assert not set(groups[:160][fold.train]) & set(groups[:160][fold.test])
+
+
+def test_the_safe_stack_is_judged_by_the_scoring_of_the_comparison():
+    X, y = partly()
+    found = primum.compare(X, y, methods=[("safe", SAFE)], scoring="neg_log_loss", **QUICK)
+    given = SafeClassifier(**{**SAFE.get_params(), "scoring": "neg_log_loss"})
+    same = primum.compare(X, y, methods=[("safe", given)], scoring="neg_log_loss", **QUICK)
+    assert found.table.drop(columns="seconds").equals(same.table.drop(columns="seconds"))
+
+
+def test_twins_are_compared_by_the_chosen_loss():
+    X, y = partly()
+    methods = [("ICLS", ICLSClassifier(alpha=0.1))]
+    found = primum.compare(X, y, methods=methods, scoring="neg_brier_score", cv=4, **QUICK)
+    twins = [("twin", LeastSquaresClassifier(alpha=0.1), False), *methods]
+    both = primum.compare(
+        X, y, methods=twins, scoring="neg_brier_score", cv=4, prepare=None, **QUICK
+    )
+    plain = primum.compare(
+        X, y, methods=methods, scoring="neg_brier_score", cv=4, prepare=None, **QUICK
+    )
+    losses = {method.name: method.loss for method in both.methods}
+    assert plain.methods[-1].twin.difference.mean == pytest.approx(losses["ICLS"] - losses["twin"])
+    assert "Brier score" in found.methods[-1].twin.text
+
+
+def test_a_twin_without_scores_is_compared_in_error():
+    X, y = partly()
+    methods = [("self-learning", SelfLearningClassifier(LogisticRegression()))]
+    found = primum.compare(X, y, methods=methods, scoring="neg_log_loss", **QUICK)
+    assert "log loss" in found.methods[-1].twin.text
+    for (name, _), record in found.records.done.items():
+        if name == "all/self-learning":
+            record["twin_scores"] = None
+    again = type(found)(found.plan, found.records, found.loss)
+    assert "error" in again.methods[-1].twin.text
+
+
+class NotANumber(LogisticRegression):
+    """Its probabilities are not numbers."""
+
+    def predict_proba(self, X):
+        return np.nan * super().predict_proba(X)
+
+
+def test_scores_that_are_not_numbers_are_failures_and_no_help():
+    X, y = partly()
+    found = primum.compare(X, y, methods=[("bad", NotANumber(), False)], **QUICK)
+    assert found.recommended == "baseline"
+    assert "not finite for 8 rows" in found.failures[0]["reason"]
+    with pytest.raises(ValueError, match=r"baseline bad failed.*not finite.*nothing to compare"):
+        primum.compare(
+            X, y, methods=[("safe", SAFE)], **{**QUICK, "baselines": [("bad", NotANumber())]}
+        )
+
+
+def test_undefined_scores_are_refused_before_the_fits():
+    X, y = partly()
+    with pytest.raises(ValueError, match="'roc_auc' cannot be computed in the 1 rows that split 0"):
+        primum.compare(X, y, methods=[("safe", SAFE)], scoring="roc_auc", cv=LeaveOneOut(), **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_repeats": 0}, "n_repeats must be an int >= 1, got 0"),
+        ({"n_repeats": 1.5}, "n_repeats must be an int >= 1, got 1.5"),
+        ({"level": 2}, "level must be between 1/2 and 1, got 2"),
+        ({"equivalence": -1}, "equivalence must be a number of at least 0, got -1"),
+        ({"time_budget": -1}, "time_budget must be at least 0, or None, got -1"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(wrong, message):
+    X, y = partly()
+    with pytest.raises(ValueError, match=message):
+        primum.compare(X, y, **{**QUICK, **wrong})
+
+
+def test_any_random_state():
+    X, y = partly(20, 20)
+    methods = [("self-learning", SelfLearningClassifier(LogisticRegression()))]
+    tables = [
+        primum.compare(X, y, methods=methods, random_state=state, **QUICK).table
+        for state in (np.random.RandomState(3), np.random.RandomState(3), None)
+    ]
+    assert tables[0].drop(columns="seconds").equals(tables[1].drop(columns="seconds"))
