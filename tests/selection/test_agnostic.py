@@ -127,3 +127,39 @@ def test_errors():
     clf = AgnosticClassifier([("a", NearestMeanOf())], supervised=NearestMeanOf()).fit(X, y)
     assert not hasattr(clf, "predict_proba")
     assert hasattr(AgnosticClassifier(supervised=LogisticRegression()), "predict_proba")
+
+
+def test_weights_of_rows():
+    X, y, X_u, _ = two_classes(40, 30, 3)
+    given = {"candidates": QUICK.candidates, "random_state": 0, "cv": 4}
+    plain = AgnosticClassifier(**given).fit(X, y, X_u)
+    ones = AgnosticClassifier(**given).fit(X, y, X_u, sample_weight=np.full(40, 1.0))
+    assert ones.differences_["icls"].mean == pytest.approx(plain.differences_["icls"].mean)
+    # Rows of weight 0 might as well be missing, in the fit and in the test.
+    more = np.vstack([X, X[::-1]]), np.append(y, 1 - y), X_u
+    pairs = [(np.arange(20, 80), np.arange(20)), (np.r_[:20, 40:80], np.arange(20, 40))]
+    without = [(train[train < 40], test) for train, test in pairs]
+    weight = np.repeat([1.0, 0.0], 40)
+    found = AgnosticClassifier(**{**given, "cv": pairs}).fit(*more, sample_weight=weight)
+    expected = AgnosticClassifier(**{**given, "cv": without}).fit(X, y, X_u)
+    assert found.differences_["icls"].mean == pytest.approx(expected.differences_["icls"].mean)
+    np.testing.assert_allclose(
+        found.predict_proba(X), expected.predict_proba(X), rtol=1e-3, atol=1e-4
+    )
+    with pytest.raises(ValueError, match=r"'mean' \(NearestMeanOf\) does not support weights of r"):
+        AgnosticClassifier([("mean", NearestMeanOf())]).fit(X, y, X_u, sample_weight=np.ones(40))
+    with pytest.raises(ValueError, match="All labelled rows of class 0 have sample_weight 0"):
+        AgnosticClassifier().fit(X, y, X_u, sample_weight=y.astype(float))
+
+
+@pytest.mark.parametrize("cv", [4, GroupKFold(4)])
+def test_copies_in_groups_are_no_evidence(cv):
+    # Twenty copies of eight rows: a candidate that is right in all copies of one row more.
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(8), 20)
+    y = groups % 2
+    X = np.column_stack([rng.normal(size=8)[groups], (y + rng.normal(size=8)[groups])])
+    clf = AgnosticClassifier([("a", NearestMeanOf(1))], supervised=NearestMeanOf(0), cv=cv)
+    difference = clf.fit(X, y, groups=groups).differences_["a"]
+    assert difference.degrees_of_freedom == 7
+    assert difference.n_rows == 8

@@ -155,3 +155,35 @@ def test_a_data_frame_reaches_the_candidates():
     clf.fit(frame, y, more)
     assert clf.candidates_["scaled"][0].feature_names_in_.tolist() == ["a", "b", "c"]
     assert clf.predict_proba(frame).shape == (30, 2)
+
+
+def test_weights_of_rows_are_copies(rng):
+    X, y, X_u, _ = two_classes(30, 50, 3)
+    X, y = np.vstack([X, X_u]), np.append(y, np.full(50, -1))
+    times = rng.integers(0, 3, 80)
+    times[:2] = 1
+    found = SAFEWClassifier().fit(X, y, sample_weight=times.astype(float))
+    copies = np.repeat(np.arange(80), times)
+    expected = SAFEWClassifier().fit(X[copies], y[copies])
+    for name, weight in expected.weights_.items():
+        assert found.weights_[name] == pytest.approx(weight, abs=1e-3)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-3)
+
+
+def test_the_nearest_mixture_in_the_weighted_norm_is_not_further_from_any_weighted_truth(rng):
+    X, y, X_u, _ = two_classes(30, 50, 3)
+    weight = np.append(np.ones(30), rng.exponential(size=50))
+    X, y = np.vstack([X, X_u]), np.append(y, np.full(50, -1))
+    clf = SAFEWClassifier().fit(X, y, sample_weight=weight)
+    candidates = [m.predict_proba(X_u)[:, 1] for m in clf.candidates_.values()]
+    mixture, baseline = clf.predict_proba(X_u)[:, 1], clf.supervised_.predict_proba(X_u)[:, 1]
+    for truth in candidates:
+        distance = [np.sum(weight[30:] * (s - truth) ** 2) for s in (mixture, baseline)]
+        assert distance[0] <= distance[1] + 1e-9
+
+
+def test_a_candidate_without_weights_is_named():
+    X, y, X_u, _ = two_classes(20, 20, 3)
+    candidates = [("neighbours", KNeighborsClassifier(), False)]
+    with pytest.raises(ValueError, match=r"'neighbours' \(KNeighborsClassifier\) does not support"):
+        SAFEWClassifier(candidates).fit(X, y, X_u, sample_weight=np.ones(20))

@@ -8,9 +8,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from primum._sklearn import check_parameters, count_rows
-from primum._typing import AnyArray, Index
+from primum._typing import AnyArray, Floats, Index
 from primum.estimators._checks import check_same_columns, locating_bad_values
-from primum.estimators._data import not_in_memory
+from primum.estimators._data import check_every_class_has_weight, not_in_memory, read_weight
 from primum.estimators._labels import KnownLabels, read_labels
 from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.self_learning import stack_rows
@@ -23,18 +23,24 @@ class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator)
 
     classes_: AnyArray
 
-    def _read(self, X: Any, y: Any, X_unlabeled: Any) -> tuple[Any, Index, KnownLabels]:
-        """Return all rows, their class codes (-1: unknown) and the content of y."""
+    def _read(
+        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
+    ) -> tuple[Any, Index, KnownLabels, Floats | None]:
+        """Return all rows, their class codes (-1: unknown), the content of y, and the weights."""
         check_parameters(self)
         X = self._read_rows(X, reset=True)
         labels = read_labels(y, count_rows(X), multi_class=True)
         codes = np.full(count_rows(X), -1)
         codes[labels.labeled] = labels.codes
+        weight = read_weight(sample_weight, np.zeros((len(codes), 1)))
+        check_every_class_has_weight(labels, weight)
         X_unlabeled = given_rows(X_unlabeled)
         if X_unlabeled is not None:
             X = stack_rows(X, self._read_more(X_unlabeled))
-            codes = np.concatenate([codes, np.full(count_rows(X) - len(codes), -1)])
-        return X, codes, labels
+            n_more = count_rows(X) - len(codes)
+            codes = np.concatenate([codes, np.full(n_more, -1)])
+            weight = None if weight is None else np.concatenate([weight, np.ones(n_more)])
+        return X, codes, labels, weight
 
     def _read_more(self, X_unlabeled: Any) -> Any:
         if is_outside(X_unlabeled):

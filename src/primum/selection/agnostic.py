@@ -30,7 +30,8 @@ from primum.selection._partly import CombiningClassifier
 from primum.selection.entries import Entry, class_scores, read_entries
 from primum.selection.icls_cv import ICLSClassifierCV
 from primum.selection.splitting import number_of_stratified_folds
-from primum.selection.statistics import Difference, holm, resampled_difference
+from primum.selection.statistics import Difference, holm
+from primum.selection.verdict import HeldOut
 
 
 def _has_scores(self: Any) -> bool:
@@ -136,7 +137,15 @@ class AgnosticClassifier(CombiningClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Choose a classifier by cross-validation, and fit it.
 
         Parameters
@@ -147,9 +156,13 @@ class AgnosticClassifier(CombiningClassifier):
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
         X_unlabeled : array-like, sparse matrix or DataFrame of shape (n_more, n_features), \
                 default=None
-            Further unlabelled rows, which are in every training set.
+            Further unlabelled rows, which are in every training set, each of weight 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, passed to all classifiers, which must support weights. Errors
+            in held-out rows count by weight too.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row of X, for splitters such as GroupKFold.
+            Group of each row of X. Rows of one group stay together, with a number of folds or a
+            splitter such as GroupKFold, and the test counts groups instead of rows.
 
         Returns
         -------
@@ -157,15 +170,18 @@ class AgnosticClassifier(CombiningClassifier):
             The fitted classifier.
         """
         with fitting(self):
-            rows, codes, labels = self._read(X, y, X_unlabeled)
+            rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
             entries, supervised = self._entries()
             self.classes_ = labels.classes
             folds = self._folds(labels, groups)
-            self._judge(entries, supervised, rows, codes, labels, folds)
-            self.supervised_ = self.estimator_ = supervised.fit(rows, codes)
+            known_weight = None if weight is None else weight[labels.labeled]
+            known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
+            held_out = HeldOut(folds, labels.codes, len(labels.classes), known_weight, known_groups)
+            self._judge(entries, supervised, rows, codes, weight, labels, held_out)
+            self.supervised_ = self.estimator_ = supervised.fit(rows, codes, weight)
             for entry in entries:
                 if entry.name == self.chosen_:
-                    self.estimator_ = entry.fit(rows, codes)
+                    self.estimator_ = entry.fit(rows, codes, weight)
         return self
 
     def _entries(self) -> tuple[list[Entry], Entry]:
@@ -200,22 +216,20 @@ class AgnosticClassifier(CombiningClassifier):
         supervised: Entry,
         X: Any,
         codes: Index,
+        weight: Floats | None,
         labels: KnownLabels,
-        folds: list[Fold],
+        held_out: HeldOut,
     ) -> None:
         """Keep the differences in error and their p-values, and the name of what is chosen."""
-        tasks = [(entry, fold) for entry in (supervised, *entries) for fold in folds]
+        n = self.n_splits_ = len(held_out.folds)
+        tasks = [(entry, fold) for entry in (supervised, *entries) for fold in held_out.folds]
         parallel = Parallel(n_jobs=self.n_jobs)
-        wrong = parallel(delayed(_errors)(entry, X, codes, labels, f) for entry, f in tasks)
-        of_supervised, n = wrong[: len(folds)], len(folds)
-        self.n_splits_, self.differences_ = n, {}
-        for number, entry in enumerate(entries, start=1):
-            own = wrong[number * n : (number + 1) * n]
-            self.differences_[entry.name] = resampled_difference(
-                [a - b for a, b in zip(own, of_supervised, strict=True)],
-                [len(fold.train) for fold in folds],
-                n_rows=len(labels.labeled),
-            )
+        wrong = parallel(delayed(_errors)(e, X, codes, weight, labels, fold) for e, fold in tasks)
+        errors = [np.concatenate(wrong[k : k + n]) for k in range(0, len(wrong), n)]
+        self.differences_ = {
+            entry.name: held_out.difference_of_rows(own - errors[0])
+            for entry, own in zip(entries, errors[1:], strict=True)
+        }
         adjusted = holm([difference.p_better for difference in self.differences_.values()])
         self.p_values_ = dict(zip(self.differences_, adjusted.tolist(), strict=True))
         self.chosen_ = _choose(self.differences_, self.p_values_, self.significance)
@@ -257,12 +271,15 @@ class AgnosticClassifier(CombiningClassifier):
         return class_scores(self.estimator_, X, len(self.classes_))
 
 
-def _errors(entry: Entry, X: Any, codes: Index, labels: KnownLabels, fold: Fold) -> Floats:
+def _errors(
+    entry: Entry, X: Any, codes: Index, weight: Floats | None, labels: KnownLabels, fold: Fold
+) -> Floats:
     """Return 1 for every held-out row that is misclassified, and 0 for the others."""
     test = labels.labeled[fold.test]
     unknown = np.flatnonzero(codes < 0)
     train = np.sort(np.concatenate([labels.labeled[fold.train], unknown]))
-    fitted = entry.fit(take_rows(X, train), codes[train])
+    of_train = None if weight is None else weight[train]
+    fitted = entry.fit(take_rows(X, train), codes[train], of_train)
     return np.asarray(fitted.predict(take_rows(X, test)) != codes[test], dtype=float)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from primum._sklearn import take_rows
 from primum._typing import Floats
@@ -37,12 +38,18 @@ class Entry:
     estimator: Any
     uses_unlabeled: bool = True
 
-    def fit(self, X: Any, codes: Any, **options: Any) -> Any:
-        """Return a clone fitted to the rows with class codes, of which -1 is unknown."""
+    def fit(self, X: Any, codes: Any, weight: Floats | None = None, **options: Any) -> Any:
+        """Return a clone fitted to the rows with class codes, of which -1 is unknown.
+
+        ``weight`` are the weights of the rows, and ``options`` whatever else its ``fit`` is passed.
+        """
         codes = np.asarray(codes)
         if not self.uses_unlabeled:
             known = np.flatnonzero(codes >= 0)
             X, codes = take_rows(X, known), codes[known]
+            weight = None if weight is None else weight[known]
+        if weight is not None:
+            options["sample_weight"] = self._accepted(weight)
         fitted = clone(self.estimator).fit(X, codes, **options)
         if -1 in getattr(fitted, "classes_", ()):
             raise ValueError(
@@ -50,6 +57,15 @@ class Entry:
                 "learn from unlabelled rows, so pass (name, estimator, False)."
             )
         return fitted
+
+    def _accepted(self, weight: Floats) -> Floats:
+        """Return the weights of rows; raise an error if the classifier does not support any."""
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(
+                f"sample_weight is given, but {self.name!r} ({type(self.estimator).__name__}) does "
+                "not support weights of rows: leave it out, or pass no weights."
+            )
+        return weight
 
 
 def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = True) -> list[Entry]:

@@ -11,7 +11,8 @@ set brings f0 nearer to every point of that set. So if the true labels y are in 
     || F w - y ||^2 <= || f0 - y ||^2,
 
 whatever they are. If the baseline were a candidate, f0 would be in the hull and the result would
-be f0. With several classes, F has one row per row and class.
+be f0. With several classes, F has one row per row and class. With weights of rows the norm
+is the weighted one, in which the same holds.
 """
 
 from collections.abc import Sequence
@@ -106,7 +107,7 @@ class SAFEWClassifier(CombiningClassifier):
         self.candidates = candidates
         self.baseline = baseline
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit the candidates and the baseline, and mix the candidates.
 
         Parameters
@@ -117,7 +118,11 @@ class SAFEWClassifier(CombiningClassifier):
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
         X_unlabeled : array-like, sparse matrix or DataFrame of shape (n_more, n_features), \
                 default=None
-            Further unlabelled rows.
+            Further unlabelled rows, each of weight 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, passed to the candidates and to the baseline, which must
+            support weights. The weights of unlabelled rows also count in the distance to the
+            baseline, so that the guarantee is about the weighted squared loss.
 
         Returns
         -------
@@ -125,13 +130,14 @@ class SAFEWClassifier(CombiningClassifier):
             The fitted classifier.
         """
         with fitting(self):
-            rows, codes, labels = self._read(X, y, X_unlabeled)
+            rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
             entries, baseline = self._entries()
             self.classes_ = labels.classes
-            self.supervised_ = baseline.fit(rows, codes)
-            fitted = {entry.name: entry.fit(rows, codes) for entry in entries}
-            unknown = np.flatnonzero(codes < 0)
-            self._mix(fitted, take_rows(rows, unknown) if len(unknown) else rows)
+            self.supervised_ = baseline.fit(rows, codes, weight)
+            fitted = {entry.name: entry.fit(rows, codes, weight) for entry in entries}
+            where = np.flatnonzero((codes < 0) & (weight is None or weight > 0))
+            where = where if len(where) else np.arange(len(codes))
+            self._mix(fitted, take_rows(rows, where), None if weight is None else weight[where])
         return self
 
     def _entries(self) -> tuple[list[Entry], Entry]:
@@ -146,12 +152,17 @@ class SAFEWClassifier(CombiningClassifier):
                 )
         return entries, baseline
 
-    def _mix(self, fitted: dict[str, Any], X: Any) -> None:
+    def _mix(self, fitted: dict[str, Any], X: Any, row_weight: Floats | None) -> None:
         """Keep the weights of the mixture nearest to the baseline on rows X."""
         n_classes = len(self.classes_)
-        scores = [class_scores(model, X, n_classes).ravel() for model in fitted.values()]
-        target = class_scores(self.supervised_, X, n_classes).ravel()
-        weights, self.weights_gap_ = nearest_in_hull(np.column_stack(scores), target)
+        scores, target = (
+            np.column_stack([class_scores(model, X, n_classes).ravel() for model in models])
+            for models in (fitted.values(), [self.supervised_])
+        )
+        if row_weight is not None:
+            root = np.repeat(np.sqrt(row_weight), n_classes)[:, None]
+            scores, target = root * scores, root * target
+        weights, self.weights_gap_ = nearest_in_hull(scores, target[:, 0])
         self.weights_ = dict(zip(fitted, weights.tolist(), strict=True))
         self.candidates_ = {name: fitted[name] for name, w in self.weights_.items() if w > 0}
 

@@ -157,15 +157,16 @@ class HeldOut:
                 brier = ROW_LOSSES["neg_brier_score"].of_rows
                 squares = brier(scores, codes) - brier(others, codes)
                 error = float(np.average(of_others, weights=weight))
-                return self._of_rows(blended_errors(change, squares, error), BLENDED_UNIT)
-            return self._of_rows(change)
+                return self.difference_of_rows(blended_errors(change, squares, error), BLENDED_UNIT)
+            return self.difference_of_rows(change)
         change = fold_scores(scoring, others, codes, self.fold_of, classes, weight)
         change -= fold_scores(scoring, scores, codes, self.fold_of, classes, weight)
         n_train = [len(fold.train) for fold in self.folds]
         n_test = [len(fold.test) for fold in self.folds]
         return resampled_difference_of_scores(change, n_train, n_test)
 
-    def _of_rows(self, change: Floats, unit: float | None = None) -> Difference:
+    def difference_of_rows(self, change: Floats, unit: float | None = None) -> Difference:
+        """Return the difference of two models from that of their losses in every held-out row."""
         weight = self.row_weight
         if weight is not None:
             change = change * weight / weight.mean()
