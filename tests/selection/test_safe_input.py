@@ -1,7 +1,9 @@
 """SafeClassifier: input that is bad, degenerate or misleading."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
@@ -9,6 +11,8 @@ from sklearn.model_selection import LeaveOneOut, ShuffleSplit
 
 from generate import several_classes, two_classes
 from primum import SafeClassifier
+from primum.selection.candidates.kernel import BANDWIDTHS, distances_among
+from primum.selection.copies import copies_note
 
 
 def partly(n_labeled=24, n_unlabeled=40, d=3, n_classes=2):
@@ -86,3 +90,142 @@ def test_a_class_instead_of_an_instance_is_refused():
     X, y = partly()
     with pytest.raises(ValueError, match=r"'mine' is the class LogisticRegression: pass an inst"):
         quick([("mine", LogisticRegression, False)]).fit(X, y)
+
+
+@pytest.mark.parametrize("n_copies", [1, 500])
+def test_copies_of_a_row_are_neighbours_of_each_other_and_change_no_scale(n_copies):
+    X, y = partly()
+    X = np.concatenate([X, np.repeat(X[30:31], n_copies, axis=0)])
+    clf = quick(["kernel"]).fit(X, np.append(y, np.full(n_copies, -1)))
+    assert clf.failures_ == []
+
+
+def test_the_median_distance_is_not_that_of_rounding_between_copies():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(20, 3)), np.repeat(rng.normal(size=(1, 3)), 200, axis=0)])
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    median = np.median(distances[distances > 0])
+    assert distances_among(X)[1] == pytest.approx([0.5 / (f**2 * median) for f in BANDWIDTHS])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("X", [np.zeros((64, 3)), np.ones((64, 3)), np.arange(64.0)[:, None]])
+def test_features_without_content(make, X):
+    _, y = partly()
+    clf = quick(["components", "kernel", "spreading"]).fit(make(X), y)
+    assert clf.failures_ == []
+    assert clf.notes_ == [] or "have the same features" in clf.notes_[0]
+    assert np.isfinite(clf.predict_proba(make(X))).all()
+
+
+def test_one_training_row_in_a_fold_is_enough():
+    X, _ = partly()
+    y = np.full(len(X), -1)
+    y[:3] = 0, 1, 0
+    clf = quick(["components", "kernel"]).fit(X, y)
+    assert (clf.failures_, clf.notes_) == ([], [])
+
+
+class FailsToPredict(LogisticRegression):
+    """Fails for rows that were not among the labelled ones."""
+
+    def predict_proba(self, X):
+        if len(X) > 30:
+            raise RuntimeError("too many rows")
+        return super().predict_proba(X)
+
+
+def test_a_candidate_that_cannot_predict_unlabelled_rows_is_left_out():
+    X, y = partly()
+    candidates = [("mine", FailsToPredict(C=100), False)]
+    with pytest.warns(FitFailedWarning, match="mine, final fit: RuntimeError: too many rows"):
+        clf = quick(candidates, shrinkage=1e-6).fit(X, y)
+    assert list(clf.weights_) == ["ridge"]
+
+
+class Knows(ClassifierMixin, BaseEstimator):
+    """Knows the classes of all rows: better without any unlabelled row."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        return np.eye(2)[(np.asarray(X)[:, -1] > 0).astype(int)] * 0.8 + 0.1
+
+    def predict(self, X):
+        return self.predict_proba(X).argmax(axis=1)
+
+
+def xor(n_labeled=100, n_unlabeled=100):
+    """Return rows whose classes are their last column, hidden from linear models by its size."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, n_labeled + n_unlabeled)
+    X = rng.normal(size=(len(truth), 3))
+    X[:, -1] = (2 * truth - 1) * np.exp(-20 * rng.random(len(truth)))
+    return X, np.append(truth[:n_labeled], np.full(n_unlabeled, -1))
+
+
+def test_a_gain_without_counterpart_is_not_credited_to_the_unlabelled_rows():
+    X, y = xor()
+    alone = quick([("mine", Knows(), True)]).fit(X, y)
+    assert alone.verdict_.baseline.answer == "help"
+    assert alone.verdict_.supervised is None
+    assert "mine has no supervised counterpart" in str(alone.verdict_)
+    both = quick(["spreading", ("mine", Knows(), True)]).fit(X, y)
+    assert both.weights_["mine"] > 0.5
+    assert both.verdict_.supervised.answer != "help"
+    fair = quick([("mine", Knows(), True, Knows())]).fit(X, y)
+    assert fair.verdict_.baseline.answer == "help"
+    assert fair.verdict_.supervised.answer == "no_difference"
+
+
+class NeverFits(Knows):
+    """A counterpart or candidate that fails."""
+
+    def fit(self, X, y):
+        raise RuntimeError("no")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_failures_leave_a_fair_comparison():
+    X, y = xor()
+    without = quick(["spreading", ("mine", Knows(), True, NeverFits())]).fit(X, y)
+    assert without.weights_["mine"] > 0.5
+    assert without.verdict_.supervised.answer != "help"
+    left = quick(["spreading", ("mine", NeverFits(), True, Knows())]).fit(X, y)
+    assert set(left.supervised_.weights_) == {"ridge", "neighbours"}
+    assert left.verdict_.supervised.answer != "harm"
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, pd.DataFrame])
+def test_copies_among_labelled_rows_are_named(make):
+    X, y = partly()
+    X[1] = X[0]
+    assert not any("same features" in note for note in quick().fit(make(X), y).notes_)
+    X[3] = X[2]
+    note = "2 of the 24 labelled rows have the same features as another one"
+    assert quick().fit(make(X), y).notes_[0].startswith(note)
+    assert quick().fit(make(X), y, groups=np.arange(len(y)) // 2).notes_ == []
+    assert copies_note(pd.DataFrame({"a": ["x", "x", "y"]}), None).startswith("1 of the 3")
+
+
+@pytest.mark.parametrize("n_repeats", [1, 2])
+def test_groups_stay_together_with_a_number_of_folds(n_repeats):
+    X, y = partly()
+    groups = np.repeat(np.arange(16), 4)
+    clf = quick(n_repeats=n_repeats).fit(X, y, groups=groups)
+    assert clf.verdict_.baseline.difference.n_rows == 6
+    with pytest.raises(
+        ValueError, match="3 folds need at least as many groups of labelled rows, but"
+    ):
+        quick().fit(X, y, groups=groups // 8)
+    with pytest.raises(ValueError, match=r"groups has the shape \(24,\), but X has 64 rows"):
+        quick().fit(X, y, groups=groups[:24])
+
+
+def test_overlapping_splits_are_refused():
+    X, y = partly()
+    pairs = [(np.arange(20), np.arange(15, 24))]
+    with pytest.raises(ValueError, match="Split 0 of cv trains on 5 of the 9 labelled rows that"):
+        quick(cv=pairs).fit(X, y)

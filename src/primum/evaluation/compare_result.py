@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._sklearn import take_rows
 from primum._typing import Floats
 from primum.evaluation.compare_plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.evaluation.compare_run import Records
 from primum.evaluation.compare_scoring import Loss, Predictions, row_changes, twin_loss
 from primum.evaluation.compare_words import BASELINE, MethodResult, compose_verdict, table_row
+from primum.selection.copies import copies_note
 from primum.selection.drift import Drift
 from primum.selection.entries import Entry
 from primum.selection.statistics import (
@@ -314,8 +316,12 @@ class ComparisonResult:
         """The answer in a few sentences."""
         main = (ALL, CROSS_FITTED)
         failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
-        drift = "" if self.drift is None else self.drift.text
-        return compose_verdict(self._compared, self.recommended, drift, sorted(failed))
+        table = self.plan.table
+        warned = [copies_note(take_rows(table.X, table.labels.labeled), table.groups)]
+        if self.drift is not None:
+            warned.insert(0, self.drift.text)
+        warning = " ".join(filter(None, warned))
+        return compose_verdict(self._compared, self.recommended, warning, sorted(failed))
 
     @cached_property
     def curves(self) -> list[dict[str, Any]]:

@@ -58,15 +58,15 @@ class MethodResult:
 
 
 def compose_verdict(
-    compared: Sequence[Any], recommended: str, drift: str, failed: Sequence[str]
+    compared: Sequence[Any], recommended: str, warning: str, failed: Sequence[str]
 ) -> str:
     """Return the answer to "which model should I use?" in a few sentences.
 
-    ``compared`` are the methods that have a verdict, ``drift`` is a warning, and ``failed`` are the
-    names of those that could not be judged.
+    ``compared`` are the methods that have a verdict, ``warning`` says why it may not hold, and
+    ``failed`` are the names of those that could not be judged.
     """
     failure = f"{capitalised(', '.join(failed))} failed in some splits and could not be judged."
-    parts = [_answer(compared, recommended), drift, failure if failed else ""]
+    parts = [_answer(compared, recommended), warning, failure if failed else ""]
     return " ".join(part for part in parts if part)
 
 

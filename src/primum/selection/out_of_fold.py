@@ -19,6 +19,7 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.selection._folds import Fold
 from primum.selection.candidates import Candidate, Labels, Model, Prepared, SharedRows
+from primum.selection.stacked import stacked_scores
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,15 @@ def attempt(work: Callable[..., Any], *arguments: Any) -> Outcome:
 def _held_out(prepared: Prepared, fold: Fold, labels: Labels) -> Floats:
     scores = prepared.held_out(fold.train, fold.test, labels)
     return checked_scores(scores, len(fold.test), labels.n_classes)
+
+
+def _final(prepared: Prepared, labels: Labels, probe: Any) -> tuple[Model, Floats]:
+    """Return the model of all labelled rows, and its scores for some rows."""
+    model = prepared.fit(np.arange(len(labels.codes)), labels)
+    scores = np.zeros((0, labels.n_classes))
+    if probe.shape[0]:
+        scores = stacked_scores({"": model}, {"": 1.0}, probe)
+    return model, checked_scores(scores, probe.shape[0], labels.n_classes)
 
 
 def checked_scores(scores: Floats, n_rows: int, n_classes: int) -> Floats:
@@ -190,16 +200,23 @@ class OutOfFold:
         for kept in (self.prepared, self._parts, self._warned):
             kept.pop(name, None)
 
-    def refit(self, names: Sequence[str]) -> dict[str, Model]:
-        """Return the candidates fitted to all labelled rows; one that fails is not among them."""
-        everything = np.arange(self.rows.n_labeled)
-        tasks = [(self.prepared[name].fit, everything, self.labels) for name in names]
+    def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[Model, Floats]]:
+        """Return the candidates fitted to all labelled rows, with their scores for rows probe.
+
+        One that fails is not among them.
+        """
+        tasks = [(_final, self.prepared[name], self.labels, probe) for name in names]
         outcomes = zip(names, self._run(tasks), strict=True)
         return {
             name: outcome.result
             for name, outcome in outcomes
             if self._keep(name, "final fit", outcome)
         }
+
+    def stacked(self, names: Sequence[str], baselines: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return the scores of candidates, and their weights in the baseline."""
+        w0 = np.array([float(name in baselines) for name in names])
+        return np.stack([self.scores[name] for name in names], axis=2), w0 / w0.sum()
 
     @property
     def all_notes(self) -> list[str]:

@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from primum._sklearn import Interval
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray
 from primum.estimators._backend import refuse_other_library
 from primum.estimators._base import N_JOBS
 from primum.estimators._data import FitArguments, not_in_memory, read_arguments
@@ -32,10 +32,12 @@ from primum.selection.candidates import BASELINES, Labels, SharedRows
 from primum.selection.candidates.base import stacked
 from primum.selection.candidates.reading import Entrants, read_entrants
 from primum.selection.candidates.wrapped import Wrapped
+from primum.selection.copies import copies_note
+from primum.selection.judging import judge_stacks
 from primum.selection.out_of_fold import Failure, OutOfFold
-from primum.selection.stacked import StackedClassifier, StackPredictionMixin, stacked_scores
+from primum.selection.stacked import StackedClassifier, StackPredictionMixin
 from primum.selection.summary import report_table
-from primum.selection.verdict import HeldOut, SafeVerdict, in_words, judge, largest_change
+from primum.selection.verdict import HeldOut
 
 # The share of rows for which two models disagree is estimated from at most this many.
 MOST_COMPARED = 5000
@@ -244,6 +246,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             held_out.check(self.scoring, self.classes_)
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
             scored.notes.extend(entrants.notes)
+            scored.notes.extend(filter(None, [copies_note(rows.labeled, groups)]))
             with one_blas_thread():
                 self._compute(scored, entrants, start)
                 self._combine(scored, entrants, held_out)
@@ -306,22 +309,25 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         """Find the weights, fit the candidates that have one, and judge the result."""
         stacks = self._weigh(scored, entrants, held_out)
         needed = {name for weights, _ in stacks for name, weight in weights.items() if weight > 0}
-        fitted = [name for name in scored.scores if self._fit_all or name in needed]
-        models = scored.refit(fitted)
-        if len(models) < len(fitted):
+        wanted = [name for name in scored.scores if self._fit_all or name in needed]
+        fitted = scored.refit(wanted, scored.rows.with_at_most(MOST_COMPARED).unlabeled)
+        if len(fitted) < len(wanted):
             _require(entrants.baselines, scored)
-            for name in set(fitted) - set(models):
+            for name in set(wanted) - set(fitted):
                 del scored.scores[name]
             return self._combine(scored, entrants, held_out)
+        models = {name: model for name, (model, _) in fitted.items()}
         if self._fit_all:
             self.all_models_ = models
         (self.weights_, self.weights_gap_), (supervised, _), (baseline, _) = stacks
         self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
         self.supervised_ = StackedClassifier._of(self, supervised, models)
         self.baseline_ = StackedClassifier._of(self, baseline, models)
+        probe = {name: scores for name, (_, scores) in fitted.items()}
+        self.verdict_, judged = judge_stacks(self, scored, entrants, held_out, probe)
+        self.report_ = report_table(self, scored, entrants, held_out, judged)
         self.failures_, self.notes_ = scored.failures, scored.all_notes
         self._warn_of_failures()
-        self._judge(scored, entrants, held_out)
         return None
 
     def _weigh(
@@ -329,54 +335,12 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     ) -> list[tuple[dict[str, float], float]]:
         """Return the weights, by name, and their gap: of the stack, its supervised one, and w0."""
         found = []
-        for names in self._members(scored, entrants):
-            weights, gap = held_out.weights(*self._scores(scored, names), self.shrinkage)
+        for names in entrants.members(scored.scores):
+            scores, w0 = scored.stacked(names, entrants.baselines)
+            weights, gap = held_out.weights(scores, w0, self.shrinkage)
             found.append((dict(zip(names, weights.tolist(), strict=True)), gap))
-        w0 = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
-        return [*found, (w0, 0.0)]
-
-    @staticmethod
-    def _members(scored: OutOfFold, entrants: Entrants) -> list[list[str]]:
-        """Return the names of the candidates of the stack and of its supervised one."""
-        return [
-            [candidate.name for candidate in some if candidate.name in scored.scores]
-            for some in (entrants.candidates, entrants.supervised)
-        ]
-
-    def _scores(self, scored: OutOfFold, names: Sequence[str]) -> tuple[Floats, Floats]:
-        """Return the scores of candidates, and their weights in the baseline."""
-        w0 = np.array([float(name in self.baselines) for name in names])
-        return np.stack([scored.scores[name] for name in names], axis=2), w0 / w0.sum()
-
-    def _judge(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
-        """Compare the cross-fitted scores of the stacks."""
-        own, supervised = (
-            held_out.cross_fitted(*self._scores(scored, names), self.shrinkage)
-            for names in self._members(scored, entrants)
-        )
-        scores, w0 = self._scores(scored, entrants.baselines)
-        baseline = scores @ w0
-        rows = scored.rows.with_at_most(MOST_COMPARED).unlabeled
-        verdicts = []
-        for stack, others, what in (
-            (self.baseline_, baseline, "the baseline"),
-            (self.supervised_, supervised, "the stack of supervised models"),
-        ):
-            difference = held_out.difference(own, others, self.scoring, self.classes_)
-            bound = self._largest_change(stack, rows)
-            verdicts.append(judge(difference, bound, self.scoring, "the safe stack", what))
-        of_supervised = verdicts[1] if rows.shape[0] else None
-        text = in_words(verdicts[0], of_supervised, scored.notes)
-        self.verdict_ = SafeVerdict(verdicts[0], of_supervised, text)
-        stacks = {"safe stack": own, "supervised stack": supervised, "baseline": baseline}
-        self.report_ = report_table(self, scored, entrants, held_out, stacks)
-
-    def _largest_change(self, stack: StackedClassifier, rows: Any) -> float | None:
-        """Return how large the difference of the losses of this model and a stack can be."""
-        if rows.shape[0] == 0:
-            return None
-        own, others = (stacked_scores(s.models_, s.weights_, rows) for s in (self, stack))
-        return largest_change(own, others, self.scoring)
+        baseline = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
+        return [*found, (baseline, 0.0)]
 
     def _warn_of_failures(self) -> None:
         if self.failures_:

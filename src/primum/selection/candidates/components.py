@@ -21,7 +21,13 @@ from primum.selection.candidates.base import (
     SharedRows,
 )
 from primum.selection.candidates.linear import fit_logistic, fit_ridge
-from primum.selection.candidates.models import Affine, LinearModel, standardisation
+from primum.selection.candidates.models import (
+    Affine,
+    LinearModel,
+    as_dense,
+    constant_model,
+    standardisation,
+)
 
 NUMBERS = (2, 5, 10, 20, 50)
 # Components this much shorter than the longest one are rounding, which whitening would enlarge.
@@ -43,16 +49,20 @@ def _principal(X: Any, seed: int) -> tuple[Floats, Floats, Floats]:
 
     n_rows, n_features = X.shape
     most = min(n_rows, n_features, NUMBERS[-1])
-    if sparse.issparse(X):
-        svd = TruncatedSVD(min(most, n_features - 1) or 1, random_state=seed).fit(X)
-        return svd.singular_values_, svd.components_.T, np.zeros(n_features)
-    pca = PCA(most, random_state=seed).fit(X)
+    is_sparse = sparse.issparse(X) and n_features > 1
+    with np.errstate(invalid="ignore"):  # shares of the variance of equal rows, which is 0
+        if is_sparse:
+            svd = TruncatedSVD(min(most, n_features - 1), random_state=seed).fit(X)
+            return svd.singular_values_, svd.components_.T, np.zeros(n_features)
+        pca = PCA(most, random_state=seed).fit(as_dense(X))
     return pca.singular_values_, pca.components_.T, pca.mean_
 
 
 def fit_components(features: Floats, labels: Labels) -> LinearModel:
     """Return a logistic regression on the first of the features; the others have no weight."""
     n_features = features.shape[1]
+    if n_features == 0:  # all rows are equal
+        return constant_model(labels.shares, 0)
     numbers = sorted({min(number, n_features) for number in NUMBERS})
     scores = [fit_ridge(features[:, :number], labels)[1] for number in numbers]
     number = numbers[int(np.argmax(scores))]

@@ -7,7 +7,7 @@ import numpy as np
 
 from primum._typing import Floats, Index
 from primum.selection.candidates.base import Candidate, Labels, PreparedRows, SharedRows
-from primum.selection.candidates.models import Model
+from primum.selection.candidates.models import Model, as_dense
 
 TREES = 100
 
@@ -39,8 +39,8 @@ class ForestModel(Model):
     depth: int
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
-        dense = X if isinstance(X, np.ndarray) else X.toarray()
-        rows = dense.astype(np.float32)
+        with np.errstate(over="ignore"):  # beyond single precision is beyond all thresholds
+            rows = as_dense(X).astype(np.float32)
         node = np.tile(self.roots, (len(rows), 1))
         number = np.arange(len(rows))[:, None]
         for _ in range(self.depth):

@@ -35,6 +35,8 @@ BANDWIDTHS = (0.25, 0.5, 1.0)
 STRENGTHS = (0.0, 1.0, 10.0, 100.0)
 # Eigenvalues of a kernel matrix below this fraction of the largest are rounding.
 SMALLEST = 1e-12
+# Squared distances below this fraction of the largest are rounding.
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def distances_among(X: Any) -> tuple[Floats, list[float]]:
     """Return the squared distances between rows, and the options of gamma."""
     distances = squared_distances(X, X)
     np.fill_diagonal(distances, 0.0)
-    positive = distances[distances > 0]
+    # The distances between copies of a row are rounding, of which the median would be as well.
+    positive = distances[distances > ROUNDING * distances.max(initial=0.0)]
     median = float(np.median(positive)) if len(positive) else 1.0
     return distances, [0.5 / (factor**2 * median) for factor in BANDWIDTHS]
 

@@ -31,6 +31,8 @@ MOST_ITERATIONS = 1000
 
 def fit_ridge(X: Any, labels: Labels) -> tuple[LinearModel, float]:
     """Return least squares on one-hot labels, and minus its leave-one-out error."""
+    if len(labels.codes) == 1:  # no row is left to leave out
+        return constant_model(labels.shares, X.shape[1]), 0.0
     ridge = RidgeCV(alphas=RIDGES).fit(X, labels.one_hot, sample_weight=labels.weight)
     model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
     return model, float(ridge.best_score_)

@@ -53,6 +53,11 @@ def constant_model(scores: Floats, n_features: int) -> LinearModel:
     return LinearModel(np.zeros((n_features, len(scores))), scores, probabilities=False)
 
 
+def as_dense(X: Any) -> Floats:
+    """Return rows as an array."""
+    return X if isinstance(X, np.ndarray) else np.asarray(X.toarray())
+
+
 @dataclass(frozen=True)
 class Affine:
     """New features, ``(X / scale) @ directions - shift``; without directions ``X / scale - shift``.

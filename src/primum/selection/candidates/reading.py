@@ -37,6 +37,26 @@ class Entrants:
         """All candidates, those of the stack first."""
         return list({c.name: c for c in (*self.candidates, *self.supervised)}.values())
 
+    def members(self, names: Any) -> tuple[list[str], list[str]]:
+        """Return the names of the stack and of its supervised one, of candidates that have scores.
+
+        A counterpart whose candidates have all failed leaves the supervised stack too: it would
+        win or lose with a kind of model that the stack does not have.
+        """
+        stack = [c.name for c in self.candidates if c.name in names]
+        needed = {*stack, *(c.counterpart for c in self.candidates if c.name in stack)}
+        supervised = [c.name for c in self.supervised if c.name in names and c.name in needed]
+        return stack, supervised
+
+    def unpaired(self, names: Any) -> list[str]:
+        """Return the candidates that use unlabelled rows and have no counterpart with scores."""
+        using = [c for c in self.candidates if c.uses_unlabeled and c.name in names]
+        return [c.name for c in using if c.counterpart not in names]
+
+    def can_attribute(self, unpaired: list[str]) -> bool:
+        """Return whether a candidate other than the given ones uses unlabelled rows."""
+        return any(c.uses_unlabeled and c.name not in unpaired for c in self.candidates)
+
     @property
     def units(self) -> list[list[Candidate]]:
         """What is computed together: the baselines, then every other candidate and counterpart."""
