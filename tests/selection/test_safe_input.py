@@ -216,9 +216,7 @@ def test_groups_stay_together_with_a_number_of_folds(n_repeats):
     groups = np.repeat(np.arange(16), 4)
     clf = quick(n_repeats=n_repeats).fit(X, y, groups=groups)
     assert clf.verdict_.baseline.difference.n_rows == 6
-    with pytest.raises(
-        ValueError, match="3 folds need at least as many groups of labelled rows, but"
-    ):
+    with pytest.raises(ValueError, match="3 folds need at least as many groups of labelled rows"):
         quick().fit(X, y, groups=groups // 8)
     with pytest.raises(ValueError, match=r"groups has the shape \(24,\), but X has 64 rows"):
         quick().fit(X, y, groups=groups[:24])

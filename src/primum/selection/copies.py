@@ -34,7 +34,8 @@ def copies_note(labeled: Any, groups: Any) -> str:
 def _n_distinct(X: Any) -> int:
     """Return the number of distinct rows."""
     if sparse.issparse(X):
-        rows: Any = X.tocsr(copy=True)
+        as_csr: Any = sparse.csr_array
+        rows = as_csr(X, copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()
         ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
