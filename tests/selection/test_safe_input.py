@@ -11,6 +11,7 @@ from sklearn.model_selection import LeaveOneOut, ShuffleSplit
 
 from generate import several_classes, two_classes
 from primum import SafeClassifier
+from primum.selection import out_of_fold, pilot, safe
 from primum.selection.candidates.kernel import BANDWIDTHS, distances_among
 from primum.selection.copies import copies_note
 
@@ -227,3 +228,30 @@ def test_overlapping_splits_are_refused():
     pairs = [(np.arange(20), np.arange(15, 24))]
     with pytest.raises(ValueError, match="Split 0 of cv trains on 5 of the 9 labelled rows that"):
         quick(cv=pairs).fit(X, y)
+
+
+class Slow(Knows):
+    """Records the number of rows of every fit; a clock says that each takes a second per row."""
+
+    sizes: list = []  # noqa: RUF012
+
+    def fit(self, X, y):
+        Slow.sizes.append(len(X))
+        return super().fit(X, y)
+
+
+def test_a_fit_that_would_exceed_the_budget_is_not_begun(monkeypatch):
+    X, y = xor(100, 600)
+    Slow.sizes.clear()
+
+    class Clock:
+        @staticmethod
+        def perf_counter():
+            return float(sum(Slow.sizes))
+
+    for module in (safe, out_of_fold, pilot):
+        monkeypatch.setattr(module, "time", Clock)
+    clf = quick([("slow", Slow(), True)], time_budget=400).fit(X, y)
+    assert max(Slow.sizes) < 200  # a part of the 700 rows
+    assert clf.notes_ == ["slow: left out, because of the time budget."]
+    assert sum(Slow.sizes) < 1.2 * 400

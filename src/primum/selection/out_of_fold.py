@@ -3,7 +3,8 @@
 Every candidate is prepared once and then fitted to the training rows of every fold; the tasks
 (candidate, fold) are independent and run in parallel. A candidate that fails in its preparation or
 in any fold is left out, and every failure is kept with its reason. With a time budget the
-candidates come in turn: of each, the first fold is measured, and the rest is done only if it fits.
+candidates come in turn: a fit to a part of the rows (``pilot``) predicts whether the first fold
+fits, the first fold is measured, and the rest is done only if it fits.
 """
 
 import time
@@ -19,6 +20,7 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.selection._folds import Fold
 from primum.selection.candidates import Candidate, Labels, Model, Prepared, SharedRows
+from primum.selection.pilot import predicted_seconds
 from primum.selection.stacked import stacked_scores
 
 
@@ -135,11 +137,18 @@ class OutOfFold:
     def add_within(self, candidates: Sequence[Candidate], seconds: float) -> bool:
         """Compute the scores of candidates if they are expected to take no longer than that.
 
-        Their preparation and first fold are always computed, unless no time is left.
+        Their preparation and first fold, which are not interrupted, are computed only if a fit to
+        fewer rows predicts that there is time for them; they show how long the rest will take.
         """
-        if seconds <= 0:
-            return False
         start = time.perf_counter()
+        needed = 0.0
+        for candidate in candidates:
+            left = seconds - (time.perf_counter() - start) - needed
+            if left <= 0:
+                return False
+            needed += predicted_seconds(candidate, self.rows, self.labels)
+        if time.perf_counter() - start + needed > seconds:
+            return False
         self._prepare(candidates)
         before = dict(self.seconds)
         self._score(self._alive(candidates), range(1))

@@ -174,11 +174,17 @@ class Candidate(ABC):
         Whether it learns from unlabelled rows.
     counterpart : str or None
         The name of the supervised candidate to which it is compared; None if it is supervised.
+    most_unlabeled : int or None
+        Of more unlabelled rows, a random sample is used; None: all.
+    growth : float
+        With which power of the number of rows the time of its preparation and of a fit grows.
     """
 
     name: str
     uses_unlabeled: bool = False
     counterpart: str | None = None
+    most_unlabeled: int | None = None
+    growth: float = 1.0
 
     def applies_to(self, n_classes: int) -> bool:
         """Return whether it can be fitted to that many classes."""

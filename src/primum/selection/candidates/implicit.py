@@ -78,6 +78,8 @@ class Implicit(Candidate):
     """Implicitly constrained least squares."""
 
     name, uses_unlabeled, counterpart = "icls", True, "ridge"
+    most_unlabeled = MOST_UNLABELED
+    growth = 2.0
 
     def prepare(self, rows: SharedRows) -> PreparedImplicit:  # noqa: D102
         used, change = rows.with_at_most(MOST_UNLABELED).standardised()

@@ -132,6 +132,8 @@ class DeformedKernel(Candidate):
     """Kernel ridge regression in the deformed kernel of all rows."""
 
     name, uses_unlabeled, counterpart = "kernel", True, "kernel (labelled)"
+    most_unlabeled = MOST_UNLABELED
+    growth = 3.0
 
     def prepare(self, rows: SharedRows) -> PreparedKernel:  # noqa: D102
         used = rows.with_at_most(MOST_UNLABELED)
@@ -169,6 +171,7 @@ class LabeledKernel(Candidate):
     """Kernel ridge regression of the labelled rows."""
 
     name = "kernel (labelled)"
+    growth = 3.0
 
     def prepare(self, rows: SharedRows) -> PreparedLabeledKernel:  # noqa: D102
         return PreparedLabeledKernel(rows)

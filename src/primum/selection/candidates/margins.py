@@ -114,6 +114,7 @@ class TSVM(Candidate):
     """The transductive SVM, by annealing; two classes only."""
 
     name, uses_unlabeled, counterpart = "tsvm", True, "svm"
+    most_unlabeled = MOST_UNLABELED
 
     def applies_to(self, n_classes: int) -> bool:  # noqa: D102
         return n_classes == 2

@@ -139,6 +139,8 @@ class Spreading(Candidate):
     """Label spreading on the graph of all rows."""
 
     name, uses_unlabeled, counterpart = "spreading", True, "neighbours"
+    most_unlabeled = MOST_UNLABELED
+    growth = 2.0
 
     def prepare(self, rows: SharedRows) -> PreparedSpreading:  # noqa: D102
         used = rows.with_at_most(MOST_UNLABELED)

@@ -88,7 +88,7 @@ def _seeded(estimator: Any, seed: int) -> Any:
 
 
 class Wrapped(Candidate):
-    """A user's classifier.
+    """A user's classifier, of which it is not known how its time grows.
 
     Parameters
     ----------
@@ -103,6 +103,8 @@ class Wrapped(Candidate):
     weighted : bool or None
         Whether ``fit`` is passed the weights of rows; None: if it has that parameter.
     """
+
+    growth = 2.0
 
     def __init__(
         self,
