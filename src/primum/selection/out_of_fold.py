@@ -3,7 +3,7 @@
 Every candidate is prepared once and then fitted to the training rows of every fold; the tasks
 (candidate, fold) are independent and run in parallel. A candidate that fails in its preparation or
 in any fold is left out, and every failure is kept with its reason. With a time budget the
-candidates come in turn: a fit to a part of the rows (``pilot``) predicts whether the first fold
+candidates come in turn: fits to small parts of the rows (``pilot``) predict whether the first fold
 fits, the first fold is measured, and the rest is done only if it fits.
 """
 
@@ -137,8 +137,8 @@ class OutOfFold:
     def add_within(self, candidates: Sequence[Candidate], seconds: float) -> bool:
         """Compute the scores of candidates if they are expected to take no longer than that.
 
-        Their preparation and first fold, which are not interrupted, are computed only if a fit to
-        fewer rows predicts that there is time for them; they show how long the rest will take.
+        Their preparation and first fold, which are not interrupted, are computed only if fits to
+        fewer rows predict that there is time for them; they show how long the rest will take.
         """
         start = time.perf_counter()
         needed = 0.0

@@ -1,8 +1,8 @@
-"""How long a candidate will take, predicted from a fit to a part of the rows.
+"""How long a candidate will take, predicted from fits to two small parts of the rows.
 
-A fit that has begun is not interrupted, so its time must be known before. The part is small enough
-that its own time does not matter, and the time of all rows follows from the power of the number of
-rows with which it grows (``Candidate.growth``).
+A fit that has begun is not interrupted, so its time must be known before. That of n rows is
+modelled as ``a + b n^g`` with the power g with which it grows (``Candidate.growth``); two fits give
+a and b. The prediction is at least the one in proportion to the rows.
 """
 
 import time
@@ -15,8 +15,9 @@ from primum._threads import one_blas_thread
 from primum._typing import Index
 from primum.selection.candidates import Candidate, Labels, SharedRows
 
-# The share of the rows in the part, and the number of rows up to which a fit takes no time.
-SHARE = 1 / 6
+# The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
+# The larger is first: what a first fit costs once, such as imports, must not hide the growth.
+SHARES = (1 / 6, 1 / 12)
 FEW_ROWS = 300
 
 
@@ -28,28 +29,41 @@ def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Labels) ->
     used = rows.unlabeled.shape[0] if candidate.uses_unlabeled else 0
     if candidate.most_unlabeled is not None:
         used = min(used, candidate.most_unlabeled)
-    n_rows = rows.n_labeled + used
-    if n_rows <= FEW_ROWS:
+    if rows.n_labeled + used <= FEW_ROWS:
         return 0.0
-    known = _part_of_labeled(labels, rows.seed)
-    part = replace(rows, labeled=rows.labeled[known]).with_at_most(int(SHARE * used))
+    try:
+        pairs = [_timed(candidate, rows, labels, share, used) for share in SHARES]
+    except Exception:
+        return 0.0
+    return extrapolated(pairs, rows.n_labeled + used, candidate.growth)
+
+
+def extrapolated(pairs: list[tuple[int, float]], n_rows: int, growth: float) -> float:
+    """Return the time of n_rows, given two pairs of a number of rows and its time."""
+    (few, first), (more, second) = sorted(pairs)
+    slope = max(second - first, 0.0) / (more**growth - few**growth)
+    power = second + slope * (n_rows**growth - more**growth)
+    return float(max(power, second * n_rows / more))
+
+
+def _timed(
+    candidate: Candidate, rows: SharedRows, labels: Labels, share: float, used: int
+) -> tuple[int, float]:
+    """Return the number of rows in a part, and the time of a fit to it."""
+    known = _part_of_labeled(labels, share, rows.seed)
+    part = replace(rows, labeled=rows.labeled[known]).with_at_most(int(share * used))
     start = time.perf_counter()
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
-        try:
-            own = labels.take(known)
-            candidate.prepare(part).fit(np.arange(len(known)), own)
-        except Exception:
-            return 0.0
-    seconds = time.perf_counter() - start
-    return float(seconds * (n_rows / (len(known) + int(SHARE * used))) ** candidate.growth)
+        candidate.prepare(part).fit(np.arange(len(known)), labels.take(known))
+    return len(known) + int(share * used), time.perf_counter() - start
 
 
-def _part_of_labeled(labels: Labels, seed: int) -> Index:
+def _part_of_labeled(labels: Labels, share: float, seed: int) -> Index:
     """Return some labelled rows, at least two of every class that has two."""
     rng = np.random.default_rng(seed)
     parts = []
     for code in labels.present:
         own = rng.permutation(np.flatnonzero(labels.codes == code))
-        parts.append(own[: max(2, int(SHARE * len(own)))])
+        parts.append(own[: max(2, int(share * len(own)))])
     return np.sort(np.concatenate(parts))

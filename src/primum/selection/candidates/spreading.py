@@ -140,7 +140,7 @@ class Spreading(Candidate):
 
     name, uses_unlabeled, counterpart = "spreading", True, "neighbours"
     most_unlabeled = MOST_UNLABELED
-    growth = 2.0
+    growth = 2.5  # rows times labelled rows, and more iterations
 
     def prepare(self, rows: SharedRows) -> PreparedSpreading:  # noqa: D102
         used = rows.with_at_most(MOST_UNLABELED)
