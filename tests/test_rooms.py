@@ -191,3 +191,8 @@ except SystemExit as stop:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "needs click: pip install 'primum[cli]'" in done.stdout, done.stderr
+
+
+def test_the_names_of_the_package_are_the_public_ones():
+    assert "compare" in dir(primum)
+    assert not {"Any", "TYPE_CHECKING"} & set(dir(primum))

@@ -96,3 +96,8 @@ def __getattr__(name: str) -> Any:
 
         return compare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, and no names of the typing of this module."""
+    return sorted([*__all__, "__version__"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._sklearn import take_rows
+from primum.evaluation.compare_checks import check_rows
 from primum.evaluation.compare_default import (
     check_names,
     default_baselines,
@@ -49,7 +50,7 @@ from primum.report.comparison_page import (
     comparison_page,
 )
 from primum.selection import SafeClassifier
-from primum.selection.drift import find_drift
+from primum.selection.drift import find_drift, one_of_each
 from primum.selection.entries import read_entries
 from primum.selection.statistics import LEVEL, PRACTICAL_EQUIVALENCE
 
@@ -69,8 +70,10 @@ class Comparison(ComparisonResult):
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
     table : DataFrame
-        One row per classifier: mean loss on held-out rows, change to the baseline with its
-        interval, the probabilities of help, no difference and harm, and the answer.
+        One row per classifier: mean loss on held-out rows, its observed difference to the
+        baseline's, the estimated change with its interval (the posterior median, which also uses
+        the scores and is shrunk towards 0), the probabilities of help, no difference and harm, and
+        the answer.
     methods : list of MethodResult
         The same as objects.
     curves : list of dict
@@ -308,7 +311,7 @@ def compare(
     nested : bool, default=False
         Whether SafeClassifier is fitted in every split like the others. By default it is fitted
         once and judged by its cross-fitted scores, which is many times faster; its loss is then
-        the baseline's plus the change that it found.
+        the baseline's plus the difference that it observed, but not below 0.
     equivalence : float, default=0.01
         Differences up to this size make no practical difference: one point of error.
     level : float, default=0.95
@@ -363,6 +366,7 @@ def compare(
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
         prepare = problem.transformer if isinstance(prepare, str) else prepare
     table = read_table(X, y, X_unlabeled, groups)
+    check_rows(table.X, prepare, baselines)
     prepare = read_transformer(prepare, table.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
     seed = read_seed(random_state)
@@ -418,13 +422,12 @@ def _read_problem(
 
 
 def _drift(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
-    labels = table.labels
-    return find_drift(
-        take_rows(table.X, labels.labeled),
-        take_rows(table.X, labels.unlabeled),
-        prepare=prepare,
-        random_state=seed,
-    )
+    labels, groups = table.labels, table.groups
+    parts = [
+        one_of_each(take_rows(table.X, rows), None if groups is None else groups[rows])
+        for rows in (labels.labeled, labels.unlabeled)
+    ]
+    return find_drift(*parts, prepare=prepare, random_state=seed)
 
 
 def _refuse_failed_baselines(result: Comparison) -> None:

@@ -20,7 +20,7 @@ def test_the_figure_shows_every_method_and_curve():
     )
     changes, unlabeled, labeled = result.plot().axes
     assert [label.get_text() for label in changes.get_yticklabels()] == ["learning", "icls"]
-    assert changes.get_xlabel() == "change in error (points), left is better"
+    assert changes.get_xlabel() == "estimated change in error (points), left is better"
     names = ["baseline", "learning", "icls"]
     for panel, axis in ((unlabeled, "n_unlabeled"), (labeled, "n_labeled")):
         assert [text.get_text() for text in panel.get_legend().get_texts()] == names

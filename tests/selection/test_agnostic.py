@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
@@ -163,3 +167,26 @@ def test_copies_in_groups_are_no_evidence(cv):
     difference = clf.fit(X, y, groups=groups).differences_["a"]
     assert difference.degrees_of_freedom == 7
     assert difference.n_rows == 8
+
+
+def test_the_default_is_scaled_and_its_parts_predict_classes():
+    X, truth = load_breast_cancer(return_X_y=True)
+    names = np.array(["malignant", "benign"])
+    y = [names[code] if row < 60 else None for row, code in enumerate(truth)]
+    clf = AgnosticClassifier(cv=3, n_repeats=1, random_state=0).fit(X, y)
+    plain = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:60], names[truth[:60]])
+    np.testing.assert_array_equal(clf.supervised_.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(clf.estimator_.predict(X), clf.predict(X))
+    assert clf.score(X[60:], names[truth[60:]]) > plain.score(X[60:], names[truth[60:]]) - 0.02
+
+
+def test_copies_of_a_row_are_no_evidence():
+    """30 random points with random classes, four copies of each."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 4)
+    X = rng.normal(size=(30, 3))[groups] + 0.01 * rng.normal(size=(120, 3))
+    y = rng.integers(0, 2, 30)[groups]
+    clf = AgnosticClassifier([("near", KNeighborsClassifier(1), False)], random_state=0)
+    assert clf.fit(X, y).chosen_ == "near"
+    assert clf.fit(X, y, groups=groups).chosen_ == "supervised"
+    assert clf.differences_["near"].n_rows == 30

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import LeaveOneOut, ShuffleSplit
+from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 
 from generate import several_classes, two_classes
 from primum import SafeClassifier
@@ -42,10 +42,14 @@ class NeverFitted(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("n_classes", "parameters", "message"),
     [
-        (2, {"scoring": "roc_auc", "cv": LeaveOneOut()}, "'roc_auc' cannot be computed in the 1 r"),
+        (2, {"scoring": "roc_auc", "cv": TimeSeriesSplit(23)}, "'roc_auc' cannot be computed in t"),
         (2, {"scoring": "roc_auc", "cv": ShuffleSplit(1)}, "'roc_auc' .* needs at least two, but"),
         (2, {"scoring": lambda model, X, y: np.nan}, "given score cannot be computed.*it is nan"),
-        (2, {"scoring": lambda model, X, y: 1 / 0}, "split 0.*ZeroDivisionError: division by"),
+        (
+            2,
+            {"scoring": lambda model, X, y: 1 / 0},
+            "given score cannot.*ZeroDivisionError: div",
+        ),
         (3, {"scoring": "roc_auc"}, "'roc_auc' cannot be computed.*multi_class must be in"),
     ],
 )
@@ -115,7 +119,9 @@ def test_features_without_content(make, X):
     _, y = partly()
     clf = quick(["components", "kernel", "spreading"]).fit(make(X), y)
     assert clf.failures_ == []
-    assert clf.notes_ == [] or "have the same features" in clf.notes_[0]
+    # The last of them has its labels in the first rows, which is drift.
+    expected = ("have the same features", "different distributions")
+    assert clf.notes_ == [] or any(text in clf.notes_[0] for text in expected)
     assert np.isfinite(clf.predict_proba(make(X))).all()
 
 
@@ -124,7 +130,10 @@ def test_one_training_row_in_a_fold_is_enough():
     y = np.full(len(X), -1)
     y[:3] = 0, 1, 0
     clf = quick(["components", "kernel"]).fit(X, y)
-    assert (clf.failures_, clf.notes_) == ([], [])
+    assert clf.failures_ == []
+    assert clf.notes_ == [
+        "cv=3 was reduced to 2 folds: more cannot be stratified with these labels."
+    ]
 
 
 class FailsToPredict(LogisticRegression):
@@ -217,7 +226,7 @@ def test_groups_stay_together_with_a_number_of_folds(n_repeats):
     groups = np.repeat(np.arange(16), 4)
     clf = quick(n_repeats=n_repeats).fit(X, y, groups=groups)
     assert clf.verdict_.baseline.difference.n_rows == 6
-    with pytest.raises(ValueError, match="3 folds need at least as many groups of labelled rows"):
+    with pytest.raises(ValueError, match="All labelled rows belong to the group 0"):
         quick().fit(X, y, groups=groups // 8)
     with pytest.raises(ValueError, match=r"groups has the shape \(24,\), but X has 64 rows"):
         quick().fit(X, y, groups=groups[:24])

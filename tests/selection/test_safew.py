@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -96,10 +97,10 @@ def test_a_baseline_among_the_candidates_is_refused():
     X, y, X_u, _ = two_classes(20, 30, 3)
     candidates = [("icls", ICLSClassifier()), ("logistic", LogisticRegression(), False)]
     with pytest.raises(ValueError, match="'logistic' is the baseline itself"):
-        SAFEWClassifier(candidates).fit(X, y, X_u)
+        SAFEWClassifier(candidates, baseline=LogisticRegression()).fit(X, y, X_u)
     # With other parameters it is another classifier.
     candidates[1] = ("logistic", LogisticRegression(C=100.0), False)
-    SAFEWClassifier(candidates).fit(X, y, X_u)
+    SAFEWClassifier(candidates, baseline=LogisticRegression()).fit(X, y, X_u)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ class NoScores(KNeighborsClassifier):
 
 def test_candidates_without_scores():
     X, y, X_u, _ = two_classes(20, 30, 3)
-    with pytest.raises(ValueError, match="NoScores has neither predict_proba nor decision"):
+    with pytest.raises(ValueError, match="'a' has neither predict_proba nor decision"):
         SAFEWClassifier([("a", NoScores(), False)]).fit(X, y, X_u)
 
 
@@ -187,3 +188,34 @@ def test_a_candidate_without_weights_is_named():
     candidates = [("neighbours", KNeighborsClassifier(), False)]
     with pytest.raises(ValueError, match=r"'neighbours' \(KNeighborsClassifier\) does not support"):
         SAFEWClassifier(candidates).fit(X, y, X_u, sample_weight=np.ones(20))
+
+
+class NaNs(KNeighborsClassifier):
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan)
+
+
+def test_the_candidate_whose_scores_are_not_finite_is_named():
+    X, y, X_u, _ = two_classes(20, 30, 3)
+    with pytest.raises(ValueError, match="'graph' returned scores that are not finite for 30 rows"):
+        SAFEWClassifier([("graph", NaNs(), False)]).fit(X, y, X_u)
+
+
+def test_the_default_is_scaled_and_its_parts_predict_classes():
+    X, truth = load_breast_cancer(return_X_y=True)
+    names = np.array(["malignant", "benign"])
+    y = [names[code] if row < 60 else None for row, code in enumerate(truth)]
+    clf = SAFEWClassifier().fit(X, y)
+    plain = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:60], names[truth[:60]])
+    assert clf.score(X[60:], names[truth[60:]]) > plain.score(X[60:], names[truth[60:]]) - 0.02
+    np.testing.assert_array_equal(clf.supervised_.predict(X), plain.predict(X))
+
+
+def test_the_weights_of_rows_reach_every_step():
+    X, y, X_u, _ = two_classes(30, 40, 3)
+    times = np.arange(30) % 3 + 1
+    weighted = SAFEWClassifier().fit(X, y, X_u, sample_weight=times)
+    copied = SAFEWClassifier().fit(np.repeat(X, times, axis=0), np.repeat(y, times), X_u)
+    np.testing.assert_allclose(
+        weighted.supervised_.predict_proba(X), copied.supervised_.predict_proba(X), atol=1e-4
+    )

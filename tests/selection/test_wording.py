@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from primum.selection.statistics import Difference, Posterior
-from primum.selection.wording import labels_sentence, percent, verdict_of
+from primum.selection.wording import Measure, Sample, percent, percent_of_level, quoted, verdict_of
 
 
 def verdict(mean, error, **options):
@@ -17,8 +19,8 @@ def test_help():
     found = verdict(-0.1, 0.02)
     assert found.answer == "help"
     assert found.text.startswith("The safe stack is better than ridge: its error is about 9.")
-    assert "points lower (95 % interval -13" in found.text
-    assert found.text.endswith("The probability of that is above 99 %.")
+    assert "points lower (90 % interval -12" in found.text
+    assert found.text.endswith(" points, probability above 99 %).")
     assert found.n_labels_to_settle is None
 
 
@@ -42,10 +44,36 @@ def test_cannot_tell():
     assert found.n_labels_to_settle > 100
 
 
-def test_harm_may_be_ruled_out_before_help_is_shown():
-    found = verdict(-0.025, 0.014)
+def test_what_is_probable_is_said_though_it_is_not_clear():
+    found = verdict(-0.035, 0.018)
     assert found.answer == "cannot_tell"
-    assert "It is hardly worse (probability of harm" in found.text
+    share = percent(found.probabilities.help)
+    assert found.text.startswith(f"The safe stack is probably better ({share}) than ridge, but")
+    assert "with 100 labelled rows this is not beyond doubt: the error may change by" in found.text
+    worse = verdict(0.035, 0.018).text
+    assert worse.startswith(f"The safe stack is probably worse ({share}) than ridge, but with")
+    same = verdict(0.0, 0.008).text
+    assert same.startswith("The safe stack and ridge probably (8")
+
+
+@given(st.floats(-0.3, 0.3), st.floats(1e-4, 0.2), st.floats(0.5, 0.999))
+def test_the_interval_agrees_with_the_answer(mean, error, level):
+    """What is claimed holds in the whole interval, so 0 is never in that of a clear help."""
+    found = verdict(mean, error, level=level)
+    low, high = found.interval
+    assert found.interval_level == pytest.approx(2 * level - 1)
+    tolerance = 1e-6
+    assert found.answer != "help" or high <= -0.01 + tolerance
+    assert found.answer != "harm" or low >= 0.01 - tolerance
+    if found.answer == "no_difference":
+        assert low >= -0.01 - tolerance
+        assert high <= 0.01 + tolerance
+
+
+def test_names_of_users_are_not_changed():
+    posterior = Posterior(Difference(-0.1, 0.02, 99, 100))
+    found = verdict_of(posterior, method=quoted("icls"), baseline="ridge")
+    assert found.text.startswith('"icls" is better than ridge')
 
 
 def test_the_level_decides():
@@ -61,10 +89,37 @@ def test_as_plain_values():
 
 @pytest.mark.parametrize(
     ("settle", "text"),
-    [(121, "About 21 more"), (1234, "About 1200 more"), (None, "Even a hundred times")],
+    [
+        (101, "About 1 more label would"),
+        (121, "About 21 more labels would"),
+        (1234, "About 1200 more labels (there are only 360 unlabelled rows) would settle it"),
+        (None, "Even a hundred times"),
+    ],
 )
 def test_numbers_of_labels_are_round(settle, text):
-    assert labels_sentence(100, settle).startswith(text)
+    assert Sample(100, n_unlabeled=360).settling(settle).startswith(text)
+
+
+def test_groups_are_not_called_rows():
+    sample = Sample(36, 36, 22, 360)
+    posterior = Posterior(Difference(-0.02, 0.03, 21, 22))
+    found = verdict_of(posterior, sample=sample)
+    assert found.text.startswith("With 36 labelled rows in 22 groups we cannot tell")
+    assert "more groups would settle it" in found.text
+    assert found.n_labels_to_settle > 22
+
+
+def test_rows_that_no_split_holds_out_are_counted_as_labelled():
+    """The forecast is scaled from the rows that are held out to all that have to be labelled."""
+    posterior = Posterior(Difference(-0.02, 0.03, 27, 28))
+    found = verdict_of(posterior, sample=Sample(36, 28))
+    assert found.text.startswith("With 36 labelled rows, of which 28 are held out, we cannot tell")
+    assert found.n_labels_to_settle == -(-posterior.labels_to_settle() * 36 // 28)
+
+
+def test_ranges_have_signs_except_zero():
+    assert Measure().show_range(-5e-18, 0.012) == "0.0 to +1.2 points"
+    assert percent_of_level(0.975) == "97.5 %"
 
 
 @pytest.mark.parametrize(

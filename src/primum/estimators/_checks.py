@@ -19,7 +19,7 @@ def locating_bad_values(X: Any, name: str) -> Iterator[None]:
     except ValueError as problem:
         if "could not convert string" in str(problem):
             _refuse_text(X, name, problem)
-        place = _first_non_finite(X) if "contains" in str(problem) else None
+        place = locate_non_finite(X) if "contains" in str(problem) else None
         if place is None:
             raise
         row, column, value = place
@@ -30,10 +30,15 @@ def locating_bad_values(X: Any, name: str) -> Iterator[None]:
 
 
 def _refuse_text(X: Any, name: str, problem: ValueError) -> None:
-    """Name the first column of a DataFrame that cannot be converted to numbers."""
-    for column in getattr(X, "columns", ()):
+    """Name the first column that cannot be converted to numbers."""
+    if hasattr(X, "columns"):
+        columns = {column: X[column] for column in X.columns}
+    else:
+        rows = np.asarray(X)
+        columns = dict(enumerate(rows.T)) if rows.ndim == 2 else {}
+    for column, values in columns.items():
         try:
-            np.asarray(X[column]).astype(np.float64)
+            np.asarray(values).astype(np.float64)
         except ValueError:
             raise ValueError(
                 f"Input {name} has text in column {column!r} ({problem}): encode it as numbers, "
@@ -43,7 +48,8 @@ def _refuse_text(X: Any, name: str, problem: ValueError) -> None:
             continue
 
 
-def _first_non_finite(X: Any) -> tuple[int, Any, float] | None:
+def locate_non_finite(X: Any) -> tuple[int, Any, float] | None:
+    """Return the row, the column and the value of the first NaN or infinity, or None."""
     columns = getattr(X, "columns", None)
     as_csr: Any = sparse.csr_array
     try:

@@ -29,7 +29,7 @@ from primum.evaluation.identity import describe
 from primum.evaluation.seeds import rng_for
 from primum.selection._folds import Fold, group_folds, read_folds
 from primum.selection.entries import Entry
-from primum.selection.losses import check_fold_scoring
+from primum.selection.losses import check_folds
 from primum.selection.safe import SafeClassifier
 from primum.selection.splitting import number_of_stratified_folds
 
@@ -61,7 +61,7 @@ class PartlyLabeledTable:
     labels : KnownLabels
         The classes by name, and where the labelled and unlabelled rows are.
     groups : array of shape (n_rows,) or None
-        Group of each row.
+        Group of each row as a number; further unlabelled rows are groups of their own.
     """
 
     X: Any
@@ -86,12 +86,7 @@ def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> P
     labels = read_labels(y, count_rows(X), multi_class=True)
     codes = np.full(count_rows(X), -1)
     codes[labels.labeled] = labels.codes
-    groups = None if groups is None else np.asarray(groups)
-    if groups is not None and groups.shape != codes.shape:
-        raise ValueError(
-            f"groups has the shape {groups.shape}, but X has {len(codes)} rows: pass one group "
-            "for every row of X."
-        )
+    groups = None if groups is None else _group_numbers(groups, len(codes))
     X_unlabeled = given_rows(X_unlabeled)
     if X_unlabeled is not None:
         more = _read_rows(X_unlabeled, "X_unlabeled")
@@ -103,9 +98,22 @@ def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> P
         n_rows, X = len(codes), stack_rows(X, more)
         further = np.arange(n_rows, count_rows(X))
         codes = np.concatenate([codes, np.full(len(further), -1)])
+        if groups is not None:
+            groups = np.concatenate([groups, groups.max() + 1 + np.arange(len(further))])
         unlabeled = np.concatenate([labels.unlabeled, further])
         labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
     return PartlyLabeledTable(X, codes, labels, groups)
+
+
+def _group_numbers(groups: Any, n_rows: int) -> Index:
+    """Return groups as 0, 1, ..."""
+    groups = np.asarray(groups)
+    if groups.shape != (n_rows,):
+        raise ValueError(
+            f"groups has the shape {groups.shape}, but X has {n_rows} rows: pass one group for "
+            "every row of X."
+        )
+    return np.asarray(np.unique(groups, return_inverse=True)[1])
 
 
 def _read_rows(X: Any, name: str) -> Any:
@@ -148,7 +156,8 @@ class Task:
     train, test : array of int
         Rows of the table.
     cv : list of pairs, or None
-        How a classifier that judges itself splits its training rows; None: as it does by itself.
+        Positions among the training rows by which a classifier that judges itself splits them;
+        None: as it does by itself.
     """
 
     stage: str
@@ -156,7 +165,7 @@ class Task:
     number: int
     train: Index
     test: Index
-    cv: Any = None
+    cv: list[tuple[Index, Index]] | None = None
 
     @property
     def unit(self) -> tuple[str, int]:
@@ -215,7 +224,7 @@ class ComparisonPlan:
     @property
     def repeats(self) -> int:
         """Number of repeats: 1 unless ``cv`` is a number of folds."""
-        return self.n_repeats if self.cv is None or isinstance(self.cv, Integral) else 1
+        return self.n_repeats if self._is_number else 1
 
     @property
     def n_folds(self) -> int:
@@ -240,21 +249,21 @@ class ComparisonPlan:
 
     @property
     def groups(self) -> Any:
-        """Groups of all rows; X_unlabeled has none, and only those of labelled rows matter."""
-        groups = self.table.groups
-        if groups is None:
-            return None
-        n_more = len(self.table.codes) - len(groups)
-        return np.concatenate([groups, np.repeat(groups[:1], n_more)])
+        """Groups of all rows as numbers, or None."""
+        return self.table.groups
+
+    @property
+    def _is_number(self) -> bool:
+        return self.cv is None or isinstance(self.cv, Integral)
 
     def judged_by(self, scoring: Any) -> Self:
         """Return the plan with methods that judge themselves by the same scoring as the others.
 
-        Raise an error if the scoring cannot be computed in every split.
+        Raise an error if the scoring can be computed neither in every split nor in every repeat.
         """
         folds = [fold.test for repeat in range(self.repeats) for fold in self.folds(repeat)]
         labels = self.table.labels
-        check_fold_scoring(scoring, labels.codes, folds, labels.classes)
+        check_folds(scoring, labels.classes, folds, labels.codes)
         return replace(self, methods=[_judged_by(entry, scoring) for entry in self.methods])
 
     @property
@@ -312,14 +321,15 @@ class ComparisonPlan:
     def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
         """Return a fit to all labelled rows that holds out none.
 
-        It is judged in the splits of all others if these are not shuffled folds.
+        The classifier judges itself in the splits of the comparison, unless these are a number of
+        folds: then it has its own number.
         """
         labeled = self.table.labels.labeled
-        rows = np.sort(np.concatenate([labeled, unlabeled])) if entry.uses_unlabeled else labeled
-        cv = None
-        if self.cv is not None and not isinstance(self.cv, Integral):
-            at = np.searchsorted(rows, labeled)
-            cv = [(at[fold.train], at[fold.test]) for fold in self.folds(0)]
+        rows = np.sort(np.concatenate([labeled, unlabeled]) if entry.uses_unlabeled else labeled)
+        if self._is_number:
+            return Task(stage, entry, 0, rows, rows[:0])
+        at = np.searchsorted(rows, labeled)
+        cv = [(at[fold.train], at[fold.test]) for fold in self.folds(0)]
         return Task(stage, entry, 0, rows, rows[:0], cv)
 
     def _part(self, train: Index, share: float, number: int) -> Index:

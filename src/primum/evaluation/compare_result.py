@@ -6,7 +6,7 @@ them. A method is said to help or to harm only if the probability of that is at 
 adjusted for the number of methods, because several are compared.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,22 +15,25 @@ import numpy as np
 
 from primum._sklearn import take_rows
 from primum._typing import Floats
-from primum.evaluation.compare_plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
+from primum.evaluation.compare_curves import learning_curves
+from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.evaluation.compare_run import Records
-from primum.evaluation.compare_scoring import Loss, Predictions, row_changes, twin_loss
-from primum.evaluation.compare_words import BASELINE, MethodResult, compose_verdict, table_row
+from primum.evaluation.compare_scoring import Loss, Predictions, twin_loss
+from primum.evaluation.compare_statistics import SplitStatistics
+from primum.evaluation.compare_words import (
+    BASELINE,
+    NO_UNLABELED,
+    TWIN,
+    MethodResult,
+    compose_verdict,
+    phrase,
+    table_row,
+)
 from primum.selection.copies import copies_note
 from primum.selection.drift import Drift
 from primum.selection.entries import Entry
-from primum.selection.statistics import (
-    Difference,
-    Posterior,
-    grouped_difference,
-    holm,
-    resampled_difference,
-    resampled_difference_of_scores,
-)
-from primum.selection.wording import HELP, Verdict, verdict_of
+from primum.selection.statistics import Difference, Posterior, holm
+from primum.selection.wording import HELP, Measure, Verdict, verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,36 +188,49 @@ class ComparisonResult:
             )
             for (against, found), other in zip(
                 record["verdicts"].items(),
-                (f"the tuned {BASELINE}", "the same method without the unlabelled rows"),
+                (f"the tuned {BASELINE}", TWIN),
                 strict=False,
             )
         }
-        loss = self._baseline_loss + own["baseline"].difference.mean
+        change = own["baseline"].difference.observed
+        loss = self._baseline_loss + change
         return MethodResult(
             entry.name,
             entry.uses_unlabeled,
-            loss,
+            loss if self.loss.of_rows is None else max(loss, 0.0),
             own["baseline"],
             p_value,
             own.get("supervised"),
             float(record["seconds"]),
             1,
+            change,
         )
 
     @cached_property
     def _baseline_loss(self) -> float:
-        return float(self._row(BASELINE, False, [self._baseline(n) for n in self.splits]).loss)
+        found: Any = [self._baseline(number) for number in self.splits]
+        return self._statistics.mean_loss(found, self.loss)
 
     def _verdict(
-        self, difference: Difference, bound: float | None, method: str, other: str, level: float
+        self,
+        difference: Difference,
+        bound: float | None,
+        name: str,
+        other: str,
+        level: float,
+        measure: Measure | None = None,
     ) -> Verdict:
-        posterior = Posterior(difference, equivalence=self.equivalence, bound=bound)
-        measure = self.loss.measure
-        return verdict_of(posterior, method=method, baseline=other, measure=measure, level=level)
+        return verdict_of(
+            Posterior(difference, equivalence=self.equivalence, bound=bound),
+            method=phrase(name),
+            baseline=other,
+            measure=self.loss.measure if measure is None else measure,
+            level=level,
+            sample=self._statistics.sample(difference),
+        )
 
     def _row(self, name: str, uses_unlabeled: bool, splits: Sequence[Any], **rest: Any) -> Any:
-        sizes = [len(split.truth) for split in splits]
-        loss = float(np.average([self.loss.of_split(split) for split in splits], weights=sizes))
+        loss = self._statistics.mean_loss(splits, self.loss)
         values = {"verdict": None, "p_value": None, "twin": None, **rest}
         seconds = values.pop("seconds", self._seconds(self.plan.baselines))
         return MethodResult(
@@ -239,43 +255,20 @@ class ComparisonResult:
     def _judged(self, entry: Entry, difference: Difference, p_value: float, level: float) -> Any:
         bound, other = self._disagreement(entry), f"the tuned {BASELINE}"
         verdict = self._verdict(difference, bound, entry.name, other, level)
-        return self._plain(entry, verdict=verdict, p_value=p_value, twin=self._twin(entry, level))
+        found = self._plain(entry, verdict=verdict, p_value=p_value, twin=self._twin(entry, level))
+        return replace(found, observed_change=found.loss - self._baseline_loss)
 
     def _difference(self, entry: Entry) -> Difference:
         pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
-        return self._difference_of(pairs, self.loss)
+        return self._statistics.difference(pairs, self.loss)
 
-    def _difference_of(self, pairs: Sequence[tuple[Any, Any]], loss: Loss) -> Difference:
-        """Return the difference of two classifiers' losses over the splits."""
-        folds = [self._fold(number) for number in self.splits]
-        if loss.of_rows is None:
-            values = [loss.of_split(one) - loss.of_split(other) for one, other in pairs]
-            return resampled_difference_of_scores(
-                values,
-                [len(fold.train) for fold in folds],
-                [len(fold.test) for fold in folds],
-                unit=self.equivalence,
-            )
-        (rows, unit), table = row_changes(pairs, loss), self.plan.table
-        if table.groups is None:
-            sizes = [len(fold.train) for fold in folds]
-            return resampled_difference(rows, sizes, n_rows=table.n_labeled, unit=unit)
-        groups = table.groups[table.labels.labeled]
-        n_groups = len(np.unique(groups))
-        return grouped_difference(rows, folds, groups, n_groups=n_groups, unit=unit)
-
-    def _fold(self, number: int) -> Any:
-        repeat, fold = divmod(number, self.plan.n_folds)
-        return self.plan.folds(repeat)[fold]
+    @cached_property
+    def _statistics(self) -> SplitStatistics:
+        return SplitStatistics(self.plan, self.splits, self.equivalence, self.loss.scoring)
 
     def _disagreement(self, entry: Entry) -> float | None:
-        """Return an upper bound on how often a method and the baseline predict other classes.
-
-        It is the share of the unlabelled rows of the probe, over splits, plus two standard errors:
-        the errors of the two cannot differ by more.
-        """
-        n_rows = len(self.plan.probe)
-        if self.loss.scoring != "accuracy" or n_rows == 0:
+        """Return how large the difference in error of a method and the baseline can be."""
+        if self.loss.scoring != "accuracy" or len(self.plan.probe) == 0:
             return None
         shares = []
         for number in self.splits:
@@ -283,7 +276,16 @@ class ComparisonResult:
             scores = np.mean([np.array(record["probe_scores"]) for record in records], axis=0)
             own = self.records.done[f"{ALL}/{entry.name}", number]["probe"]
             shares.append(np.mean(scores.argmax(axis=1) != np.array(own)))
-        share = (n_rows * float(np.mean(shares)) + 1) / (n_rows + 2)
+        return self._bound(float(np.mean(shares)))
+
+    def _bound(self, share: float) -> float:
+        """Return an upper bound on how often two classifiers predict different classes.
+
+        It is the share of the unlabelled rows of the probe, over splits, plus two standard errors:
+        the errors of the two cannot differ by more.
+        """
+        n_rows = len(self.plan.probe)
+        share = (n_rows * share + 1) / (n_rows + 2)
         return float(min(share + 2 * np.sqrt(share * (1 - share) / n_rows), 1.0))
 
     def _twin(self, entry: Entry, level: float) -> Verdict | None:
@@ -292,14 +294,23 @@ class ComparisonResult:
         if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
             return None
         pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
-        loss = twin_loss(self.loss, pairs, self.plan.table.labels.classes)
+        loss, bound = twin_loss(self.loss, pairs, self.plan.table.labels.classes), None
         if loss.scoring == "accuracy":  # plainly, without the Brier score
             pairs = [(one, replace(other, scores=None)) for one, other in pairs]
-        posterior = Posterior(self._difference_of(pairs, loss), equivalence=self.equivalence)
-        other = "the same method without the unlabelled rows"
-        return verdict_of(
-            posterior, method=entry.name, baseline=other, measure=loss.measure, level=level
-        )
+            bound = self._twin_disagreement(records)
+        difference = self._statistics.difference(pairs, loss)
+        return self._verdict(difference, bound, entry.name, TWIN, level, loss.measure)
+
+    def _twin_disagreement(self, records: Sequence[dict[str, Any]]) -> float | None:
+        """Return how large the difference in error of a method and its twin can be.
+
+        It is 0 if they predict the same class for every row, held out or not.
+        """
+        pairs = [(np.array(r["probe"]), np.array(r["twin_probe"])) for r in records if "probe" in r]
+        share = float(np.mean([np.mean(a != b) for a, b in pairs])) if pairs else 0.0
+        if share == 0 and all(record["predicted"] == record["twin"] for record in records):
+            return 0.0
+        return self._bound(share) if pairs else None
 
     @cached_property
     def recommended(self) -> str:
@@ -317,11 +328,12 @@ class ComparisonResult:
         main = (ALL, CROSS_FITTED)
         failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
         table = self.plan.table
-        warned = [copies_note(take_rows(table.X, table.labels.labeled), table.groups)]
-        if self.drift is not None:
-            warned.insert(0, self.drift.text)
-        warning = " ".join(filter(None, warned))
-        return compose_verdict(self._compared, self.recommended, warning, sorted(failed))
+        remarks = [
+            "" if table.n_unlabeled else NO_UNLABELED,
+            "" if self.drift is None else self.drift.text,
+            copies_note(take_rows(table.X, table.labels.labeled), table.groups),
+        ]
+        return compose_verdict(self._compared, self.recommended, remarks, sorted(failed))
 
     @cached_property
     def curves(self) -> list[dict[str, Any]]:
@@ -329,63 +341,7 @@ class ComparisonResult:
 
         All points of a curve are means over the splits of the first repeat.
         """
-        first = range(self.plan.n_folds)
-        n_train = len(self.plan.folds(0)[0].train)
-        ends = {N_UNLABELED: self.plan.table.n_unlabeled, N_LABELED: n_train}
-        stages = {unit[0].partition("/")[0] for unit in self.records.done} - {ALL, CROSS_FITTED}
-        points = [(*stage.split("="), stage) for stage in stages]
-        points += [(axis, str(ends[axis]), ALL) for axis in {axis for axis, *_ in points}]
-        rows = []
-        for axis, size, stage in sorted(points, key=_curve_order):
-            for name, splits in self._curve_splits(axis, stage, first):
-                values = [self.loss.of_split(split) for split in splits]
-                rows.append(
-                    {
-                        "axis": axis,
-                        "n": int(size),
-                        "name": name,
-                        "loss": float(np.mean(values)),
-                        "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))),
-                    }
-                )
-            if axis == N_UNLABELED:
-                rows.extend(self._own_points(axis, int(size), stage))
-        return rows
-
-    def _own_points(self, axis: str, size: int, stage: str) -> Iterator[dict[str, Any]]:
-        """Yield the points of methods that judge themselves, as changes to the baseline.
-
-        Without unlabelled rows such a method is its supervised stack.
-        """
-        for entry, whole in self._cross_fitted:
-            own = CROSS_FITTED if stage == ALL else stage
-            record = self.records.done.get((f"{own}/{entry.name}", 0))
-            if size == 0 and "supervised" in whole["verdicts"]:
-                found = {k: v["difference"] for k, v in whole["verdicts"].items()}
-                change = found["baseline"]["mean"] - found["supervised"]["mean"]
-                error = found["baseline"]["standard_error"]
-            elif record is None or record["predicted"] is None:
-                continue
-            else:
-                difference = record["verdicts"]["baseline"]["difference"]
-                change, error = difference["mean"], difference["standard_error"]
-            loss = self._baseline_loss + change
-            yield {
-                "axis": axis, "n": size, "name": entry.name, "loss": loss, "standard_error": error,
-            }  # fmt: skip
-
-    def _curve_splits(self, axis: str, stage: str, first: Any) -> list[tuple[str, list[Any]]]:
-        """Return the predictions of every classifier that has all splits of a point."""
-        own = ALL if axis == N_UNLABELED else stage
-        found = {BASELINE: [self._baseline(n, own) for n in first]}
-        for entry in self.plan.split_entries:
-            if entry in self.plan.methods:
-                found[entry.name] = [self._split(entry, n, stage) for n in first]
-        return [
-            (name, splits)
-            for name, splits in found.items()
-            if all(split is not None for split in splits)
-        ]
+        return learning_curves(self)
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -423,9 +379,3 @@ def _needed_scores(part: Predictions) -> Floats:
     if part.scores is None:
         raise ValueError("The baselines must have predict_proba or decision_function.")
     return part.scores
-
-
-def _curve_order(point: tuple[str, ...]) -> tuple[bool, int]:
-    """Return the place of a point: unlabelled rows first, then by size."""
-    axis, size, _ = point
-    return axis != N_UNLABELED, int(size)

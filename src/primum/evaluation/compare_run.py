@@ -335,11 +335,11 @@ def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
     if len(task.test) == 0:
         own = {"predicted": [], **_own_verdict(last_step(fitted))}
         return own | ({"changed": _changed(fitted, shared)} if task.stage == CROSS_FITTED else {})
-    found = _predictions(fitted, take_rows(shared.X, task.test), shared.n_classes)
+    name = task.entry.name
+    found = _predictions(fitted, take_rows(shared.X, task.test), shared.n_classes, name)
     if len(shared.probe):
-        keep_scores = task.entry.name in shared.baselines
         rows = take_rows(shared.X, shared.probe)
-        found |= _probe(fitted, rows, shared.n_classes, keep_scores)
+        found |= _probe(fitted, rows, shared.n_classes, name, name in shared.baselines)
     return found
 
 
@@ -372,25 +372,31 @@ def _own_verdict(safe: Any) -> dict[str, Any]:
     }
 
 
-def _predictions(fitted: Any, X: Any, n_classes: int) -> dict[str, Any]:
-    """Return the predicted codes and scores of the held-out rows, and those of the twin."""
-    found = dict(zip(("predicted", "scores"), _codes_and_scores(fitted, X, n_classes), strict=True))
+def _predictions(fitted: Any, X: Any, n_classes: int, name: str) -> dict[str, Any]:
+    """Return the predicted codes and scores of rows, and those of the twin."""
+    predicted, scores = _codes_and_scores(fitted, X, n_classes, name)
     twin, of_twin = getattr(last_step(fitted), "supervised_", None), (None, None)
     if hasattr(twin, "predict"):
-        of_twin = _codes_and_scores(twin, prepared_rows(fitted, X), n_classes)
-    return {**found, "twin": of_twin[0], "twin_scores": of_twin[1]}
+        rows = prepared_rows(fitted, X)
+        of_twin = _codes_and_scores(twin, rows, n_classes, f"{name}, supervised")
+    return {
+        "predicted": predicted, "scores": scores, "twin": of_twin[0], "twin_scores": of_twin[1],
+    }  # fmt: skip
 
 
-def _codes_and_scores(fitted: Any, X: Any, n_classes: int) -> tuple[Any, Any]:
+def _codes_and_scores(fitted: Any, X: Any, n_classes: int, name: str) -> tuple[Any, Any]:
     """Return the predicted codes and, if a classifier has them, the scores of rows."""
     has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
-    scores = class_scores(fitted, X, n_classes).tolist() if has_scores else None
+    scores = class_scores(fitted, X, n_classes, name).tolist() if has_scores else None
     return np.asarray(fitted.predict(X)).astype(int).tolist(), scores
 
 
-def _probe(fitted: Any, X: Any, n_classes: int, keep_scores: bool) -> dict[str, Any]:
+def _probe(fitted: Any, X: Any, n_classes: int, name: str, keep_scores: bool) -> dict[str, Any]:
     """Return the predictions for some unlabelled rows; of a baseline, its scores."""
-    found: dict[str, Any] = {"probe": np.asarray(fitted.predict(X)).astype(int).tolist()}
+    found = _predictions(fitted, X, n_classes, name)
+    kept = {"probe": found["predicted"], "twin_probe": found["twin"]}
     if keep_scores:
-        found["probe_scores"] = np.round(class_scores(fitted, X, n_classes), PROBE_DIGITS).tolist()
-    return found
+        kept["probe_scores"] = np.round(
+            class_scores(fitted, X, n_classes, name), PROBE_DIGITS
+        ).tolist()
+    return kept

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring
 
 from primum._typing import AnyArray, Floats, Index
-from primum.selection.losses import ROW_LOSSES
+from primum.selection.losses import ROW_LOSSES, measure_of, read_scorer, score_of
 from primum.selection.statistics import BLENDED_UNIT, blended_errors
-from primum.selection.verdict import measure_of
 from primum.selection.wording import Measure
 
 # Losses of the predicted classes alone.
@@ -29,6 +27,21 @@ class Predictions:
     truth: Index
     predicted: Index
     scores: Floats | None
+
+    def take(self, rows: Index) -> "Predictions":
+        """Return the predictions of some of the rows."""
+        scores = None if self.scores is None else self.scores[rows]
+        return Predictions(self.truth[rows], self.predicted[rows], scores)
+
+
+def joined(parts: Sequence[Predictions]) -> Predictions:
+    """Return the predictions of several splits as one."""
+    scores = [part.scores for part in parts if part.scores is not None]
+    return Predictions(
+        np.concatenate([part.truth for part in parts]),
+        np.concatenate([part.predicted for part in parts]),
+        np.concatenate(scores) if len(scores) == len(parts) else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +57,7 @@ class Loss:
     of_rows : callable or None
         Predictions to the loss of every row, if the loss is a mean over rows.
     of_split : callable
-        Predictions to the loss of the split.
+        Predictions to the loss of the split; NaN if it is undefined there.
     needs_scores : bool
         Whether classifiers that only predict classes cannot be judged by it.
     """
@@ -82,7 +95,7 @@ def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
             return np.asarray(of_scores(scores, found.truth))
 
         return Loss(scoring, measure, of_rows, lambda found: float(of_rows(found).mean()), needs)
-    scorer = check_scoring(StoredClassifier(), scoring)
+    scorer = read_scorer(scoring)
     return Loss(scoring, measure, None, lambda found: -_scored(scorer, found, classes))
 
 
@@ -121,9 +134,7 @@ class StoredClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _scored(scorer: Any, predictions: Predictions, classes: AnyArray) -> float:
-    stored = StoredClassifier(predictions, classes)
-    rows = np.zeros((len(predictions.truth), 1))
-    return float(scorer(stored, rows, classes[predictions.truth]))
+    return score_of(scorer, StoredClassifier(predictions, classes), predictions.truth, classes)
 
 
 def row_changes(

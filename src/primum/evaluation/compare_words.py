@@ -4,9 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from primum.selection.wording import CANNOT_TELL, HARM, HELP, Verdict, capitalised, percent
+from primum.selection.wording import CANNOT_TELL, HARM, HELP, Verdict, percent, quoted
 
 BASELINE = "baseline"
+SAFE = "safe stack"
+TWIN = "the same method without the unlabelled rows"
+NO_UNLABELED = "There are no unlabelled rows, so all methods were fitted to the labelled ones only."
+# Differences that are smaller than rounding errors are shown as 0.
+DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,10 @@ class MethodResult:
         Mean time of a fit and its predictions.
     n_splits : int
         Number of splits it is judged by.
+    observed_change : float or None
+        Its loss minus the baseline's, as observed on held-out rows; None for a baseline. The
+        verdict's ``change`` is an estimate of the true one: it uses the scores as well, and is
+        shrunk towards 0.
     """
 
     name: str
@@ -42,6 +51,7 @@ class MethodResult:
     twin: Verdict | None
     seconds: float
     n_splits: int
+    observed_change: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
@@ -54,20 +64,26 @@ class MethodResult:
             "twin": None if self.twin is None else self.twin.to_dict(),
             "seconds": self.seconds,
             "n_splits": self.n_splits,
+            "observed_change": self.observed_change,
         }
 
 
+def phrase(name: str) -> str:
+    """Return a method's name as part of a sentence."""
+    return "the safe stack (SafeClassifier)" if name == SAFE else quoted(name)
+
+
 def compose_verdict(
-    compared: Sequence[Any], recommended: str, warning: str, failed: Sequence[str]
+    compared: Sequence[Any], recommended: str, remarks: Sequence[str], failed: Sequence[str]
 ) -> str:
     """Return the answer to "which model should I use?" in a few sentences.
 
-    ``compared`` are the methods that have a verdict, ``warning`` says why it may not hold, and
+    ``compared`` are the methods that have a verdict, ``remarks`` are sentences on the rows, and
     ``failed`` are the names of those that could not be judged.
     """
-    failure = f"{capitalised(', '.join(failed))} failed in some splits and could not be judged."
-    parts = [_answer(compared, recommended), warning, failure if failed else ""]
-    return " ".join(part for part in parts if part)
+    names = ", ".join(phrase(name) for name in failed)
+    failure = [f"Not judged, because of failures in some splits: {names}."] if failed else []
+    return " ".join(filter(None, [_answer(compared, recommended), *remarks, *failure]))
 
 
 def _answer(compared: Sequence[Any], recommended: str) -> str:
@@ -75,7 +91,7 @@ def _answer(compared: Sequence[Any], recommended: str) -> str:
         return f"No method could be compared with the tuned {BASELINE}: use the {BASELINE}."
     if recommended != BASELINE:
         best = next(method for method in compared if method.name == recommended)
-        return f"{best.verdict.text} Use {best.name}.{_twin_sentence(best)}"
+        return f"{best.verdict.text} Use {phrase(best.name)}.{_twin_sentence(best)}"
     best = max(compared, key=lambda method: method.verdict.probabilities.help)
     later = "Until then, use" if best.verdict.answer == CANNOT_TELL else "Use"
     return f"{_others(compared)}{best.verdict.text} {later} the tuned {BASELINE}."
@@ -85,7 +101,7 @@ def _others(compared: Sequence[Any]) -> str:
     """Return a sentence on several methods of which none helps."""
     if len(compared) == 1:
         return ""
-    harmful = [method.name for method in compared if method.verdict.answer == HARM]
+    harmful = [phrase(method.name) for method in compared if method.verdict.answer == HARM]
     harm = f", and {' and '.join(harmful)} would harm" if harmful else ""
     return f"None of the {len(compared)} methods has been shown to help{harm}. "
 
@@ -102,25 +118,35 @@ def _twin_sentence(method: MethodResult) -> str:
     )
 
 
+ESTIMATES = [
+    *("estimated change", "low", "high"),
+    *("P(help)", "P(no difference)", "P(harm)", "answer"),
+]
+
+
+def _shown(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS) + 0.0
+
+
 def table_row(method: MethodResult) -> dict[str, Any]:
     """Return a result as a row of a table."""
     row: dict[str, Any] = {
         "method": method.name,
         "uses unlabelled rows": method.uses_unlabeled,
         "loss": method.loss,
-        **dict.fromkeys(["change", "low", "high", "P(help)", "P(no difference)", "P(harm)"]),
-        "answer": None,
+        "observed change": _shown(method.observed_change),
+        **dict.fromkeys(ESTIMATES),
         "p (Holm)": method.p_value,
-        "change to its twin": None if method.twin is None else method.twin.change,
+        "estimated change to its twin": None if method.twin is None else _shown(method.twin.change),
         "seconds": method.seconds,
         "splits": method.n_splits,
     }
     if method.verdict is not None:
         odds = method.verdict.probabilities
         row |= {
-            "change": method.verdict.change,
-            "low": method.verdict.interval[0],
-            "high": method.verdict.interval[1],
+            "estimated change": _shown(method.verdict.change),
+            "low": _shown(method.verdict.interval[0]),
+            "high": _shown(method.verdict.interval[1]),
             "P(help)": odds.help,
             "P(no difference)": odds.no_difference,
             "P(harm)": odds.harm,

@@ -13,9 +13,9 @@ AXES = {
 def plot_comparison(result: Any) -> Any:
     """Draw the change of every method against the baseline, and the learning curves.
 
-    Bars are intervals that contain the change with the probability of the comparison's level; the
-    shaded region is that of practical equivalence. Bands of the curves are one standard error of
-    the mean over the splits of one repeat on either side.
+    Points are estimated changes, shrunk towards 0, and bars their intervals: where help or harm is
+    claimed, all of the bar is beyond the shaded region of practical equivalence. Bands of the
+    curves are one standard error of the mean over the splits of one repeat on either side.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def _draw_changes(panel: Any, found: dict[str, Any], measure: Any) -> None:
         panel.plot(verdict["change"] * measure.scale, row, "o", color=colour)
     panel.set_yticks(range(len(compared)), [method["name"] for method in compared])
     panel.set_ylim(len(compared) - 0.5, -0.5)
-    panel.set_xlabel(f"change in {measure.name}{_unit(measure)}, left is better")
+    panel.set_xlabel(f"estimated change in {measure.name}{_unit(measure)}, left is better")
     panel.spines[["top", "right"]].set_visible(False)
     panel.set_title("Against the tuned baseline", fontsize="medium")
 

@@ -34,7 +34,7 @@ from primum.selection.wording import (
     HELP,
     NO_DIFFERENCE,
     capitalised,
-    percent,
+    percent_of_level,
 )
 
 TITLE = "Do the unlabelled rows help?"
@@ -173,8 +173,9 @@ def _changes_chart(result: Any) -> Chart:
         )
         for method in compared
     ]
-    level, edge = percent(compared[0].verdict.level), measure.show(result.equivalence)
-    label = f"Change in {measure.name} against the tuned baseline{unit}"
+    level = percent_of_level(compared[0].verdict.interval_level)
+    edge = measure.show(result.equivalence)
+    label = f"Estimated change in {measure.name} against the tuned baseline{unit}"
     described = "; ".join(
         f"{method.name}: {measure.show_range(*method.verdict.interval)}, "
         f"{ANSWERS[method.verdict.answer]}"

@@ -12,7 +12,15 @@ from primum.evaluation.store import package_versions
 from primum.report.blocks import Block, Bullets, Chart, Folded, Text
 from primum.report.charts import Series, line_chart
 from primum.report.tables import Cell, Table
-from primum.selection.wording import ERROR, Measure, Verdict, capitalised, percent
+from primum.selection.wording import (
+    ERROR,
+    Measure,
+    Verdict,
+    capitalised,
+    interval_level,
+    percent,
+    percent_of_level,
+)
 
 ANSWERS = {
     "help": "better",
@@ -94,16 +102,18 @@ def methods_section(result: Any) -> list[Block]:
     name = capitalised(measure.name)
     percentage = " (%)" if measure.unit == ERROR.unit else ""
     compared = compared_methods(result)
-    level = percent(compared[0].verdict.level) if compared else percent(result.level)
+    needed = compared[0].verdict.level if compared else result.level
+    level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
     table = Table(
         f"{name} on rows that were held out, lower is better, and its change against the tuned "
-        f"baseline{unit_of(measure)}, negative is better. The estimate of the change allows for "
-        "chance, so that it can be smaller than the difference of the two means. Interval: "
-        f"contains the change with {level} probability. P: probability. Bold: recommended.",
+        f"baseline{unit_of(measure)}, negative is better. Observed: the difference of the two "
+        f"means. Estimated: the true change, which allows for chance and also uses the scores. "
+        f"Interval: contains the true change with {share} probability. P: probability. Bold: "
+        "recommended.",
         (
             *("Method", "Unlabelled rows", f"{name}{percentage}"),
-            *("Change", f"{level} interval", "P(better)", "P(no difference)", "P(worse)"),
-            "Answer",
+            *("Observed change", "Estimated change", f"{share} interval"),
+            *("P(better)", "P(no difference)", "P(worse)", "Answer"),
         ),
         tuple(rows),
     )
@@ -125,10 +135,11 @@ def _method_row(method: Any, recommended: str, measure: Measure) -> tuple[Cell, 
         Cell(f"{loss:.{measure.digits}f}", value=loss),
     )
     if method.verdict is None:
-        return (*known, *(Cell("–") for _ in range(6)))
+        return (*known, *(Cell("–") for _ in range(7)))
     odds = method.verdict.probabilities
     return (
         *known,
+        _signed(method.observed_change, measure),
         *_change_cells(method.verdict, measure),
         *map(_probability, (odds.help, odds.no_difference, odds.harm)),
         Cell(ANSWERS[method.verdict.answer]),
@@ -136,13 +147,17 @@ def _method_row(method: Any, recommended: str, measure: Measure) -> tuple[Cell, 
 
 
 def _change_cells(verdict: Verdict, measure: Measure) -> tuple[Cell, Cell]:
-    change = round(verdict.change * measure.scale, measure.digits) + 0.0
     low, high = (round(v * measure.scale, measure.digits) + 0.0 for v in verdict.interval)
     digits = measure.digits
     return (
-        Cell(f"{change:+.{digits}f}", value=verdict.change),
+        _signed(verdict.change, measure),
         Cell(f"{low:+.{digits}f} to {high:+.{digits}f}", value=verdict.interval[0]),
     )
+
+
+def _signed(change: float, measure: Measure) -> Cell:
+    shown = round(change * measure.scale, measure.digits) + 0.0
+    return Cell(f"{shown:+.{measure.digits}f}", value=change)
 
 
 def harm_section(result: Any) -> list[Block]:
@@ -162,7 +177,7 @@ def harm_section(result: Any) -> list[Block]:
         "Probability of harm: that the method is worse by more than makes a practical difference. "
         "Compared with the tuned baseline, which decides what to use, and with the same method "
         "without the unlabelled rows, which shows what these contribute.",
-        ("Method", "Compared with", "P(worse)", "Change", "Interval", "Of", "Answer"),
+        ("Method", "Compared with", "P(worse)", "Estimated change", "Interval", "Of", "Answer"),
         tuple(_harm_row(*one) for one in found),
     )
     return [table, Folded("In words", Bullets([verdict.text for _, _, verdict, _ in found]))]

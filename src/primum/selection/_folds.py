@@ -7,7 +7,16 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
 
 from primum._typing import Index
 from primum.estimators._labels import KnownLabels
@@ -22,6 +31,13 @@ from primum.selection.splitting import (
 # How often groups are distributed anew until every training set has every class.
 GROUP_ATTEMPTS = 20
 Known = KnownLabels | KnownTargets
+NEED_GROUPS = (
+    GroupKFold,
+    GroupShuffleSplit,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    StratifiedGroupKFold,
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,8 @@ def read_folds(cv: Any, known: Known, groups: Any, *, shuffle: bool, seed: Any) 
 
 def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
     """Return the folds of a splitter of the labelled rows, or of pairs of indices of rows of X."""
+    if isinstance(cv, NEED_GROUPS) and groups is None:
+        raise ValueError(f"cv={cv!r} keeps groups together: pass the group of each row as groups=.")
     if hasattr(cv, "split"):
         rows, labels = np.zeros((len(known.labeled), 1)), _labels(known)
         parts = cv.split(rows, labels, known_groups(known, groups))

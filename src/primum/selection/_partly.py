@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
@@ -16,6 +17,13 @@ from primum.estimators._scoring import KnownLabelsScoreMixin
 from primum.estimators.self_learning import stack_rows
 from primum.estimators.unlabeled_rows import given_rows
 from primum.rows import is_outside
+
+
+def scaled(classifier: Any, is_sparse: bool) -> Any:
+    """Return a classifier after the standardisation of its rows; sparse ones are not centred."""
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(StandardScaler(with_mean=not is_sparse), classifier)
 
 
 class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):

@@ -13,6 +13,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
@@ -26,9 +27,10 @@ from primum.estimators import SelfLearningClassifier
 from primum.estimators._fitting import fitting
 from primum.estimators._labels import KnownLabels
 from primum.selection._folds import Fold, group_folds, read_folds
-from primum.selection._partly import CombiningClassifier
+from primum.selection._partly import CombiningClassifier, scaled
 from primum.selection.entries import Entry, class_scores, read_entries
 from primum.selection.icls_cv import ICLSClassifierCV
+from primum.selection.named import named
 from primum.selection.splitting import number_of_stratified_folds
 from primum.selection.statistics import Difference, holm
 from primum.selection.verdict import HeldOut
@@ -49,9 +51,11 @@ class AgnosticClassifier(CombiningClassifier):
     ----------
     candidates : list of (name, classifier) or (name, classifier, uses_unlabeled), default=None
         The classifiers that may replace the supervised one, fitted to all rows with -1 for unknown
-        labels. None means ``ICLSClassifierCV(cv=3)`` and self-learning of a logistic regression.
+        labels. None means ``ICLSClassifierCV(cv=3)`` and self-learning of a logistic regression,
+        both after a StandardScaler.
     supervised : classifier, default=None
-        Fitted to the labelled rows; None means ``LogisticRegression()``.
+        Fitted to the labelled rows; None means ``make_pipeline(StandardScaler(),
+        LogisticRegression(max_iter=1000))``. It is not tuned; pass a GridSearchCV to do so.
     significance : float, default=0.05
         Largest probability of choosing a candidate where none is better.
     cv : int, splitter or iterable, default=5
@@ -66,13 +70,13 @@ class AgnosticClassifier(CombiningClassifier):
 
     Attributes
     ----------
-    estimator_ : classifier
-        The chosen classifier, fitted to all rows or to the labelled ones, and to class codes 0, 1,
-        ...
+    estimator_ : NamedClassifier
+        The chosen classifier, fitted to all rows or to the labelled ones. It predicts classes; its
+        ``classifier_``, fitted to class codes 0, 1, ..., predicts codes.
     chosen_ : str
         Its name; "supervised" if no candidate is significantly better.
-    supervised_ : classifier
-        The supervised classifier, fitted to the labelled rows and to class codes 0, 1, ...
+    supervised_ : NamedClassifier
+        The supervised classifier, fitted to the labelled rows; it predicts classes as well.
     differences_ : dict of str to Difference
         Estimated difference in error to the supervised classifier, for each candidate.
     p_values_ : dict of str to float
@@ -171,22 +175,26 @@ class AgnosticClassifier(CombiningClassifier):
         """
         with fitting(self):
             rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
-            entries, supervised = self._entries()
+            entries, supervised = self._entries(sparse.issparse(rows))
             self.classes_ = labels.classes
             folds = self._folds(labels, groups)
             known_weight = None if weight is None else weight[labels.labeled]
             known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
             held_out = HeldOut(folds, labels.codes, len(labels.classes), known_weight, known_groups)
             self._judge(entries, supervised, rows, codes, weight, labels, held_out)
-            self.supervised_ = self.estimator_ = supervised.fit(rows, codes, weight)
+            fitted = supervised.fit(rows, codes, weight)
+            self.supervised_ = self.estimator_ = named(fitted, labels.classes)
             for entry in entries:
                 if entry.name == self.chosen_:
-                    self.estimator_ = entry.fit(rows, codes, weight)
+                    self.estimator_ = named(entry.fit(rows, codes, weight), labels.classes)
         return self
 
-    def _entries(self) -> tuple[list[Entry], Entry]:
-        candidates = _default_candidates() if self.candidates is None else self.candidates
-        base = LogisticRegression() if self.supervised is None else self.supervised
+    def _entries(self, is_sparse: bool) -> tuple[list[Entry], Entry]:
+        candidates, base = self.candidates, self.supervised
+        if candidates is None:
+            candidates = _default_candidates(is_sparse)
+        if base is None:
+            base = scaled(LogisticRegression(max_iter=1000), is_sparse)
         entries = read_entries(candidates, "candidates")
         if any(entry.name == "supervised" for entry in entries):
             raise ValueError("A candidate is called 'supervised': give it another name.")
@@ -248,8 +256,7 @@ class AgnosticClassifier(CombiningClassifier):
             The classes that the chosen classifier predicts.
         """
         check_is_fitted(self)
-        predicted = self.estimator_.predict(self._read_rows(X, reset=False))
-        return np.asarray(self.classes_[np.asarray(predicted, dtype=np.intp)])
+        return np.asarray(self.estimator_.predict(self._read_rows(X, reset=False)))
 
     @available_if(_has_scores)
     def predict_proba(self, X: Any) -> Floats:
@@ -268,7 +275,7 @@ class AgnosticClassifier(CombiningClassifier):
         """
         check_is_fitted(self)
         X = self._read_rows(X, reset=False)
-        return class_scores(self.estimator_, X, len(self.classes_))
+        return class_scores(self.estimator_.classifier_, X, len(self.classes_), self.chosen_)
 
 
 def _errors(
@@ -291,8 +298,9 @@ def _choose(
     return min(better, key=lambda name: differences[name].mean, default="supervised")
 
 
-def _default_candidates() -> list[tuple[str, Any]]:
+def _default_candidates(is_sparse: bool) -> list[tuple[str, Any]]:
+    learning = SelfLearningClassifier(LogisticRegression(max_iter=1000))
     return [
-        ("icls", ICLSClassifierCV(cv=3)),
-        ("self-learning", SelfLearningClassifier(LogisticRegression())),
+        ("icls", scaled(ICLSClassifierCV(cv=3), is_sparse)),
+        ("self-learning", scaled(learning, is_sparse)),
     ]

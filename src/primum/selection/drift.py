@@ -18,11 +18,10 @@ from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from primum._sklearn import count_rows, take_rows
-from primum._typing import Index
+from primum._typing import AnyArray, Index
 from primum.estimators.self_learning import stack_rows
 from primum.selection.statistics import holm
 
@@ -106,6 +105,8 @@ def find_drift(
     >>> find_drift(rng.normal(size=(60, 3)), rng.normal(size=(400, 3)) + 2).found
     True
     """
+    from sklearn.pipeline import make_pipeline
+
     n_rows = min(count_rows(X_labeled), count_rows(X_unlabeled), MAX_ROWS)
     if n_rows < MIN_ROWS:
         return None
@@ -129,6 +130,18 @@ def find_drift(
     accuracy = max(float(np.mean([share for share, _ in both])) for both in tests)
     found = p_value < SIGNIFICANCE and accuracy >= VISIBLE_ACCURACY
     return Drift(accuracy, p_value, n_rows, found)
+
+
+def one_of_each(X: Any, groups: AnyArray | None) -> Any:
+    """Return the first row of every group; rows beyond the last group are kept.
+
+    Rows of a group are alike: with some of them in either half, even the groups would be learnt.
+    """
+    if groups is None:
+        return X
+    first = np.unique(groups, return_index=True)[1]
+    further = np.arange(len(groups), count_rows(X))
+    return take_rows(X, np.sort(np.concatenate([first, further])))
 
 
 def _classifiers(random_state: int) -> list[Any]:

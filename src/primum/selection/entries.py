@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -49,8 +50,9 @@ class Entry:
             X, codes = take_rows(X, known), codes[known]
             weight = None if weight is None else weight[known]
         if weight is not None:
-            options["sample_weight"] = self._accepted(weight)
-        fitted = clone(self.estimator).fit(X, codes, **options)
+            options |= self._weighted(weight)
+        with config_context(enable_metadata_routing=False):  # the options have one destination
+            fitted = clone(self.estimator).fit(X, codes, **options)
         if -1 in getattr(fitted, "classes_", ()):
             raise ValueError(
                 f"{self.name!r} treats -1, the marker of unlabelled rows, as a class: it cannot "
@@ -58,14 +60,24 @@ class Entry:
             )
         return fitted
 
-    def _accepted(self, weight: Floats) -> Floats:
-        """Return the weights of rows; raise an error if the classifier does not support any."""
-        if not has_fit_parameter(self.estimator, "sample_weight"):
+    def _weighted(self, weight: Floats) -> dict[str, Floats]:
+        """Return the weights of rows by the name of the argument; a pipeline has one per step.
+
+        Raise an error if the classifier does not support any.
+        """
+        steps = dict(getattr(self.estimator, "steps", [("", self.estimator)]))
+        classifier = list(steps.values())[-1]
+        if not has_fit_parameter(classifier, "sample_weight"):
             raise ValueError(
-                f"sample_weight is given, but {self.name!r} ({type(self.estimator).__name__}) does "
+                f"sample_weight is given, but {self.name!r} ({type(classifier).__name__}) does "
                 "not support weights of rows: leave it out, or pass no weights."
             )
-        return weight
+        accepting = [name for name, step in steps.items() if _accepts_weights(step)]
+        return {f"{name}__sample_weight" if name else "sample_weight": weight for name in accepting}
+
+
+def _accepts_weights(step: Any) -> bool:
+    return hasattr(step, "fit") and has_fit_parameter(step, "sample_weight")
 
 
 def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = True) -> list[Entry]:
@@ -109,13 +121,14 @@ def _check_entries(entries: list[Entry], what: str) -> None:
             )
 
 
-def class_scores(fitted: Any, X: Any, n_classes: int) -> Floats:
+def class_scores(fitted: Any, X: Any, n_classes: int, name: str = "") -> Floats:
     """Return scores in [0, 1], one column per class, which add up to 1 in every row.
 
     They are the probabilities of ``predict_proba`` or, without it, the decision values mapped by
     the logistic function. The classifier was fitted to class codes; a class that it has not seen
-    has the score 0.
+    has the score 0. ``name`` is that of the classifier in messages.
     """
+    name = repr(name) if name else type(fitted).__name__
     if hasattr(fitted, "predict_proba"):
         scores = np.asarray(fitted.predict_proba(X), dtype=float)
     elif hasattr(fitted, "decision_function"):
@@ -127,12 +140,12 @@ def class_scores(fitted: Any, X: Any, n_classes: int) -> Floats:
             scores = softmax(log_expit(values), axis=1)
     else:
         raise ValueError(
-            f"{type(fitted).__name__} has neither predict_proba nor decision_function: use a "
+            f"{name} has neither predict_proba nor decision_function: use a "
             "classifier with scores, for example inside CalibratedClassifierCV."
         )
     columns = np.zeros((len(scores), n_classes))
     known = np.asarray(fitted.classes_, dtype=np.intp)
-    columns[:, known] = _checked_shares(scores, len(known), type(fitted).__name__)
+    columns[:, known] = _checked_shares(scores, len(known), name)
     return columns
 
 

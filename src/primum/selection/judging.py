@@ -12,7 +12,7 @@ from primum.selection.candidates.reading import Entrants
 from primum.selection.out_of_fold import OutOfFold
 from primum.selection.verdict import HeldOut, SafeVerdict, in_words, judge, largest_change
 
-BASELINE, SUPERVISED = "the baseline", "the stack of supervised models"
+SUPERVISED = "the same kind of model without unlabelled rows"
 
 
 def judge_stacks(
@@ -21,11 +21,12 @@ def judge_stacks(
     """Return the verdict on a fitted SafeClassifier, and the cross-fitted scores of its stacks.
 
     ``probe`` are the scores of the fitted candidates for unlabelled rows. What the verdict leaves
-    out is added to the notes of ``scored``.
+    out is added to what ``scored`` has as approximated; only what has a weight is mentioned.
     """
     stack, supervised = entrants.members(scored.scores)
     unpaired = entrants.unpaired(scored.scores)
-    scored.notes.extend(_unpaired_note(name) for name in unpaired)
+    for name in unpaired:
+        scored.approximated.setdefault(name, []).append(_unpaired_note(name))
     own, others, fair = (
         held_out.cross_fitted(*scored.stacked(names, entrants.baselines), safe.shrinkage)
         for names in (stack, supervised, [name for name in stack if name not in unpaired])
@@ -37,13 +38,17 @@ def judge_stacks(
         models = (safe.baseline_, safe.supervised_)
         bounds = [_bound(probe, safe, model) for model in models]
     difference = held_out.difference(own, baseline, safe.scoring, safe.classes_)
-    of_baseline = judge(difference, bounds[0], safe.scoring, "the safe stack", BASELINE)
+    sample = held_out.sample(scored.rows.unlabeled.shape[0])
+    what = f"the baseline ({' and '.join(entrants.baselines)})"
+    of_baseline = judge(difference, bounds[0], safe.scoring, what, sample)
     of_supervised = None
     if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
         difference = held_out.difference(fair, others, safe.scoring, safe.classes_)
         bound = None if unpaired else bounds[1]
-        of_supervised = judge(difference, bound, safe.scoring, "the safe stack", SUPERVISED)
-    text = in_words(of_baseline, of_supervised, scored.notes)
+        of_supervised = judge(difference, bound, safe.scoring, SUPERVISED, sample)
+    approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
+    notes = dict.fromkeys([*scored.notes, *approximated])
+    text = in_words(of_baseline, of_supervised, safe.scoring, [*notes])
     stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text), stacks
 

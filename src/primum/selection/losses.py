@@ -7,14 +7,17 @@ fold: to a classifier that returns the scores that are known already.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 
 from primum._typing import AnyArray, Floats, Index
 from primum.selection.stacked import predicted_codes
+from primum.selection.units import repeats_of
 from primum.selection.wording import ERROR, Measure
 
 LEAST_PROBABILITY = 1e-15
@@ -61,6 +64,20 @@ ROW_LOSSES = {
 }
 
 
+def name_of(scoring: Any) -> str:
+    """Return the name of a scoring."""
+    return str(
+        scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "the given score")
+    )
+
+
+def measure_of(scoring: Any) -> Measure:
+    """Return how the loss of a scoring is called and shown."""
+    if isinstance(scoring, str) and scoring in ROW_LOSSES:
+        return ROW_LOSSES[scoring].measure
+    return Measure(f"loss (minus {name_of(scoring)})", "", 1.0, 3)
+
+
 class KnownScores(ClassifierMixin, BaseEstimator):
     """A classifier of rows whose scores are known; X are their positions."""
 
@@ -85,67 +102,138 @@ class KnownScores(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[predicted_codes(self.predict_proba(X))])
 
 
-def fold_scores(
+def read_scorer(scoring: Any) -> Any:
+    """Return the scorer that a name or a callable stands for; raise an error for any other."""
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        near = get_close_matches(scoring, get_scorer_names(), 1)
+        advice = f"did you mean {near[0]!r}?" if near else "see sklearn.metrics.get_scorer_names()."
+        raise ValueError(f"scoring={scoring!r} is not a scorer of scikit-learn: {advice}")
+    scorer = check_scoring(KnownScores(), scoring)
+    function = getattr(scorer, "_score_func", None)
+    if getattr(function, "__module__", "").endswith("_regression"):
+        raise ValueError(
+            f"scoring={scoring!r} is for numeric targets: choose one for classes, such as "
+            "'accuracy' or 'roc_auc'."
+        )
+    return scorer
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A scorer of scikit-learn, applied to scores that are known already.
+
+    Attributes
+    ----------
+    scoring : str or callable
+        What it is made of.
+    classes : array of shape (n_classes,)
+        Names of the classes.
+    """
+
+    scoring: Any
+    classes: AnyArray
+
+    @cached_property
+    def _scorer(self) -> Any:
+        return read_scorer(self.scoring)
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        named = isinstance(self.scoring, str)
+        return f"score {self.scoring!r}" if named else "given score"
+
+    def of(self, scores: Floats, codes: Index, weight: Floats | None = None) -> float:
+        """Return the score of rows, or NaN if it is undefined because they lack a class."""
+        known = KnownScores(scores, self.classes)
+        return score_of(self._scorer, known, codes, self.classes, weight)
+
+
+def score_of(
+    scorer: Any, classifier: Any, codes: Index, classes: AnyArray, weight: Floats | None = None
+) -> float:
+    """Return the score of a classifier whose X are positions of rows.
+
+    It is NaN if it is undefined because the rows lack a class.
+    """
+    rows, truth = np.arange(len(codes))[:, None], classes[codes]
+    known = {} if weight is None else {"sample_weight": weight}
+    if len(np.unique(codes)) == len(classes):
+        return float(scorer(classifier, rows, truth, **known))
+    with warnings.catch_warnings():
+        # What scikit-learn only warns of, such as a precision of 0 / 0, is undefined as well.
+        warnings.simplefilter("error", UserWarning)
+        try:
+            return float(scorer(classifier, rows, truth, **known))
+        except (UserWarning, ValueError):
+            return float("nan")
+
+
+def check_folds(
     scoring: Any,
-    scores: Floats,
-    codes: Index,
-    fold_of: Index,
     classes: AnyArray,
-    weight: Floats | None = None,
-) -> Floats:
-    """Return the score of a scikit-learn scorer in every fold; higher is better."""
-    classifier = KnownScores(scores, classes)
-    scorer = check_scoring(classifier, scoring)
-    rows = [np.flatnonzero(fold_of == number) for number in range(fold_of.max() + 1)]
-    return np.array([_score(scorer, classifier, codes, index, weight) for index in rows])
-
-
-def _score(
-    scorer: Any, classifier: KnownScores, codes: Index, index: Index, weight: Floats | None
-) -> Any:
-    known = {} if weight is None else {"sample_weight": weight[index]}
-    return scorer(classifier, index[:, None], classifier.classes_[codes[index]], **known)
-
-
-def check_fold_scoring(
-    scoring: Any,
-    codes: Index,
     tests: Sequence[Index],
-    classes: AnyArray,
+    codes: Index,
     weight: Floats | None = None,
-) -> None:
-    """Raise an error if a score cannot be computed in some fold, before anything is fitted.
+) -> list[int]:
+    """Return the numbers of the folds in which a scoring is undefined, before anything is fitted.
 
-    ``tests`` are the positions of the rows that the folds hold out. It is computed for a
-    classifier that is nearly always right.
+    ``tests`` are the rows that the folds hold out, and ``codes`` the classes of all rows. The
+    scoring is tried on a classifier that is nearly always right. It is an error if it is undefined
+    in some fold and cannot be computed from all folds of a repeat together.
     """
     if isinstance(scoring, str) and scoring in ROW_LOSSES:
-        return
-    classifier = KnownScores(0.9 * np.eye(len(classes))[codes] + 0.1 / len(classes), classes)
-    scorer = check_scoring(classifier, scoring)
+        return []
+    read_scorer(scoring)
+    scorer = Scorer(scoring, classes)
     if len(tests) < 2:
         raise ValueError(
-            f"The {_named(scoring)} is computed in every split and needs at least two, but cv has "
+            f"The {scorer.name} is computed in every split and needs at least two, but cv has "
             "one: use more folds, or scoring='accuracy'."
         )
-    for number, index in enumerate(tests):
-        cause: Exception | None = None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found = float(_score(scorer, classifier, codes, index, weight))
-        except Exception as problem:
-            reason, cause = f"{type(problem).__name__}: {problem}".rstrip("."), problem
-        else:
-            if np.isfinite(found):
-                continue
-            reason = f"it is {found}"
+    scores = 0.9 * np.eye(len(classes))[codes] + 0.1 / len(classes)
+    _check_all_rows(scorer, scores, codes, weight)
+
+    def is_undefined(rows: Index) -> bool:
+        known = None if weight is None else weight[rows]
+        return not np.isfinite(scorer.of(scores[rows], codes[rows], known))
+
+    undefined = [number for number, test in enumerate(tests) if is_undefined(test)]
+    if undefined:
+        if repeats_of(tests, len(codes)) is None:
+            raise undefined_in_a_fold(scorer, undefined[0], codes[tests[undefined[0]]])
+        for code in np.flatnonzero(np.bincount(codes, minlength=len(classes)) == 1):
+            if is_undefined(np.flatnonzero(codes != code)):
+                raise ValueError(
+                    f"The {scorer.name} cannot be estimated with one labelled row of class "
+                    f"{classes.tolist()[code]!r}: label more rows of it, or choose another scoring."
+                )
+    return undefined
+
+
+def _check_all_rows(scorer: Scorer, scores: Floats, codes: Index, weight: Floats | None) -> None:
+    """Raise an error if a scoring cannot be computed even of all labelled rows together."""
+    cause: Exception | None = None
+    try:
+        found = scorer.of(scores, codes, weight)
+        reason = f"it is {found}"
+    except Exception as problem:  # whatever a scorer raises is the reason
+        found = float("nan")
+        reason, cause = f"{type(problem).__name__}: {problem}".rstrip("."), problem
+    if not np.isfinite(found):
         raise ValueError(
-            f"The {_named(scoring)} cannot be computed in the {len(index)} rows that split "
-            f"{number} holds out ({reason}): choose another scoring, or splits in which every "
-            "class is held out."
+            f"The {scorer.name} cannot be computed in the {len(codes)} labelled rows of the "
+            f"classes {scorer.classes.tolist()} ({reason}): choose another scoring."
         ) from cause
 
 
-def _named(scoring: Any) -> str:
-    return f"score {scoring!r}" if isinstance(scoring, str) else "given score"
+def undefined_in_a_fold(scorer: Scorer, number: int, held_out: Index) -> ValueError:
+    """Return the error for folds that cannot be scored one by one and not together."""
+    missing = np.setdiff1d(np.arange(len(scorer.classes)), held_out)
+    names = scorer.classes.tolist()
+    which = f", among which is none of class {names[missing[0]]!r}" if len(missing) else ""
+    return ValueError(
+        f"The {scorer.name} cannot be computed in the {len(held_out)} rows that split {number} "
+        f"holds out{which}: choose another scoring, fewer folds, or splits that hold out every "
+        "row once."
+    )

@@ -11,8 +11,19 @@ from primum._typing import AnyArray, Floats
 from primum.estimators._labels import read_labels
 
 
+def _has_decision(self: "NamedClassifier") -> bool:
+    return hasattr(getattr(self, "classifier_", self.classifier), "decision_function")
+
+
 def _has_probabilities(self: "NamedClassifier") -> bool:
     return hasattr(getattr(self, "classifier_", self.classifier), "predict_proba")
+
+
+def named(fitted: Any, classes: AnyArray) -> "NamedClassifier":
+    """Return a classifier that was fitted to class codes as one that predicts names."""
+    found = NamedClassifier(fitted)
+    found.classes_, found.classifier_ = classes, fitted
+    return found
 
 
 class NamedClassifier(ClassifierMixin, BaseEstimator):
@@ -95,3 +106,19 @@ class NamedClassifier(ClassifierMixin, BaseEstimator):
             One column per class.
         """
         return np.asarray(self.classifier_.predict_proba(X))
+
+    @available_if(_has_decision)
+    def decision_function(self, X: Any) -> Floats:
+        """Return the decision values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Those of the classifier.
+        """
+        return np.asarray(self.classifier_.decision_function(X))

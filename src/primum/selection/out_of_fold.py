@@ -112,7 +112,9 @@ class OutOfFold:
     failures : list of Failure
         What failed, in order.
     notes : list of str
-        What was approximated or left out.
+        What was left out, or is to be known of the rows.
+    approximated : dict of str to list of str
+        What was approximated, by candidate.
     """
 
     rows: SharedRows
@@ -125,6 +127,7 @@ class OutOfFold:
     seconds: dict[str, float] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    approximated: dict[str, list[str]] = field(default_factory=dict)
     _parts: dict[str, dict[int, Floats]] = field(default_factory=dict, repr=False)
     _warned: dict[str, dict[str, None]] = field(default_factory=dict, repr=False)
 
@@ -174,7 +177,7 @@ class OutOfFold:
             if self._keep(candidate.name, "preparation", outcome):
                 self.prepared[candidate.name] = outcome.result
                 if outcome.result.note:
-                    self.notes.append(outcome.result.note)
+                    self.approximated[candidate.name] = [outcome.result.note]
 
     def _score(self, candidates: Sequence[Candidate], numbers: range) -> None:
         """Compute the scores of some folds."""
@@ -206,7 +209,7 @@ class OutOfFold:
             self.scores[candidate.name] = np.concatenate([parts[k] for k in sorted(parts)])
 
     def _forget(self, name: str) -> None:
-        for kept in (self.prepared, self._parts, self._warned):
+        for kept in (self.prepared, self._parts, self._warned, self.approximated):
             kept.pop(name, None)
 
     def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[Model, Floats]]:
@@ -231,4 +234,5 @@ class OutOfFold:
     def all_notes(self) -> list[str]:
         """The notes, and what candidates warned of, each once."""
         warned = [f"{name}: {text}" for name, texts in self._warned.items() for text in texts]
-        return [*dict.fromkeys(self.notes), *warned]
+        approximated = [note for notes in self.approximated.values() for note in notes]
+        return [*dict.fromkeys([*self.notes, *approximated]), *warned]

@@ -32,8 +32,9 @@ from primum.selection.candidates import BASELINES, Labels, SharedRows
 from primum.selection.candidates.base import stacked
 from primum.selection.candidates.reading import Entrants, read_entrants
 from primum.selection.candidates.wrapped import Wrapped
-from primum.selection.copies import copies_note
 from primum.selection.judging import judge_stacks
+from primum.selection.losses import read_scorer
+from primum.selection.notes import notes_on_folds, notes_on_rows
 from primum.selection.out_of_fold import Failure, OutOfFold
 from primum.selection.stacked import StackedClassifier, StackPredictionMixin
 from primum.selection.summary import report_table
@@ -57,9 +58,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     candidates : "default" or list, default="default"
         The models to combine. "default" is ``["ridge", "logistic", "components", "spreading",
         "kernel", "tsvm", "icls", "forest"]``, see Notes. An item of a list is one of these names,
-        or a classifier of your own as ``(name, classifier, uses_unlabeled)``. If it uses unlabelled
-        rows, it is fitted to all rows, with -1 for unknown labels (and class codes 0, 1, ... for
-        known ones), and a fourth item may be its supervised counterpart: a name or a classifier.
+        or a classifier of your own as ``(name, classifier)`` or ``(name, classifier,
+        uses_unlabeled)``. If it uses unlabelled rows, which is the default, it is fitted to all
+        rows, with -1 for unknown labels (and class codes 0, 1, ... for known ones), and a fourth
+        item may be its supervised counterpart: a name or a classifier.
         It needs ``predict_proba`` or ``decision_function``.
     baselines : sequence of str, default=("ridge", "logistic")
         Names of the supervised candidates whose mean is the baseline.
@@ -75,7 +77,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     scoring : str or callable, default="accuracy"
         By which loss ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
         "neg_log_loss", or any other scorer of scikit-learn for predictions or probabilities, such
-        as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model.
+        as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model. A score that
+        is undefined in some fold is computed from all held-out rows of a repeat together.
     time_budget : float, default=None
         Seconds that ``fit`` may take. The baselines are always fitted; of every other candidate
         the first fold is timed, and the candidate is left out if it would not be finished in time.
@@ -104,8 +107,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         The stack of the supervised candidates and of the supervised counterparts of the others.
         The difference to it is what unlabelled rows contribute.
     verdict_ : SafeVerdict
-        Whether the model is better than ``baseline_`` and than ``supervised_``, with probabilities
-        and in words: ``print(clf.verdict_)``.
+        Whether the model is better than ``baseline_`` (``verdict_.baseline.answer``, which is also
+        ``verdict_.answer``), and whether unlabelled rows contribute to it
+        (``verdict_.supervised.answer``), with probabilities and in words: ``print(clf.verdict_)``.
     report_ : dict of lists
         A table with a row for each candidate and stack, for ``pandas.DataFrame(clf.report_)``: its
         kind, its weights, out-of-fold error and Brier score (cross-fitted for the stacks), seconds.
@@ -234,6 +238,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         """
         start = time.perf_counter()
         with fitting(self):
+            read_scorer(self.scoring)
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
             refuse_other_library(self, given.home)
             self.classes_ = given.labels.classes
@@ -241,15 +246,17 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             rows, labels = self._rows(given, X, seed), _labels(given)
             entrants = self._entrants(labels.n_classes, rows.unlabeled.shape[0], sample_weight)
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
-            known = None if groups is None else np.asarray(groups)[_labeled(given)]
+            known, unknown = _groups(given, groups)
             held_out = HeldOut(folds, labels.codes, labels.n_classes, labels.weight, known)
-            held_out.check(self.scoring, self.classes_)
+            of_folds = notes_on_folds(
+                held_out, self.cv, self.n_repeats, self.scoring, self.classes_
+            )
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
-            scored.notes.extend(entrants.notes)
-            scored.notes.extend(filter(None, [copies_note(rows.labeled, groups)]))
             with one_blas_thread():
+                scored.notes.extend(notes_on_rows(rows, known, unknown))
                 self._compute(scored, entrants, start)
                 self._combine(scored, entrants, held_out)
+            self.notes_.extend([*entrants.notes, *of_folds])
         return self
 
     def _rows(self, given: FitArguments[KnownLabels], X: Any, seed: int) -> SharedRows:
@@ -381,6 +388,14 @@ def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
 def _labeled(given: FitArguments[KnownLabels]) -> AnyArray:
     """Return the indices of the labelled rows of positive weight."""
     return given.labels.labeled[given.known]
+
+
+def _groups(given: FitArguments[KnownLabels], groups: Any) -> list[AnyArray | None]:
+    """Return the groups of the labelled and of the unlabelled rows of X."""
+    if groups is None:
+        return [None, None]
+    index = (_labeled(given), given.labels.unlabeled[given.unknown])
+    return [np.asarray(groups)[rows] for rows in index]
 
 
 def _labels(given: FitArguments[KnownLabels]) -> Labels:

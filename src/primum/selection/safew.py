@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,9 +27,10 @@ from primum._sklearn import HasMethods, take_rows
 from primum._typing import AnyArray, Floats
 from primum.estimators import ICLSClassifier, LeastSquaresClassifier, SelfLearningClassifier
 from primum.estimators._fitting import fitting
-from primum.selection._partly import CombiningClassifier
+from primum.selection._partly import CombiningClassifier, scaled
 from primum.selection.entries import Entry, class_scores, read_entries
 from primum.selection.hull import nearest_in_hull
+from primum.selection.named import named
 
 
 class SAFEWClassifier(CombiningClassifier):
@@ -44,10 +46,11 @@ class SAFEWClassifier(CombiningClassifier):
         The classifiers to mix. They are fitted to all rows, with -1 for unknown labels, or to the
         labelled rows alone if ``uses_unlabeled`` is False. They need ``predict_proba`` or
         ``decision_function``, which is mapped to [0, 1] by the logistic function. None means ICLS
-        with a ridge, and self-learning of a logistic and of a ridge regression.
+        with a ridge, and self-learning of a logistic and of a ridge regression, all after a
+        StandardScaler.
     baseline : classifier, default=None
         Fitted to the labelled rows. It must not be one of the candidates. None means
-        ``LogisticRegression()``.
+        ``make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))``.
 
     Attributes
     ----------
@@ -56,9 +59,10 @@ class SAFEWClassifier(CombiningClassifier):
     weights_gap_ : float
         Proven bound on how much the squared distance to the baseline exceeds the least one.
     candidates_ : dict of str to classifier
-        The fitted candidates that have weight, fitted to class codes 0, 1, ...
-    supervised_ : classifier
-        The baseline, fitted to the labelled rows and to class codes 0, 1, ...
+        The fitted candidates that have weight, fitted to class codes 0, 1, ..., which they
+        predict.
+    supervised_ : NamedClassifier
+        The baseline, fitted to the labelled rows; it predicts classes.
     classes_ : array of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -75,6 +79,10 @@ class SAFEWClassifier(CombiningClassifier):
     The guarantee is about the unlabelled rows of ``fit``, in squared loss, and holds if the true
     labels are a mixture of the candidates' scores; new rows are given the same mixture. Without
     unlabelled rows, the labelled ones are used in their place.
+
+    A candidate whose scores are almost those of the baseline, such as a self-learned version of
+    it, is nearest to it and has almost all the weight: the result is then hardly more than that
+    candidate. Choose candidates that differ from the baseline.
 
     References
     ----------
@@ -131,18 +139,21 @@ class SAFEWClassifier(CombiningClassifier):
         """
         with fitting(self):
             rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
-            entries, baseline = self._entries()
+            entries, baseline = self._entries(sparse.issparse(rows))
             self.classes_ = labels.classes
-            self.supervised_ = baseline.fit(rows, codes, weight)
+            self.supervised_ = named(baseline.fit(rows, codes, weight), labels.classes)
             fitted = {entry.name: entry.fit(rows, codes, weight) for entry in entries}
             where = np.flatnonzero((codes < 0) & (weight is None or weight > 0))
             where = where if len(where) else np.arange(len(codes))
             self._mix(fitted, take_rows(rows, where), None if weight is None else weight[where])
         return self
 
-    def _entries(self) -> tuple[list[Entry], Entry]:
-        candidates = _default_candidates() if self.candidates is None else self.candidates
-        base = LogisticRegression() if self.baseline is None else self.baseline
+    def _entries(self, is_sparse: bool = False) -> tuple[list[Entry], Entry]:
+        candidates, base = self.candidates, self.baseline
+        if candidates is None:
+            candidates = _default_candidates(is_sparse)
+        if base is None:
+            base = scaled(LogisticRegression(max_iter=1000), is_sparse)
         entries, baseline = read_entries(candidates, "candidates"), Entry("baseline", base, False)
         for entry in entries:
             if not entry.uses_unlabeled and _is_same(entry.estimator, base):
@@ -156,8 +167,10 @@ class SAFEWClassifier(CombiningClassifier):
         """Keep the weights of the mixture nearest to the baseline on rows X."""
         n_classes = len(self.classes_)
         scores, target = (
-            np.column_stack([class_scores(model, X, n_classes).ravel() for model in models])
-            for models in (fitted.values(), [self.supervised_])
+            np.column_stack(
+                [class_scores(model, X, n_classes, name).ravel() for name, model in models.items()]
+            )
+            for models in (fitted, {"baseline": self.supervised_.classifier_})
         )
         if row_weight is not None:
             root = np.repeat(np.sqrt(row_weight), n_classes)[:, None]
@@ -204,11 +217,12 @@ class SAFEWClassifier(CombiningClassifier):
         return np.asarray(self.classes_[probability.argmax(axis=1)])
 
 
-def _default_candidates() -> list[tuple[str, Any]]:
+def _default_candidates(is_sparse: bool) -> list[tuple[str, Any]]:
+    logistic, ridge = LogisticRegression(max_iter=1000), LeastSquaresClassifier(alpha=0.1)
     return [
-        ("icls", ICLSClassifier(alpha=0.1)),
-        ("self-learning, logistic", SelfLearningClassifier(LogisticRegression())),
-        ("self-learning, ridge", SelfLearningClassifier(LeastSquaresClassifier(alpha=0.1))),
+        ("icls", scaled(ICLSClassifier(alpha=0.1), is_sparse)),
+        ("self-learning, logistic", scaled(SelfLearningClassifier(logistic), is_sparse)),
+        ("self-learning, ridge", scaled(SelfLearningClassifier(ridge), is_sparse)),
     ]
 
 

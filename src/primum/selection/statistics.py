@@ -42,7 +42,7 @@ multiple data sets. Machine Learning 100.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -106,13 +106,31 @@ class Difference:
     degrees_of_freedom : float
         Of the estimate of the standard error.
     n_rows : int
-        Number of labelled rows it is based on.
+        Number of labelled rows, or groups, it is based on.
+    raw : float or None
+        The difference of the mean losses as it was observed, if ``mean`` is a blend (see the
+        module); None: it is the mean.
     """
 
     mean: float
     standard_error: float
     degrees_of_freedom: float
     n_rows: int
+    raw: float | None = None
+
+    def __post_init__(self) -> None:
+        values = (self.mean, self.standard_error, self.degrees_of_freedom, self.raw or 0.0)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"A difference of losses must be finite, got the mean {self.mean} with the "
+                f"standard error {self.standard_error}: leave out the classifier whose scores are "
+                "not finite, or use fewer folds if the scoring is undefined in some of them."
+            )
+
+    @property
+    def observed(self) -> float:
+        """The observed difference of the mean losses, without any blending."""
+        return self.mean if self.raw is None else self.raw
 
     @property
     def t(self) -> float:
@@ -131,10 +149,8 @@ class Difference:
 
     def with_rows(self, n_rows: int) -> Self:
         """Return the same difference as if it had been estimated from n_rows labelled rows."""
-        scale = np.sqrt(self.n_rows / n_rows)
-        return type(self)(
-            self.mean, self.standard_error * scale, self.degrees_of_freedom, int(n_rows)
-        )
+        error = self.standard_error * np.sqrt(self.n_rows / n_rows)
+        return replace(self, standard_error=error, n_rows=int(n_rows))
 
 
 def blended_errors(errors: Floats, squares: Floats, baseline_error: float) -> Floats:
@@ -212,43 +228,6 @@ def resampled_difference(
     correction = 1 / len(parts) + float(np.mean(test / n_train))
     error = np.sqrt(variance / np.mean(test) * correction)
     return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
-
-
-def grouped_difference(
-    differences: Sequence[Any],
-    folds: Sequence[Any],
-    groups: Any,
-    *,
-    n_groups: int,
-    unit: float | None = None,
-) -> Difference:
-    """Estimate a difference if rows belong together: groups are counted instead of rows.
-
-    Parameters
-    ----------
-    differences : sequence of arrays
-        As in ``resampled_difference``.
-    folds : sequence of Fold
-        The splits, with positions ``train`` and ``test`` among the labelled rows.
-    groups : array of shape (n_labeled,)
-        Group of each labelled row.
-    n_groups : int
-        Number of groups of which rows are held out.
-    unit : float, optional
-        As in ``resampled_difference``.
-
-    Returns
-    -------
-    Difference
-        The estimate with its corrected standard error.
-    """
-    codes = np.unique(groups, return_inverse=True)[1]
-    means = []
-    for values, fold in zip(differences, folds, strict=True):
-        _, own = np.unique(codes[fold.test], return_inverse=True)
-        means.append(np.bincount(own, values) / np.bincount(own))
-    n_train = [len(np.unique(codes[fold.train])) for fold in folds]
-    return resampled_difference(means, n_train, n_rows=n_groups, unit=unit)
 
 
 def resampled_difference_of_scores(
@@ -330,7 +309,9 @@ class Posterior:
         self.difference, self.equivalence = difference, float(equivalence)
         self.bound = float("inf") if bound is None else float(bound)
         self.prior_scale = self._default_scale() if prior_scale is None else float(prior_scale)
-        if self.equivalence < 0 or self.bound < 0 or (self.prior_scale <= 0 and self.bound > 0):
+        positive = self.prior_scale > 0 or self.bound == 0
+        # Also false if one of them is NaN.
+        if not (0 <= self.equivalence < np.inf and self.bound >= 0 and positive):
             raise ValueError(
                 "equivalence and bound must not be negative and prior_scale must be above 0, got "
                 f"equivalence={equivalence}, bound={bound} and prior_scale={self.prior_scale}."

@@ -7,26 +7,38 @@ weights that were fitted to the scores of all other rows. Differences of losses 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index
 from primum.selection._folds import Fold
-from primum.selection.losses import ROW_LOSSES, check_fold_scoring, fold_scores
+from primum.selection.losses import ROW_LOSSES, Scorer, measure_of, undefined_in_a_fold
 from primum.selection.stack import stack_weights
 from primum.selection.stacked import predicted_codes
 from primum.selection.statistics import (
     BLENDED_UNIT,
+    PRACTICAL_EQUIVALENCE,
     Difference,
     Posterior,
     blended_errors,
-    grouped_difference,
     resampled_difference,
     resampled_difference_of_scores,
 )
-from primum.selection.wording import HELP, Measure, Verdict, verdict_of
+from primum.selection.units import grouped_difference, pooled_difference, repeats_of
+from primum.selection.wording import (
+    CANNOT_TELL,
+    HARM,
+    HELP,
+    NO_DIFFERENCE,
+    Measure,
+    Sample,
+    Verdict,
+    percent,
+    percent_of_level,
+    verdict_of,
+)
 
 
 @dataclass(frozen=True)
@@ -42,11 +54,21 @@ class SafeVerdict:
         if there are no unlabelled rows.
     text : str
         Both in words, and what was approximated or left out.
+
+    Notes
+    -----
+    ``answer`` is that of ``baseline``. Whether the unlabelled rows help is another question, which
+    ``supervised.answer`` answers.
     """
 
     baseline: Verdict
     supervised: Verdict | None
     text: str
+
+    @property
+    def answer(self) -> str:
+        """The answer against the baseline: "help", "no_difference", "harm" or "cannot_tell"."""
+        return self.baseline.answer
 
     def __str__(self) -> str:
         return self.text
@@ -54,6 +76,7 @@ class SafeVerdict:
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain JSON values."""
         return {
+            "answer": self.answer,
             "baseline": self.baseline.to_dict(),
             "supervised": None if self.supervised is None else self.supervised.to_dict(),
             "text": self.text,
@@ -104,6 +127,12 @@ class HeldOut:
         """Their weights (None: 1)."""
         return None if self.weight is None else self.weight[self.rows]
 
+    def sample(self, n_unlabeled: int) -> Sample:
+        """Return how many rows there are, for the wording of a verdict."""
+        rows = np.unique(self.rows)
+        n_groups = None if self.groups is None else len(np.unique(self.groups[rows]))
+        return Sample(len(self.codes), len(rows), n_groups, n_unlabeled)
+
     def weights(
         self, scores: Floats, baseline: Floats, shrinkage: float, among: Index | None = None
     ) -> tuple[Floats, float]:
@@ -133,11 +162,6 @@ class HeldOut:
             found[own] = scores[own] @ weights
         return found
 
-    def check(self, scoring: Any, classes: AnyArray) -> None:
-        """Raise an error if a scoring cannot be computed in every fold."""
-        tests = np.split(np.arange(len(self.rows)), np.flatnonzero(np.diff(self.fold_of)) + 1)
-        check_fold_scoring(scoring, self.codes[self.rows], tests, classes, self.row_weight)
-
     def difference(
         self, scores: Floats, others: Floats, scoring: Any, classes: AnyArray
     ) -> Difference:
@@ -146,24 +170,54 @@ class HeldOut:
         It is estimated from rows if the loss is a mean over rows, and otherwise from folds.
         """
         codes, weight = self.codes[self.rows], self.row_weight
-        if isinstance(scoring, str) and scoring in ROW_LOSSES:
-            # The shares of the classes, by weight, belong to the balanced error of a row.
-            known = {"weight": weight} if scoring == "balanced_accuracy" else {}
-            loss, of_others = (
-                ROW_LOSSES[scoring].of_rows(found, codes, **known) for found in (scores, others)
-            )
-            change = loss - of_others
-            if scoring == "accuracy":
-                brier = ROW_LOSSES["neg_brier_score"].of_rows
-                squares = brier(scores, codes) - brier(others, codes)
-                error = float(np.average(of_others, weights=weight))
-                return self.difference_of_rows(blended_errors(change, squares, error), BLENDED_UNIT)
-            return self.difference_of_rows(change)
-        change = fold_scores(scoring, others, codes, self.fold_of, classes, weight)
-        change -= fold_scores(scoring, scores, codes, self.fold_of, classes, weight)
-        n_train = [len(fold.train) for fold in self.folds]
-        n_test = [len(fold.test) for fold in self.folds]
-        return resampled_difference_of_scores(change, n_train, n_test)
+        if not (isinstance(scoring, str) and scoring in ROW_LOSSES):
+            return self._difference_of_folds(scores, others, Scorer(scoring, classes))
+        # The shares of the classes, by weight, belong to the balanced error of a row.
+        known = {"weight": weight} if scoring == "balanced_accuracy" else {}
+        loss, of_others = (
+            ROW_LOSSES[scoring].of_rows(found, codes, **known) for found in (scores, others)
+        )
+        change = loss - of_others
+        raw = float(np.average(change, weights=weight))
+        if scoring != "accuracy":
+            return replace(self.difference_of_rows(change), raw=raw)
+        brier = ROW_LOSSES["neg_brier_score"].of_rows
+        squares = brier(scores, codes) - brier(others, codes)
+        error = float(np.average(of_others, weights=weight))
+        blended = blended_errors(change, squares, error)
+        return replace(self.difference_of_rows(blended, BLENDED_UNIT), raw=raw)
+
+    def _difference_of_folds(self, scores: Floats, others: Floats, scorer: Scorer) -> Difference:
+        """Estimate from the score of every fold or, if it is undefined in one, of every repeat."""
+        codes, weight = self.codes[self.rows], self.row_weight
+
+        def change(rows: Index) -> float:
+            known = None if weight is None else weight[rows]
+            of_others = scorer.of(others[rows], codes[rows], known)
+            return of_others - scorer.of(scores[rows], codes[rows], known)
+
+        parts = [np.flatnonzero(self.fold_of == number) for number in range(len(self.folds))]
+        changes = np.array([change(part) for part in parts])
+        if np.isfinite(changes).all():
+            n_test = [len(np.unique(self._units[fold.test])) for fold in self.folds]
+            return resampled_difference_of_scores(changes, self._n_train, n_test)
+        repeats = repeats_of([fold.test for fold in self.folds], len(self.codes))
+        if repeats is None:
+            number = int(np.flatnonzero(~np.isfinite(changes))[0])
+            raise undefined_in_a_fold(scorer, number, codes[parts[number]])
+        together = [np.concatenate([parts[number] for number in repeat]) for repeat in repeats]
+        return pooled_difference(change, together, self._units[self.rows], self._n_train)
+
+    @property
+    def _units(self) -> AnyArray:
+        """What the statistics count: the labelled rows, or their groups."""
+        return np.arange(len(self.codes)) if self.groups is None else self.groups
+
+    @property
+    def _n_train(self) -> list[int]:
+        """The number of units that each fold trains on."""
+        units = self._units
+        return [len(np.unique(units[fold.train])) for fold in self.folds]
 
     def difference_of_rows(self, change: Floats, unit: float | None = None) -> Difference:
         """Return the difference of two models from that of their losses in every held-out row."""
@@ -172,19 +226,10 @@ class HeldOut:
             change = change * weight / weight.mean()
         parts = np.split(change, np.cumsum([len(fold.test) for fold in self.folds])[:-1])
         if self.groups is None:
-            n_train = [len(fold.train) for fold in self.folds]
             n_rows = len(np.unique(self.rows))
-            return resampled_difference(parts, n_train, n_rows=n_rows, unit=unit)
+            return resampled_difference(parts, self._n_train, n_rows=n_rows, unit=unit)
         n_groups = len(np.unique(self.groups[self.rows]))
         return grouped_difference(parts, self.folds, self.groups, n_groups=n_groups, unit=unit)
-
-
-def measure_of(scoring: Any) -> Measure:
-    """Return how the loss of a scoring is called and shown."""
-    if isinstance(scoring, str) and scoring in ROW_LOSSES:
-        return ROW_LOSSES[scoring].measure
-    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "the given score")
-    return Measure(f"loss (minus {name})", "", 1.0, 3)
 
 
 def largest_change(scores: Floats, others: Floats, scoring: Any) -> float | None:
@@ -201,18 +246,45 @@ def largest_change(scores: Floats, others: Floats, scoring: Any) -> float | None
 
 
 def judge(
-    difference: Difference, bound: float | None, scoring: Any, method: str, baseline: str
+    difference: Difference,
+    bound: float | None,
+    scoring: Any,
+    baseline: str,
+    sample: Sample | None = None,
 ) -> Verdict:
-    """Return the verdict on a model against its baseline."""
-    posterior = Posterior(difference, bound=bound)
-    return verdict_of(posterior, method=method, baseline=baseline, measure=measure_of(scoring))
+    """Return the verdict on a stack against another one."""
+    posterior, measure = Posterior(difference, bound=bound), measure_of(scoring)
+    return verdict_of(
+        posterior, method="the model", baseline=baseline, measure=measure, sample=sample
+    )
 
 
-def in_words(baseline: Verdict, supervised: Verdict | None, notes: Sequence[str]) -> str:
+def in_words(
+    baseline: Verdict, supervised: Verdict | None, scoring: Any, notes: Sequence[str]
+) -> str:
     """Return both verdicts and the notes as one text."""
     parts = [baseline.text]
     if supervised is not None:
-        credit = baseline.answer == HELP and supervised.answer == HELP
-        subject = "The gain is due to the unlabelled rows" if credit else "Unlabelled rows"
-        parts.append(f"{subject}: {supervised.text}")
+        parts.append(contribution(supervised, measure_of(scoring)))
     return " ".join([*parts, *notes])
+
+
+def contribution(verdict: Verdict, measure: Measure) -> str:
+    """Return a sentence on what unlabelled rows contribute, given the verdict on that."""
+    size, odds, name = measure.show(verdict.change), verdict.probabilities, measure.name
+    edge = measure.show(PRACTICAL_EQUIVALENCE)
+    interval = (
+        f"{percent_of_level(verdict.interval_level)} interval "
+        f"{measure.show_range(*verdict.interval)}"
+    )
+    clear = {
+        HELP: f"The unlabelled rows lower its {name} by about {size} ({interval}, probability "
+        f"{percent(odds.help)}).",
+        HARM: f"The unlabelled rows raise its {name} by about {size} ({interval}, probability "
+        f"{percent(odds.harm)}).",
+        NO_DIFFERENCE: f"The unlabelled rows change its {name} by less than {edge} (probability "
+        f"{percent(odds.no_difference)}).",
+        CANNOT_TELL: f"Whether the unlabelled rows help is not clear ({interval}; "
+        f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}).",
+    }
+    return clear[verdict.answer]

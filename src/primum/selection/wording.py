@@ -1,12 +1,14 @@
-"""A verdict in words: two or three sentences that need no statistics to be understood."""
+"""A verdict in words: one or two sentences that need no statistics to be understood."""
 
 from dataclasses import asdict, dataclass
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 from primum.selection.statistics import LEVEL, Difference, Posterior, Probabilities
 
 HELP, NO_DIFFERENCE, HARM, CANNOT_TELL = "help", "no_difference", "harm", "cannot_tell"
+# An answer of at least this probability is called probable, even where it is not clear.
+PROBABLE = 0.75
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,15 @@ class Verdict:
     probabilities : Probabilities
         Of the three possible answers.
     change : float
-        Estimated change of the loss, method minus baseline.
+        Estimated change of the loss, method minus baseline: the median of its posterior
+        distribution, which is shrunk towards 0. ``difference.observed`` is the observed one.
     interval : tuple of float
-        Where the change lies with the probability ``level``.
+        Where the change lies with the probability ``interval_level``: what is claimed with a
+        probability of at least ``level`` holds in all of it.
     n_labels_to_settle : int or None
-        With "cannot_tell": about how many labelled rows would give a clear answer; None if more
-        than a hundred times the present number, or if the answer is clear.
+        With "cannot_tell": about how many labelled rows (groups, if rows belong together) would
+        give a clear answer; None if more than a hundred times the present number, or if the answer
+        is clear.
     level : float
         The probability that an answer needs.
     difference : Difference
@@ -46,6 +51,11 @@ class Verdict:
     difference: Difference
     bound: float | None
 
+    @property
+    def interval_level(self) -> float:
+        """The probability of the interval, with 1 - ``level`` on either side."""
+        return interval_level(self.level)
+
     def __str__(self) -> str:
         return self.text
 
@@ -57,11 +67,21 @@ class Verdict:
             "probabilities": self.probabilities.to_dict(),
             "change": self.change,
             "interval": list(self.interval),
+            "interval_level": self.interval_level,
             "n_labels_to_settle": self.n_labels_to_settle,
             "level": self.level,
             "difference": asdict(self.difference),
             "bound": self.bound,
         }
+
+
+def interval_level(level: float) -> float:
+    """Return the level of the central interval that goes with a one-sided claim.
+
+    A claim of help needs the probability ``level`` of a change below the region of practical
+    equivalence, so that the interval with 1 - level on either side is below it as well.
+    """
+    return max(2 * level - 1, 0.0)
 
 
 @dataclass(frozen=True)
@@ -91,11 +111,63 @@ class Measure:
 
     def show_range(self, low: float, high: float) -> str:
         """Return a range of changes, with signs."""
-        low, high = (round(value * self.scale, self.digits) + 0.0 for value in (low, high))
-        return f"{low:+.{self.digits}f} to {high:+.{self.digits}f}{self.unit}"
+        ends = [round(value * self.scale, self.digits) + 0.0 for value in (low, high)]
+        shown = [f"{end:+.{self.digits}f}" if end else f"{end:.{self.digits}f}" for end in ends]
+        return f"{' to '.join(shown)}{self.unit}"
 
 
 ERROR = Measure()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The labelled rows that a verdict is based on.
+
+    Attributes
+    ----------
+    n_labeled : int
+        Number of labelled rows.
+    n_scored : int or None
+        How many of them are held out in some split; None: all.
+    n_groups : int or None
+        Number of groups among those that are held out, if rows belong together.
+    n_unlabeled : int or None
+        Number of rows that could be labelled, if known.
+    """
+
+    n_labeled: int
+    n_scored: int | None = None
+    n_groups: int | None = None
+    n_unlabeled: int | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.n_labeled} labelled rows"
+        if self.n_groups is not None:
+            text += f" in {self.n_groups} groups"
+        if self.n_scored is not None and self.n_scored < self.n_labeled:
+            text += f", of which {self.n_scored} are held out,"
+        return text
+
+    def to_settle(self, n_units: int, settle: int | None) -> int | None:
+        """Return how many labelled rows, or groups, in all stand for ``settle`` units."""
+        if settle is None or self.n_groups is not None:
+            return settle
+        return max(ceil(settle * self.n_labeled / n_units), settle)
+
+    def settling(self, settle: int | None) -> str:
+        """Return a sentence on the number of labels that would give a clear answer."""
+        if settle is None:
+            return "Even a hundred times as many labels would probably not settle it."
+        now, what = (
+            (self.n_labeled, "labels") if self.n_groups is None else (self.n_groups, "groups")
+        )
+        more = max(settle - now, 1)
+        digits = max(len(str(more)) - 2, 0)
+        about = -(-more // 10**digits) * 10**digits
+        few = what == "labels" and self.n_unlabeled and about > self.n_unlabeled
+        limit = f" (there are only {self.n_unlabeled} unlabelled rows)" if few else ""
+        one = what[:-1] if about == 1 else what
+        return f"About {about} more {one}{limit} would settle it, if the estimate stays the same."
 
 
 def answer_of(probabilities: Probabilities, level: float = LEVEL) -> str:
@@ -113,6 +185,7 @@ def verdict_of(
     baseline: str = "the baseline",
     measure: Measure = ERROR,
     level: float = LEVEL,
+    sample: Sample | None = None,
 ) -> Verdict:
     """Return the verdict on a method against its baseline.
 
@@ -121,11 +194,13 @@ def verdict_of(
     posterior : Posterior
         Of the difference of their losses.
     method, baseline : str
-        Their names, as parts of a sentence.
+        Their names, as parts of a sentence; see ``quoted``.
     measure : Measure
         How the loss is called and shown.
     level : float, default=0.95
         The probability that an answer needs.
+    sample : Sample, optional
+        The labelled rows; by default as many as the difference is based on.
 
     Returns
     -------
@@ -138,23 +213,26 @@ def verdict_of(
     >>> from primum.selection.wording import verdict_of
     >>> posterior = Posterior(Difference(-0.08, 0.02, 99, 100))
     >>> print(verdict_of(posterior, method="ICLS", baseline="ridge regression"))
-    ICLS is better than ridge regression: its error is about 7.0 points lower (95 % interval -11.1 \
-to -2.8 points). The probability of that is above 99 %.
+    ICLS is better than ridge regression: its error is about 7.0 points lower (90 % interval -10.5 \
+to -3.4 points, probability above 99 %).
     """
     probabilities = posterior.probabilities
     answer = answer_of(probabilities, level)
-    low, high = posterior.interval(level)
+    interval = posterior.interval(interval_level(level))
     middle = posterior.interval(0.0)[0]
+    n_units = posterior.difference.n_rows
+    sample = Sample(n_units) if sample is None else sample
     settle = posterior.labels_to_settle(level) if answer == CANNOT_TELL else None
-    says = _Sentences(posterior, method, baseline, measure, level, (low, high), middle)
-    text = says.cannot_tell(settle) if answer == CANNOT_TELL else says.clear(answer)
+    settle = sample.to_settle(n_units, settle)
+    says = _Sentences(posterior, method, baseline, measure, level, interval, middle)
+    text = says.cannot_tell(sample, settle) if answer == CANNOT_TELL else says.clear(answer)
     bound = posterior.bound if isfinite(posterior.bound) else None
     return Verdict(
         answer,
         text,
         probabilities,
         middle,
-        (low, high),
+        interval,
         settle,
         level,
         posterior.difference,
@@ -172,60 +250,46 @@ class _Sentences:
     interval: tuple[float, float]
     change: float
 
-    @property
-    def _range(self) -> str:
-        return (
-            f"{percent(self.level)} interval "
-            f"{self.measure.show_range(*self.interval).replace('+0.0', '0.0')}"
-        )
-
     def clear(self, answer: str) -> str:
-        """Return the sentences of a clear answer."""
+        """Return the sentence of a clear answer."""
         method, baseline, name = capitalised(self.method), self.baseline, self.measure.name
         size = self.measure.show(self.change)
         edge = self.measure.show(self.posterior.equivalence)
         first = {
-            HELP: f"{method} is better than {baseline}: its {name} is about {size} lower "
-            f"({self._range}).",
-            HARM: f"{method} is worse than {baseline}: its {name} is about {size} higher "
-            f"({self._range}).",
+            HELP: f"{method} is better than {baseline}: its {name} is about {size} lower",
+            HARM: f"{method} is worse than {baseline}: its {name} is about {size} higher",
             NO_DIFFERENCE: f"{method} and {baseline} differ by less than {edge} of {name}, "
-            f"which makes no practical difference ({self._range}).",
+            "which makes no practical difference",
         }[answer]
-        probability = self.posterior.probabilities.to_dict()[answer]
-        return f"{first} The probability of that is {percent(probability)}."
+        probability = percent(self.posterior.probabilities.to_dict()[answer])
+        share = percent_of_level(interval_level(self.level))
+        shown = self.measure.show_range(*self.interval)
+        return f"{first} ({share} interval {shown}, probability {probability})."
 
-    def cannot_tell(self, settle: int | None) -> str:
+    def cannot_tell(self, sample: Sample, settle: int | None) -> str:
         """Return the sentences if no answer is probable enough."""
-        method, n_rows = self.method, self.posterior.difference.n_rows
-        known = (
-            f"With {n_rows} labelled rows we cannot tell whether {method} is better than "
-            f"{self.baseline}: the {self.measure.name} may change by {self._bare_range}."
-        )
-        odds = self.posterior.probabilities
-        ruled_out = {
-            HARM: f"It is hardly worse (probability of harm {percent(odds.harm)}).",
-            HELP: f"It is hardly better (probability of help {percent(odds.help)}).",
+        odds, edge = self.posterior.probabilities, self.measure.show(self.posterior.equivalence)
+        share = percent_of_level(interval_level(self.level))
+        may = f"the {self.measure.name} may change by {self.measure.show_range(*self.interval)}"
+        likely = {
+            HELP: f"is probably better ({percent(odds.help)}) than {self.baseline}",
+            HARM: f"is probably worse ({percent(odds.harm)}) than {self.baseline}",
+            NO_DIFFERENCE: f"and {self.baseline} probably ({percent(odds.no_difference)}) differ "
+            f"by less than {edge} of {self.measure.name}",
         }
-        remark = next(
-            (says for what, says in ruled_out.items() if odds.to_dict()[what] <= 1 - self.level),
-            f"Help has the probability {percent(odds.help)}, harm {percent(odds.harm)}.",
-        )
-        return f"{known} {remark} {labels_sentence(n_rows, settle)}"
-
-    @property
-    def _bare_range(self) -> str:
-        return f"{self.measure.show_range(*self.interval)} ({percent(self.level)} interval)"
-
-
-def labels_sentence(n_rows: int, settle: int | None) -> str:
-    """Return a sentence on the number of labels that would give a clear answer."""
-    if settle is None:
-        return "Even a hundred times as many labels would probably not settle it."
-    more = max(settle - n_rows, 1)
-    digits = max(len(str(more)) - 2, 0)
-    about = -(-more // 10**digits) * 10**digits
-    return f"About {about} more labels would settle it, if the difference stays as it is now."
+        answer = answer_of(odds, PROBABLE)
+        if answer == CANNOT_TELL:
+            first = (
+                f"With {sample} we cannot tell whether {self.method} is better than "
+                f"{self.baseline}: {may} ({share} interval; probability of help "
+                f"{percent(odds.help)}, of harm {percent(odds.harm)})."
+            )
+        else:
+            first = (
+                f"{capitalised(self.method)} {likely[answer]}, but with {sample} this is not "
+                f"beyond doubt: {may} ({share} interval)."
+            )
+        return f"{first} {sample.settling(settle)}"
 
 
 def percent(probability: float) -> str:
@@ -237,6 +301,16 @@ def percent(probability: float) -> str:
     return f"{100 * probability:.0f} %"
 
 
-def capitalised(name: str) -> str:
-    """Return a name as the beginning of a sentence; other letters stay as they are."""
-    return name[:1].upper() + name[1:]
+def percent_of_level(level: float) -> str:
+    """Return a level in per cent, with the digits that it needs: 90 %, 97.5 %."""
+    return f"{round(100 * level, 1):g} %"
+
+
+def capitalised(phrase: str) -> str:
+    """Return a phrase as the beginning of a sentence; other letters stay as they are."""
+    return phrase[:1].upper() + phrase[1:]
+
+
+def quoted(name: str) -> str:
+    """Return a name that a user chose as part of a sentence: in quotation marks, as it is."""
+    return f'"{name}"'

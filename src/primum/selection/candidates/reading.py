@@ -8,7 +8,10 @@ from primum.selection.candidates import CANDIDATES, DEFAULT, Candidate
 from primum.selection.candidates.wrapped import Wrapped
 from primum.selection.entries import read_entries
 
-KINDS = "a name, (name, classifier, uses_unlabeled) or (name, classifier, True, counterpart)"
+KINDS = (
+    "a name, (name, classifier), (name, classifier, uses_unlabeled) or (name, classifier, True, "
+    "counterpart)"
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,6 @@ def read_entrants(
     supervised = list(dict.fromkeys([*of_both, *(twin for twin in twins if twin is not None)]))
     if n_unlabeled == 0:
         chosen = supervised
-        notes.append("There are no unlabelled rows: the model is the stack of supervised models.")
     return Entrants(chosen, supervised, baselines, notes)
 
 
@@ -123,18 +125,18 @@ def _known_name(name: str, known: dict[str, Candidate]) -> str:
     if name not in known:
         raise ValueError(
             f"There is no candidate called {name!r}: choose from {', '.join(known)}, or pass "
-            "(name, classifier, uses_unlabeled)."
+            "(name, classifier) or (name, classifier, uses_unlabeled)."
         )
     return name
 
 
 def _wrapped(item: Any) -> list[Candidate]:
     """Return a user's candidate, and its counterpart if there is one."""
-    if not isinstance(item, tuple | list) or len(item) not in (3, 4):
+    if not isinstance(item, tuple | list) or len(item) not in (2, 3, 4):
         raise ValueError(f"Every item of candidates must be {KINDS}, got {item!r}.")
     entry = read_entries([item[:3]], "candidates")[0]
     _check_scores(entry.name, entry.estimator)
-    if len(item) == 3 or not entry.uses_unlabeled:
+    if len(item) < 4 or not entry.uses_unlabeled:
         return [Wrapped(entry.name, entry.estimator, entry.uses_unlabeled)]
     if isinstance(item[3], str):
         _known_name(item[3], CANDIDATES)

@@ -1,0 +1,116 @@
+"""Losses of a comparison, and their differences, over the splits that were finished."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from primum._typing import Index
+from primum.evaluation.compare_plan import ComparisonPlan
+from primum.evaluation.compare_scoring import Loss, Predictions, joined, row_changes
+from primum.selection.losses import Scorer, undefined_in_a_fold
+from primum.selection.statistics import (
+    Difference,
+    resampled_difference,
+    resampled_difference_of_scores,
+)
+from primum.selection.units import grouped_difference, pooled_difference, repeats_of
+from primum.selection.wording import Sample
+
+
+@dataclass(frozen=True)
+class SplitStatistics:
+    """Statistics over splits.
+
+    Attributes
+    ----------
+    plan : ComparisonPlan
+        What is compared.
+    splits : sequence of int
+        Numbers of the splits that are part of the result.
+    equivalence : float
+        Differences up to this size count as none.
+    scoring : str or callable
+        How predictions are judged, for messages.
+    """
+
+    plan: ComparisonPlan
+    splits: Sequence[int]
+    equivalence: float
+    scoring: Any
+
+    def difference(self, pairs: Sequence[tuple[Any, Any]], loss: Loss) -> Difference:
+        """Return the difference of two classifiers' losses over the splits."""
+        folds, units = [self._fold(number) for number in self.splits], self._units
+        n_train = [len(np.unique(units[fold.train])) for fold in folds]
+        if loss.of_rows is None:
+            return self._difference_of_splits(pairs, loss, n_train)
+        rows, unit = row_changes(pairs, loss)
+        raw = self.mean_loss([one for one, _ in pairs], loss)
+        raw -= self.mean_loss([other for _, other in pairs], loss)
+        n_units = len(np.unique(np.concatenate([units[fold.test] for fold in folds])))
+        if self.plan.table.groups is None:
+            found = resampled_difference(rows, n_train, n_rows=n_units, unit=unit)
+        else:
+            found = grouped_difference(rows, folds, units, n_groups=n_units, unit=unit)
+        return replace(found, raw=raw)
+
+    def _difference_of_splits(
+        self, pairs: Sequence[tuple[Any, Any]], loss: Loss, n_train: list[int]
+    ) -> Difference:
+        """Estimate from the loss of every split or, if it is undefined in one, of every repeat."""
+        tests = [self._units[self._fold(number).test] for number in self.splits]
+        values = [loss.of_split(one) - loss.of_split(other) for one, other in pairs]
+        if np.isfinite(values).all():
+            n_test = [len(np.unique(test)) for test in tests]
+            return resampled_difference_of_scores(values, n_train, n_test, unit=self.equivalence)
+        one, other = (joined([pair[k] for pair in pairs]) for k in (0, 1))
+        return pooled_difference(
+            lambda index: loss.of_split(one.take(index)) - loss.of_split(other.take(index)),
+            self._repeats(values),
+            np.concatenate(tests),
+            n_train,
+        )
+
+    def _repeats(self, values: Sequence[float]) -> list[Index]:
+        """Return the positions of the held-out rows of every repeat, one split after the other."""
+        tests = [self._fold(number).test for number in self.splits]
+        repeats = repeats_of(tests, self.plan.table.n_labeled)
+        if repeats is None:
+            number = int(np.flatnonzero(~np.isfinite(values))[0])
+            codes, classes = self.plan.table.labels.codes, self.plan.table.labels.classes
+            raise undefined_in_a_fold(
+                Scorer(self.scoring, classes), self.splits[number], codes[tests[number]]
+            )
+        ends = np.cumsum([0, *(len(test) for test in tests)])
+        return [np.arange(ends[repeat[0]], ends[repeat[-1] + 1]) for repeat in repeats]
+
+    def mean_loss(self, splits: Sequence[Predictions], loss: Loss) -> float:
+        """Return the mean loss of held-out rows or, if it is undefined in a split, of repeats."""
+        values = [loss.of_split(split) for split in splits]
+        if np.isfinite(values).all():
+            return float(np.average(values, weights=[len(split.truth) for split in splits]))
+        together = joined(splits)
+        return float(
+            np.mean([loss.of_split(together.take(index)) for index in self._repeats(values)])
+        )
+
+    @property
+    def _units(self) -> Index:
+        """What the statistics count: the labelled rows, or their groups."""
+        table = self.plan.table
+        if table.groups is None:
+            return np.arange(table.n_labeled)
+        return np.asarray(table.groups[table.labels.labeled])
+
+    def sample(self, difference: Difference) -> Sample:
+        """Return the rows that a verdict is based on."""
+        table = self.plan.table
+        n_scored = len(np.unique(np.concatenate([self._fold(n).test for n in self.splits])))
+        n_groups = None if table.groups is None else difference.n_rows
+        return Sample(table.n_labeled, n_scored, n_groups, table.n_unlabeled)
+
+    def _fold(self, number: int) -> Any:
+        repeat, fold = divmod(number, self.plan.n_folds)
+        return self.plan.folds(repeat)[fold]

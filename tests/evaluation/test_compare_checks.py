@@ -1,0 +1,106 @@
+"""What a comparison refuses before it fits anything, in one sentence."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import primum
+from generate import two_classes
+
+
+class NeverFitted(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("fitted before the arguments were checked")
+
+
+OPTIONS = {"methods": [("mine", NeverFitted(), False)], "progress": False, "curves": False}
+
+
+def partly():
+    X, y, X_u, _ = two_classes(40, 30, 3)
+    return np.vstack([X, X_u]), np.r_[y, np.full(30, -1)]
+
+
+@pytest.mark.parametrize("names", [None, ["a", "b", "c"]])
+@pytest.mark.parametrize(("value", "what"), [(np.nan, "missing"), (np.inf, "infinite")])
+def test_values_that_are_not_finite(names, value, what):
+    X, y = partly()
+    X[3, 1] = value
+    rows = X if names is None else pd.DataFrame(X, columns=names)
+    column = "1" if names is None else "'b'"
+    message = rf"row 3, column {column} of X is {what}: pass prepare=make_pipeline\(SimpleImputer"
+    with pytest.raises(ValueError, match=message):
+        primum.compare(rows, y, **OPTIONS)
+
+
+def test_missing_values_are_left_to_a_transformer():
+    X, y = partly()
+    X[3, 1] = np.nan
+    options = {**OPTIONS, "methods": [("mine", LogisticRegression(), False)], "n_repeats": 1}
+    prepare = make_pipeline(SimpleImputer(), StandardScaler())
+    result = primum.compare(X, y, prepare=prepare, **options)
+    assert "mine" in result.table.index
+
+
+@pytest.mark.parametrize("values", ["u", pd.Timestamp("2020-01-01")])
+def test_columns_that_are_not_numeric(values):
+    X, y = partly()
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=values)
+    with pytest.raises(ValueError, match=r"Column 'kind' of X is not numeric .*target= instead"):
+        primum.compare(table, y, **OPTIONS)
+
+
+def test_numbers_as_objects_are_numbers():
+    X, y = partly()
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).astype(object)
+    options = {**OPTIONS, "methods": [("mine", LogisticRegression(), False)], "n_repeats": 1}
+    assert "mine" in primum.compare(table, y, **options).table.index
+
+
+def test_text_in_an_array():
+    X, y = partly()
+    rows = np.column_stack([X, np.full(len(X), "u")]).astype(object)
+    with pytest.raises(ValueError, match="Input X has text in column 3"):
+        primum.compare(rows, y, **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"scoring": "acuracy"}, "'acuracy' is not a scorer of scikit-learn: did you mean 'accura"),
+        ({"scoring": "r2"}, "scoring='r2' is for numeric targets"),
+        ({"cv": GroupKFold(3)}, r"cv=GroupKFold\(.*keeps groups together: pass the group of each"),
+    ],
+)
+def test_arguments(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        primum.compare(*partly(), **OPTIONS, **wrong)
+
+
+def test_splits_in_which_a_scoring_is_undefined():
+    X, y = partly()
+    order = np.concatenate([np.argsort(y[:40], kind="stable"), np.arange(40, 70)])
+    message = "'roc_auc' cannot be computed in the 9 rows that split . holds out, among"
+    options = {**OPTIONS, "baselines": [("one", NeverFitted())]}
+    # The training sets have both classes, as the last split but one shows.
+    y[order[0]], y[order[39]] = 1, 0
+    cv = [(order[:30], order[30:39]), (order[10:40], order[1:10])]
+    with pytest.raises(ValueError, match=message):
+        primum.compare(X, y, scoring="roc_auc", cv=cv, **options)
+
+
+def test_ordered_rows_are_judged_in_that_order_by_the_safe_stack_too():
+    X, y = partly()
+    safe = primum.SafeClassifier([], baselines=["ridge"], random_state=0)
+    result = primum.compare(
+        X, y, methods=[("safe", safe)], cv=TimeSeriesSplit(4), prepare=None, progress=False
+    )
+    found = next(method for method in result.methods if method.name == "safe")
+    own = safe.set_params(cv=TimeSeriesSplit(4)).fit(X, y).verdict_.baseline
+    assert found.verdict.difference == own.difference
+    assert found.verdict.difference.n_rows == 32

@@ -1,0 +1,134 @@
+"""What a comparison claims: scores that are undefined or not finite, copies, twins, tables."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import LeaveOneOut, TimeSeriesSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.semi_supervised import LabelSpreading
+
+import primum
+from generate import two_classes
+from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
+
+QUICK = {
+    "baselines": [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())],
+    "n_repeats": 1,
+    "curves": False,
+    "progress": False,
+}
+NEIGHBOURS = [("neighbours", KNeighborsClassifier(), False)]
+
+
+def partly(n_labeled=40, n_unlabeled=60, **options):
+    X, y, X_u, _ = two_classes(n_labeled, n_unlabeled, 3, **options)
+    return np.vstack([X, X_u]), np.r_[y, np.full(n_unlabeled, -1)]
+
+
+def test_a_score_that_is_undefined_in_splits_is_computed_from_all_of_them():
+    X, y = partly(20)
+    result = primum.compare(X, y, **QUICK, methods=NEIGHBOURS, scoring="roc_auc", cv=LeaveOneOut())
+    records = [result.records.done["all/neighbours", number] for number in range(20)]
+    scores = np.array([record["scores"][0][1] for record in records])
+    found = result.table.loc["neighbours"]
+    assert found["loss"] == pytest.approx(-roc_auc_score(y[:20], scores))
+    difference = result.methods[-1].verdict.difference
+    assert difference.mean == pytest.approx(found["observed change"])
+    assert difference.degrees_of_freedom == 19
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_scores_that_are_not_finite_are_a_failure():
+    """A graph of neighbours has parts without a label, for which it has no probabilities."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(np.arange(10.0), 10)[:, None] * 50 + rng.normal(size=(100, 2))
+    y = np.where(np.arange(100) % 10 < 3, np.arange(100) % 2, -1)
+    spreading = LabelSpreading(kernel="knn", n_neighbors=3)
+    methods = [("graph", spreading), *NEIGHBOURS]
+    result = primum.compare(X, y, **QUICK, methods=methods, cv=TimeSeriesSplit(4))
+    assert "graph" not in result.table.index
+    assert "'graph' returned scores that are not finite for" in result.failures[0]["reason"]
+    assert result.recommended != "graph"
+    assert 'Not judged, because of failures in some splits: "graph".' in result.verdict
+
+
+def copies(seed=0):
+    """Return 30 random points with random classes, each four times with a little noise."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(30), 4)
+    X = rng.normal(size=(30, 3))[groups] + 0.01 * rng.normal(size=(120, 3))
+    return X, rng.integers(0, 2, 30)[groups], groups
+
+
+def test_copies_of_a_row_are_no_evidence():
+    X, y, groups = copies()
+    X_u = np.random.default_rng(1).normal(size=(40, 3))
+    methods = [("near", KNeighborsClassifier(1), False), ("safe", SafeClassifier(["spreading"]))]
+    assert primum.compare(X, y, X_u, **QUICK, methods=methods).recommended != "baseline"
+    result = primum.compare(X, y, X_u, **QUICK, methods=methods, groups=groups)
+    assert result.recommended == "baseline"
+    assert "120 labelled rows in 30 groups" in result.methods[-1].verdict.text
+    assert result.methods[-1].verdict.difference.n_rows == 30
+
+
+class Indifferent(LogisticRegression):
+    """A method that ignores the unlabelled rows, and so is its own supervised twin."""
+
+    def fit(self, X, y):
+        super().fit(X[y >= 0], y[y >= 0])
+        self.supervised_ = LogisticRegression().fit(X[y >= 0], y[y >= 0])
+        return self
+
+
+def test_a_method_that_is_its_twin_makes_no_difference():
+    X, y = partly(separation=1.0)
+    result = primum.compare(X, y, **QUICK, methods=[("same", Indifferent())])
+    twin = result.methods[-1].twin
+    assert twin.answer == "no_difference"
+    assert twin.interval == (0.0, 0.0)
+    assert result.table.loc["same", "estimated change to its twin"] == 0.0
+
+
+def test_a_twin_that_hardly_differs_is_bounded_by_the_disagreement():
+    X, y = partly(100, 300, separation=4.0)
+    result = primum.compare(X, y, **QUICK, methods=[("self", SelfLearningClassifier())])
+    twin = result.methods[-1].twin
+    records = [result.records.done["all/self", number] for number in range(5)]
+    share = np.mean([np.array(r["probe"]) != np.array(r["twin_probe"]) for r in records])
+    assert share < twin.bound < share + 0.05
+    assert abs(twin.interval[0]) <= twin.bound
+
+
+def test_the_table_has_the_observed_and_the_estimated_change():
+    X, y = partly()
+    result = primum.compare(X, y, **QUICK, methods=NEIGHBOURS)
+    row, baseline = result.table.loc["neighbours"], result.table.loc["baseline"]
+    assert row["observed change"] == pytest.approx(row["loss"] - baseline["loss"])
+    verdict = result.methods[-1].verdict
+    assert row["estimated change"] == pytest.approx(verdict.change)
+    assert verdict.difference.observed == pytest.approx(row["observed change"])
+    assert verdict.difference.mean != pytest.approx(verdict.difference.observed)
+
+
+def test_the_loss_of_the_safe_stack_is_relative_to_the_baseline():
+    X, y = partly()
+    safe = SafeClassifier(["spreading"], random_state=0)
+    result = primum.compare(X, y, **QUICK, methods=[("safe", safe)], prepare=None)
+    row, baseline = result.table.loc["safe"], result.table.loc["baseline"]
+    report = safe.fit(X, y).report_
+    error = dict(zip(report["model"], report["error"], strict=True))
+    observed = error["safe stack"] - error["baseline"]
+    assert row["observed change"] == pytest.approx(observed)
+    assert row["loss"] == pytest.approx(max(baseline["loss"] + observed, 0))
+
+
+def test_names_of_users_are_not_capitalised_and_the_safe_stack_is_explained():
+    X, y = partly()
+    result = primum.compare(X, y, **QUICK, methods=[("icls", primum.ICLSClassifier(0.1))])
+    assert '"icls"' in result.verdict
+    safe = SafeClassifier(["spreading"], random_state=0)
+    other = primum.compare(X, y, **QUICK, methods=[("safe stack", safe)])
+    assert "the safe stack (SafeClassifier)" in other.verdict.lower().replace("safec", "SafeC")
