@@ -17,7 +17,13 @@ from primum._typing import Floats, Index
 from primum.evaluation.compare_plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.evaluation.compare_run import Records
 from primum.evaluation.compare_scoring import Loss, Predictions, read_scoring, row_changes
-from primum.evaluation.compare_words import BASELINE, MethodResult, compose_verdict, table_row
+from primum.evaluation.compare_words import (
+    BASELINE,
+    NO_UNLABELED,
+    MethodResult,
+    compose_verdict,
+    table_row,
+)
 from primum.selection.drift import Drift
 from primum.selection.entries import Entry
 from primum.selection.statistics import (
@@ -323,7 +329,8 @@ class ComparisonResult:
         main = (ALL, CROSS_FITTED)
         failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
         drift = "" if self.drift is None else self.drift.text
-        return compose_verdict(self._compared, self.recommended, drift, sorted(failed))
+        remarks = ("" if self.plan.table.n_unlabeled else NO_UNLABELED, drift)
+        return compose_verdict(self._compared, self.recommended, remarks, sorted(failed))
 
     @cached_property
     def curves(self) -> list[dict[str, Any]]:

@@ -333,11 +333,15 @@ def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
     if len(task.test) == 0:
         own = {"predicted": [], **_own_verdict(last_step(fitted))}
         return own | ({"changed": _changed(fitted, shared)} if task.stage == CROSS_FITTED else {})
-    found = _predictions(fitted, take_rows(shared.X, task.test), shared.n_classes)
+    # Rows are prepared once for all predictions: with a table, that takes longer than predicting.
+    both = np.concatenate([task.test, shared.probe])
+    rows = prepared_rows(fitted, take_rows(shared.X, both))
+    classifier, n_test = last_step(fitted), len(task.test)
+    found = _predictions(classifier, take_rows(rows, np.arange(n_test)), shared.n_classes)
     if len(shared.probe):
         keep_scores = task.entry.name in shared.baselines
-        rows = take_rows(shared.X, shared.probe)
-        found |= _probe(fitted, rows, shared.n_classes, keep_scores)
+        probe = take_rows(rows, np.arange(n_test, len(both)))
+        found |= _probe(classifier, probe, shared.n_classes, keep_scores)
     return found
 
 
@@ -374,12 +378,11 @@ def _predictions(fitted: Any, X: Any, n_classes: int) -> dict[str, Any]:
     """Return the predicted codes and scores of the held-out rows, and the twin's codes."""
     has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
     scores = class_scores(fitted, X, n_classes).tolist() if has_scores else None
-    twin = getattr(last_step(fitted), "supervised_", None)
-    rows = prepared_rows(fitted, X)
+    twin = getattr(fitted, "supervised_", None)
     return {
         "predicted": np.asarray(fitted.predict(X)).astype(int).tolist(),
         "scores": scores,
-        "twin": None if twin is None else np.asarray(twin.predict(rows)).astype(int).tolist(),
+        "twin": None if twin is None else np.asarray(twin.predict(X)).astype(int).tolist(),
     }
 
 

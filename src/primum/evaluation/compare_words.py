@@ -7,6 +7,7 @@ from typing import Any
 from primum.selection.wording import CANNOT_TELL, HARM, HELP, Verdict, capitalised, percent
 
 BASELINE = "baseline"
+NO_UNLABELED = "All rows are labelled, so no unlabelled rows can help."
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,16 @@ class MethodResult:
 
 
 def compose_verdict(
-    compared: Sequence[Any], recommended: str, drift: str, failed: Sequence[str]
+    compared: Sequence[Any], recommended: str, remarks: Sequence[str], failed: Sequence[str]
 ) -> str:
     """Return the answer to "which model should I use?" in a few sentences.
 
-    ``compared`` are the methods that have a verdict, ``drift`` is a warning, and ``failed`` are the
-    names of those that could not be judged.
+    ``compared`` are the methods that have a verdict, ``remarks`` stand before and after the answer,
+    and ``failed`` are the names of those that could not be judged.
     """
+    before, after = remarks
     failure = f"{capitalised(', '.join(failed))} failed in some splits and could not be judged."
-    parts = [_answer(compared, recommended), drift, failure if failed else ""]
+    parts = [before, _answer(compared, recommended), after, failure if failed else ""]
     return " ".join(part for part in parts if part)
 
 

@@ -85,21 +85,33 @@ def _read_csv(path: Path, options: CsvOptions) -> "pd.DataFrame":
     columns = {}
     for name in table.columns:
         text = pa.chunked_array([part.pop(name) for part in parts]).combine_chunks()
-        columns[name] = _cells(text, table.file.decimal, table.missing)
+        columns[name] = _cells(text, _marks(table), table.missing)
     return pd.DataFrame(columns)
 
 
-def _cells(text: Any, decimal: str, missing: Sequence[str]) -> Any:
+def _marks(table: CsvTable) -> str:
+    """Return the decimal marks that a column may have, the likely one first.
+
+    Columns of one file can differ, for example if one of them holds version numbers. Where commas
+    separate fields, a comma inside a field is more likely to separate thousands.
+    """
+    mark = table.file.decimal
+    return mark if table.file.separator == "," else mark + {".": ",", ",": "."}[mark]
+
+
+def _cells(text: Any, marks: str, missing: Sequence[str]) -> Any:
     """Return a column of a CSV file: numbers if all cells are, else text; 007 is a name."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     absent = pc.is_in(text, value_set=pa.array(list(missing), pa.string()))
-    numbers = to_numbers(text, decimal, missing)
-    names = pc.any(pc.match_substring_regex(text, NAMES)).as_py()
-    if names or (np.isnan(numbers) & ~absent.to_numpy(zero_copy_only=False)).any():
-        return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False)
-    return numbers
+    known = ~absent.to_numpy(zero_copy_only=False)
+    if not pc.any(pc.match_substring_regex(text, NAMES)).as_py():
+        for mark in marks:
+            numbers = to_numbers(text, mark, missing)
+            if not (np.isnan(numbers) & known).any():
+                return numbers
+    return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False)
 
 
 def _encoding(path: Path, given: str) -> str:
