@@ -26,12 +26,17 @@ from primum.evaluation.compare_default import (
 from primum.evaluation.compare_deploy import (
     Changes,
     Coefficient,
+    can_be_averaged,
     changes_of,
     coefficients_of,
     fit_model,
-    linear_part,
 )
-from primum.evaluation.compare_plan import ComparisonPlan, PartlyLabeledTable, read_table
+from primum.evaluation.compare_plan import (
+    ComparisonPlan,
+    PartlyLabeledTable,
+    last_step,
+    read_table,
+)
 from primum.evaluation.compare_result import ComparisonResult
 from primum.evaluation.compare_run import run_comparison
 from primum.evaluation.compare_scoring import read_scoring
@@ -80,7 +85,7 @@ class Comparison(ComparisonResult):
     changed : Changes or None
         Which unlabelled rows have another class by the recommended method than by the baseline;
         if the baseline is recommended, by the safe stack or the most promising method. None if
-        there are no unlabelled rows or no such method.
+        there are no unlabelled rows, no such method, or baselines without probabilities.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
     """
@@ -119,7 +124,9 @@ class Comparison(ComparisonResult):
     def changed(self) -> Changes | None:
         """Which unlabelled rows have another class by a method than by the baseline."""
         rows, method = self.plan.compared, self._of_interest
-        if len(rows) == 0 or method is None:
+        stored = method in {entry.name for entry, _ in self._cross_fitted}
+        known = stored or can_be_averaged(self.plan.baselines)
+        if method is None or len(rows) == 0 or not known:
             return None
         own, baseline = self._classes_by(method, rows)
         ids = None if self.problem is None else self.problem.ids
@@ -152,9 +159,11 @@ class Comparison(ComparisonResult):
     @cached_property
     def coefficients(self) -> list[Coefficient]:
         """The coefficients of a linear baseline, the largest first; empty if none is linear."""
-        model = self._model(BASELINE)
-        part = linear_part(model, self.plan.baselines)
-        return [] if part is None else coefficients_of(model, *part)
+        for entry in reversed(self.plan.baselines):
+            model = self._model(entry.name)
+            if hasattr(last_step(model), "coef_"):
+                return coefficients_of(model, entry.name)
+        return []
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelSpreading
 
@@ -199,6 +199,19 @@ def test_arrays_have_coefficients_and_changes_too():
     assert result.coefficients[0].direction == "more likely 1"
     assert result.changed.rows == [] or result.changed.rows[0].id is None
     assert result.fit_recommended().predict(X[:3]).shape == (3,)
+
+
+def test_baselines_without_probabilities_cannot_be_averaged():
+    baselines = [("ridge", RidgeClassifier()), BASELINES[1]]
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.where(np.arange(60) < 40, (X[:, 1] > 0).astype(int), -1)
+    result = primum.compare(X, y, **{**QUICK, "baselines": baselines})
+    assert result.changed is None
+    assert result.to_dict()["coefficients"][0]["model"] == "logistic"
+    assert result.recommended == "baseline"
+    with pytest.raises(ValueError, match="The baseline 'ridge' has no predict_proba"):
+        result.fit_recommended()
 
 
 def test_labels_come_from_one_place():
