@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -36,10 +37,20 @@ def reports(browser, tmp_path_factory):
 
 def write_comparison(path):
     X, y, X_unlabeled, _ = two_classes(100, 40, 3)
+    labels = np.where(y == 1, "<img src=x onerror=alert(1)>", "plain")
+    table = pd.DataFrame(
+        {
+            "id": [f"<a href=x>{k}" for k in range(140)],
+            f"{EVIL} size": np.concatenate([X[:, 0], X_unlabeled[:, 0]]),
+            "kind": np.where(np.concatenate([X[:, 1], X_unlabeled[:, 1]]) > 0, EVIL, "=1+1"),
+            "constant": 1,
+            f"{EVIL}?": np.concatenate([labels, np.full(40, None)]),
+        }
+    )
     primum.compare(
-        X,
-        np.where(y == 1, "<img src=x onerror=alert(1)>", "plain"),
-        X_unlabeled,
+        table,
+        target=f"{EVIL}?",
+        id="id",
         methods=[(EVIL, primum.SelfLearningClassifier()), ("icls", primum.ICLSClassifier())],
         baselines=[("logistic", LogisticRegression())],
         n_repeats=1,
@@ -127,7 +138,7 @@ def test_names_and_values_are_never_run(reports, visit):
     for name in ("comparison", "experiment"):
         page = visit(reports[name])
         assert page.problems == []
-        assert page.locator("section script, img[src='x']").count() == 0
+        assert page.locator("section script, img[src='x'], a[href='x']").count() == 0
         assert page.get_by_text(EVIL).count() > 0
 
 

@@ -33,7 +33,7 @@ def code_of(result: Any) -> str:
         Python code; the data are called ``df``, or ``X`` and ``y``.
     """
     target = target_of(result)
-    data = ["df", f"target={target!r}"] if target is not None else ["X", "y"]
+    data = ["X", "y"] if target is None else ["df", f"target={target!r}", *_roles(result.problem)]
     if target is None and result.plan.table.groups is not None:
         data.append("groups=groups")
     chosen = list(_entries(result))
@@ -52,8 +52,14 @@ def code_of(result: Any) -> str:
 
 def target_of(result: Any) -> str | None:
     """Return the name of the column that is predicted, if the data are a table."""
-    problem = getattr(result, "problem", None)
-    return None if problem is None else str(problem.target)
+    return None if result.problem is None else str(result.problem.target)
+
+
+def _roles(problem: Any) -> Iterator[str]:
+    """Yield what was said of the columns of a table."""
+    for name, value in problem.arguments.items():
+        if value:
+            yield f"{name}={value!r}"
 
 
 def _settings(result: Any) -> Iterator[str]:
@@ -61,7 +67,7 @@ def _settings(result: Any) -> Iterator[str]:
     plan, loss = result.plan, result.loss
     if loss.scoring != "accuracy":
         yield f"scoring={_written(loss.scoring)}"
-    if plan.cv != 5:
+    if plan.cv is not None:
         yield f"cv={_written(plan.cv)}"
     # Repeats may depend on the size of the data by default, so they are always stated.
     yield f"n_repeats={plan.n_repeats}"
@@ -93,7 +99,7 @@ def _entries(result: Any) -> Iterator[tuple[str, list[str]]]:
     first = _preparation(plan.entries[0].estimator)
     if first is None:
         yield "prepare=None", []
-    elif not isinstance(first, StandardScaler) and not getattr(result, "columns", None):
+    elif not isinstance(first, StandardScaler) and result.problem is None:
         yield f"prepare={first!r}", _imports([first])
 
 
