@@ -11,9 +11,15 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 import primum
 from generate import two_classes
+from primum._comparison import Comparison
+from primum.evaluation.compare_default import default_baselines, default_methods, inner_folds
+from primum.evaluation.compare_plan import ComparisonPlan, read_table
+from primum.evaluation.compare_run import Records
+from primum.evaluation.compare_scoring import read_scoring
 from primum.report.comparison_code import code_of
 from primum.report.comparison_page import headline
 from primum.report.page import asset
+from primum.selection.entries import read_entries
 
 QUICK = {
     "methods": [("self-learning <i>", primum.SelfLearningClassifier(), True)],
@@ -139,6 +145,25 @@ def test_the_code_for_arrays_names_what_is_not_the_default():
     assert "Brier score of the tuned baseline" in page
     assert "belong to 30 groups" in page
     assert "What was done to the columns" not in page
+
+
+@pytest.mark.parametrize("names", [(0, 1), (0, 1, 2)])
+def test_the_code_leaves_out_the_default_methods(names):
+    X, y, X_unlabeled, _ = two_classes(60, 30, 2)
+    y = np.arange(60) % len(names)
+    plan = ComparisonPlan(read_table(X, y, X_unlabeled), (), ())
+    inner = inner_folds(plan)
+    methods = default_methods(inner, len(names), primum.SafeClassifier(scoring="accuracy"))
+    baselines = default_baselines(inner)
+    entries = read_entries(baselines, "baselines", uses_unlabeled=False)
+    plan = replace(plan, methods=read_entries(methods, "methods"), baselines=entries)
+    loss = read_scoring("accuracy", np.array(names))
+    found = Comparison(plan, Records(), loss)
+    code = code_of(found)
+    assert "methods=" not in code
+    assert "baselines=" not in code
+    fewer = replace(found, plan=replace(plan, methods=plan.methods[1:]))
+    assert "methods=[\n        ('ICLS', ICLSClassifierCV(" in code_of(fewer)
 
 
 def test_notebooks_show_the_answer_and_the_picture(result):
