@@ -1,7 +1,7 @@
 """A classification problem in a table: which cells are features, labels, identities and groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ class TableProblem:
         The preparation of the features, not yet fitted; it also takes the table as it was written.
     target : str
         Name of the column with the labels.
+    arguments : dict
+        The id, group, exclude and missing that were given.
     """
 
     X: "pd.DataFrame"
@@ -48,6 +50,7 @@ class TableProblem:
     columns: list[Column]
     transformer: Any
     target: str
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 def table_problem(
@@ -106,6 +109,7 @@ def table_problem(
         columns=columns,
         transformer=preparing(columns, missing),
         target=target,
+        arguments={"id": id, "group": group, "exclude": exclude, "missing": list(missing)},
     )
 
 
