@@ -70,8 +70,7 @@ def true_changes(X, y, truth):
     scaled = StandardScaler().fit_transform(X)[unknown]
     baseline = fits["safe stack"][-1].baseline_.score(scaled, truth[unknown])
     return {
-        name: 100 * (baseline - clf.score(X[unknown], truth[unknown]))
-        for name, clf in fits.items()
+        name: 100 * (baseline - clf.score(X[unknown], truth[unknown])) for name, clf in fits.items()
     }
 
 

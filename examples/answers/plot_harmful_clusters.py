@@ -104,9 +104,7 @@ changes = {name: [] for name in fitted}
 for seed in range(8):
     X, y, X_test, truth_test = draw(seed)
     for name, (clf, twin) in fit(X, y).items():
-        changes[name].append(
-            100 * (twin.score(X_test, truth_test) - clf.score(X_test, truth_test))
-        )
+        changes[name].append(100 * (twin.score(X_test, truth_test) - clf.score(X_test, truth_test)))
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for row, (values, colour) in enumerate(zip(changes.values(), colours, strict=True)):
     axes.barh(row, np.mean(values), color=colour, alpha=0.35, height=0.6)

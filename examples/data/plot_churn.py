@@ -142,6 +142,8 @@ for axes in (first, second):
 plt.show()
 
 # %%
-# The unlabelled customers do not help here, and the comparison does not claim that they do. The
-# classes are not clusters in this table, so no method can find them by looking at rows without labels.
-# "Cannot tell" is not a failure: with 120 labels, a difference of one point cannot be measured.
+# The unlabelled customers make little difference here: no method changes the true error by much more
+# than a point, and the comparison does not claim more than the labels can show. The classes are
+# not clusters in this table, so there is little to be found in rows without labels. "Cannot tell"
+# is not a failure: with 120 labels, a difference of one point cannot be measured. (Neither can small
+# effects: the regions in the right panel had no influence on who left.)

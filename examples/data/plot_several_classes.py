@@ -52,7 +52,9 @@ for axes, row in zip(panels.flat, changed, strict=False):
     colour = {before[row]: "#D55E00", after[row]: "#009E73"}.get(truth[row], "0.4")
     axes.set_title(f"{before[row]} to {after[row]} (is {truth[row]})", color=colour, fontsize=10)
     axes.axis("off")
-figure.suptitle("Green: became right. Orange: became wrong. Grey: wrong before and after.", fontsize=10)
+figure.suptitle(
+    "Green: became right. Orange: became wrong. Grey: wrong before and after.", fontsize=10
+)
 plt.show()
 
 # %%

@@ -92,7 +92,10 @@ fits = [fit(n) for n in sizes]
 changed = [100 * clf.certificate_.changed / clf.certificate_.n_unlabeled for clf in fits]
 errors = np.array(
     [
-        [100 * (1 - model.score(X[order[n:]], truth[order[n:]])) for model in (clf.supervised_, clf)]
+        [
+            100 * (1 - model.score(X[order[n:]], truth[order[n:]]))
+            for model in (clf.supervised_, clf)
+        ]
         for n, clf in zip(sizes, fits, strict=True)
     ]
 )

@@ -64,7 +64,9 @@ for row, (labels, y) in zip(panels, problems.values(), strict=True):
         score = clf.decision_function(grid.reshape(-1, 2)).reshape(grid.shape[:2])
         axes.contourf(*np.moveaxis(grid, -1, 0), score > 0, levels=1, cmap="coolwarm", alpha=0.25)
         axes.scatter(*X.T, c=labels, cmap="coolwarm", s=10)
-        axes.scatter(*X[y != -1].T, c=y[y != -1], cmap="coolwarm", s=120, marker="*", edgecolors="k")
+        axes.scatter(
+            *X[y != -1].T, c=y[y != -1], cmap="coolwarm", s=120, marker="*", edgecolors="k"
+        )
         error = 1 - clf.score(X[y == -1], labels[y == -1])
         axes.set_title(f"{name}: error {error:.0%}")
 panels[0, 0].set_ylabel("classes are the moons")

@@ -45,7 +45,9 @@ def errors_with_masks(seed, shares):
 
 
 shares = (0, 0.25, 0.5, 0.75, 1)
-seeds = [s for s in range(20) if len(set(truth[np.random.default_rng(s).permutation(178)[:15]])) == 3]
+seeds = [
+    s for s in range(20) if len(set(truth[np.random.default_rng(s).permutation(178)[:15]])) == 3
+]
 errors = 100 * np.array([errors_with_masks(seed, shares) for seed in seeds])
 mean, standard_error = errors.mean(axis=0), errors.std(axis=0) / np.sqrt(len(errors))
 print(np.round(mean, 1))
