@@ -4,8 +4,8 @@ Do my unlabelled rows help?
 
 :func:`primum.compare` answers the question from the labelled rows: it compares methods that use
 unlabelled rows with a tuned supervised baseline, by cross-validation, and says how certain the
-answer is. Here it is applied to two data sets whose labels we know but hide, so that we can check its
-answers.
+answer is. Here it is applied to two data sets whose labels we know but hide, so that we can check
+its answers.
 """
 
 import matplotlib.pyplot as plt
@@ -102,9 +102,9 @@ for axes, (title, (found, rows)) in zip(panels, cases.items(), strict=True):
 plt.show()
 
 # %%
-# On the tumours the safe stack makes no difference; it has the same error as the baseline, and the
-# comparison is certain of it, because the two models predict the same class for nearly all
+# On the tumours the safe stack makes no difference; it has the same error as the baseline, and
+# the comparison is certain of it, because the two models predict the same class for nearly all
 # rows. On the digits it lowers the error, by as much as the comparison estimates, but with 100
 # labels the interval still contains 0, and the answer is "cannot tell". ICLS with this ridge does
-# harm to the digits, which the comparison detects. Where a method is neither clearly better nor clearly worse,
-# the recommendation is to use the baseline.
+# harm to the digits, which the comparison detects. Where a method is neither clearly better nor
+# clearly worse, the recommendation is to use the baseline.

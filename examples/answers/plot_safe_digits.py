@@ -2,9 +2,10 @@
 The safe choice on digits with 50 labels
 ========================================
 
-Scikit-learn's digits are 1797 images of 8 x 8 pixels in ten classes. Here only 50 of them have
-a label. :class:`~primum.SafeClassifier` combines supervised and semi-supervised models, with weights
-that the labels must justify; with few labels it stays close to a tuned supervised baseline.
+Scikit-learn's digits are 1797 images of 8 x 8 pixels in ten classes. Here only 50 of them have a
+label. :class:`~primum.SafeClassifier` combines supervised and semi-supervised models, with
+weights that the labels must justify; with few labels it stays close to a tuned supervised
+baseline.
 """
 
 import matplotlib.pyplot as plt

@@ -66,8 +66,9 @@ customers.head()
 # Preparation and comparison
 # --------------------------
 #
-# Numbers are imputed and scaled, categories encoded (missing is a category, too). ``prepare`` is fitted inside every
-# training set, for methods that use unlabelled rows to all rows and otherwise to the labelled ones.
+# Numbers are imputed and scaled, categories encoded (missing is a category, too). ``prepare`` is
+# fitted inside every training set, for methods that use unlabelled rows to all rows and otherwise
+# to the labelled ones.
 
 prepare = make_column_transformer(
     (
@@ -94,8 +95,8 @@ result.table.round(3)
 # Was the answer right?
 # ---------------------
 #
-# We simulated the table, so we know who left. Every method is fitted to all rows, and its error on the
-# customers without a label is compared with that of the baseline.
+# We simulated the table, so we know who left. Every method is fitted to all rows, and its error
+# on the customers without a label is compared with that of the baseline.
 
 unknown = np.arange(N) >= N_LABELED
 fits = {name: make_pipeline(prepare, clf).fit(customers, y) for name, clf in methods}
@@ -142,8 +143,8 @@ for axes in (first, second):
 plt.show()
 
 # %%
-# The unlabelled customers make little difference here: no method changes the true error by much more
-# than a point, and the comparison does not claim more than the labels can show. The classes are
-# not clusters in this table, so there is little to be found in rows without labels. "Cannot tell"
-# is not a failure: with 120 labels, a difference of one point cannot be measured. (Neither can small
-# effects: the regions in the right panel had no influence on who left.)
+# The unlabelled customers make little difference here: no method changes the true error by much
+# more than a point, and the comparison does not claim more than the labels can show. The classes
+# are not clusters in this table, so there is little to be found in rows without labels. "Cannot
+# tell" is not a failure: with 120 labels, a difference of one point cannot be measured. (Neither
+# can small effects: the regions in the right panel had no influence on who left.)

@@ -2,9 +2,9 @@
 Embeddings at scale: 100 000 unlabelled rows in Parquet
 =======================================================
 
-Embeddings of texts or images are cheap to compute for every row, while labels are not. The cost of
-an ICLS fit grows with the number of rows only through a few passes over them, and the rows can stay in
-a Parquet file that is read in small blocks.
+Embeddings of texts or images are cheap to compute for every row, while labels are not. The cost
+of an ICLS fit grows with the number of rows only through a few passes over them, and the rows can
+stay in a Parquet file that is read in small blocks.
 """
 
 import tempfile
@@ -22,8 +22,8 @@ from primum import ICLSClassifier, ICLSClassifierCV
 # Simulated embeddings
 # --------------------
 #
-# Two overlapping Gaussian classes in 128 dimensions, whose variances decay as they do in embeddings; 150
-# rows have a label.
+# Two overlapping Gaussian classes in 128 dimensions, whose variances decay as they do in
+# embeddings; 150 rows have a label.
 
 FEATURES, N_LABELED, N_UNLABELED = 128, 150, 100_000
 rng = np.random.default_rng(0)
@@ -83,8 +83,8 @@ for name, (level, _, _) in levels.items():
 
 # %%
 # A few hundred unlabelled rows give most of the gain over the supervised twin, and the hundred
-# thousand do no harm. But what the twin lacks is regularisation: a tuned ridge, without any unlabelled
-# row, does better than ICLS without a ridge. ICLS with a tuned ridge is about as good.
+# thousand do no harm. But what the twin lacks is regularisation: a tuned ridge, without any
+# unlabelled row, does better than ICLS without a ridge. ICLS with a tuned ridge is about as good.
 
 figure, axes = plt.subplots(figsize=(8, 4.3), layout="constrained")
 for (name, values), colour in zip(curves.items(), ("#0072B2", "#56B4E9"), strict=True):

@@ -62,9 +62,10 @@ plt.show()
 # --------------------------
 #
 # That depends on the ridge. The weaker it is, the worse the supervised twin, and the more ICLS
-# gains: four points on the left. With the best ridge there is nothing to gain on these digits, and
-# with too strong a ridge ICLS is slightly worse than its twin. Label spreading, which uses the
-# neighbours of every image, can do better: see :ref:`sphx_glr_auto_examples_answers_plot_safe_digits.py`.
+# gains: four points on the left. With the best ridge there is nothing to gain on these digits,
+# and with too strong a ridge ICLS is slightly worse than its twin. Label spreading, which uses
+# the neighbours of every image, can do better: see
+# :ref:`sphx_glr_auto_examples_answers_plot_safe_digits.py`.
 
 ALPHAS = np.logspace(-4, 0, 7)
 errors = np.zeros((len(ALPHAS), 5, 2))

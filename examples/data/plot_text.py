@@ -2,9 +2,9 @@
 Text with sparse features
 =========================
 
-Word counts have thousands of columns, most of them zero. There are two ways to use unlabelled texts:
-a representation learnt from all texts, such as the singular value decomposition of latent semantic
-analysis, and a semi-supervised classifier. This example separates the two contributions.
+Word counts have thousands of columns, most of them zero. There are two ways to use unlabelled
+texts: a representation learnt from all texts, such as the singular value decomposition of latent
+semantic analysis, and a semi-supervised classifier. This example separates the two contributions.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ from primum.datasets import sparse_text, sparse_text_bayes_error
 # Simulated texts
 # ---------------
 #
-# Texts on two topics, of 30 words each from a vocabulary of 3000; a word belongs to the topic of its
-# text with probability 0.7. The rows stay sparse.
+# Texts on two topics, of 30 words each from a vocabulary of 3000; a word belongs to the topic of
+# its text with probability 0.7. The rows stay sparse.
 
 SHAPE = {"n_columns": 3000, "density": 0.01, "purity": 0.7}
 X, truth = sparse_text(3000, **SHAPE, random_state=0)
@@ -87,8 +87,8 @@ axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(
 plt.show()
 
 # %%
-# The decomposition of all texts is what helps most: with 40 labels the error falls from 35 to
-# 22 %. ICLS lowers it by a few more points while labels are very few, and agrees with its twin from 100
+# The decomposition of all texts helps most: with 40 labels it lowers the error from 35 % to 22 %.
+# ICLS lowers it by a few more points while labels are very few, and agrees with its twin from 100
 # labels on. Self-learning is the best of all with 200 labels and the worst with 20: it repeats the
-# mistakes of its first fit. With 200 labels, a tuned ridge on plain counts needs no unlabelled text
-# to be about as good as ICLS.
+# mistakes of its first fit. With 200 labels, a tuned ridge on plain counts is about as good as ICLS
+# without any unlabelled text.

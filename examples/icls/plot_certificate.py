@@ -39,9 +39,9 @@ clf = fit(40)
 print(clf.certificate_)
 
 # %%
-# * *Loss on the labelled rows*: the mean squared loss of the model. *No possible labelling can lower
-#   it by more than* the gap: this is the proof of optimality. There are 2 to the power of 529
-#   labellings with labels 0 and 1 alone, and the bound covers all of them.
+# * *Loss on the labelled rows*: the mean squared loss of the model. *No possible labelling can
+#   lower it by more than* the gap: this is the proof of optimality. There are 2 to the power of
+#   529 labellings with labels 0 and 1 alone, and the bound covers all of them.
 # * *The model is unique*: no other possible model has the same labelled loss.
 # * *The unlabelled rows moved the model*: no labelling of the unlabelled rows gives the supervised
 #   model, so it cannot be the model of the true labels. This is what the unlabelled rows reveal.
@@ -56,8 +56,8 @@ print(f"gap: {proof.gap:.1e}, tolerance: {proof.tol:.0e}")
 # The unlabelled rows changed nothing
 # -----------------------------------
 #
-# Two overlapping classes and many labels: some labelling of the other rows gives the supervised model
-# itself, which is then returned.
+# Two overlapping classes and many labels: some labelling of the other rows gives the supervised
+# model itself, which is then returned.
 
 X_easy, truth_easy = two_gaussians(600, 5, distance=1.0, random_state=0)
 y_easy = np.where(np.arange(600) < 200, truth_easy, -1)
@@ -82,10 +82,10 @@ print(caught[0].message)
 # From many labels to few
 # -----------------------
 #
-# The certificate tells how much the unlabelled rows matter without any test labels. The left panel
-# shows the share of predictions that differ from those of the supervised twin. The right panel
-# shows, from the labels that we hid, whether these changes were for the better. Mostly they were, with
-# few labels; at 120 labels they were not.
+# The certificate tells how much the unlabelled rows matter without any test labels. The left
+# panel shows the share of predictions that differ from those of the supervised twin. The right
+# panel shows, from the labels that we hid, whether these changes were for the better. Mostly they
+# were, with few labels; at 120 labels they were not.
 
 sizes = np.array([32, 40, 50, 60, 80, 120, 200, 300])
 fits = [fit(n) for n in sizes]

@@ -31,7 +31,12 @@ METRICS = (0, 0.1, 0.2, 0.5, 1)
 # features, ``metric=0`` warns that the labelled rows do not determine the model; here that is
 # what we want to look at.
 
-warnings.simplefilter("ignore", UndeterminedModelWarning)
+
+def fit_quietly(clf, *rows):
+    """Fit without the warning that the labelled rows do not determine the model."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndeterminedModelWarning)
+        return clf.fit(*rows)
 
 
 def errors(n_labels, seed):
@@ -41,9 +46,9 @@ def errors(n_labels, seed):
     if len(set(truth[labeled])) == 1:  # one class is no problem to learn
         return errors(n_labels, seed + 1000)
     models = [LeastSquaresClassifier(), *(ICLSClassifier(metric=s) for s in METRICS)]
-    for clf in models:
-        rows = {} if clf is models[0] else {"X_unlabeled": X[others]}
-        clf.fit(X[labeled], truth[labeled], **rows)
+    models[0].fit(X[labeled], truth[labeled])
+    for clf in models[1:]:
+        fit_quietly(clf, X[labeled], truth[labeled], X[others])
     return [1 - clf.score(X[others], truth[others]) for clf in models]
 
 
@@ -55,8 +60,9 @@ mean = 100 * drawn.mean(axis=1)
 # Harm on the left, gain on the right
 # -----------------------------------
 #
-# The left panel shows the errors. The supervised twin is at its worst with about as many labels as
-# features (30, dotted line): there the fit follows every label, and ICLS removes most of the excess.
+# The left panel shows the errors. The supervised twin is at its worst with about as many labels
+# as features (30, dotted line): there the fit follows every label, and ICLS removes most of the
+# excess.
 #
 # The right panel shows the change against the twin. With half as many labels as features,
 # ``metric=0`` does harm: it insists on a model that fits the labels perfectly, and the possible
@@ -95,7 +101,7 @@ plt.show()
 order = np.random.default_rng(0).permutation(len(truth))
 y = np.where(np.isin(np.arange(len(truth)), order[:15]), truth, -1)
 for s in (0, 1):
-    clf = ICLSClassifier(metric=s).fit(X, y)
+    clf = fit_quietly(ICLSClassifier(metric=s), X, y)
     loss = np.mean((clf.decision_function(X) + 0.5 - truth) ** 2)
     twin = np.mean((clf.supervised_.decision_function(X) + 0.5 - truth) ** 2)
     print(f"s = {s}: squared loss on all rows {loss:.3f}, supervised twin {twin:.3f}")

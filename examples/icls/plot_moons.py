@@ -78,6 +78,6 @@ plt.show()
 # its supervised twin, because 198 rows that may have any label rule out few models.
 #
 # On the cut, the assumption is wrong near the line, and the penalty does harm, while ICLS again
-# remains close to its twin. Which of the two cases you have cannot be seen from the unlabelled rows:
-# they are the same in both rows of the figure. :class:`~primum.SafeClassifier` lets the labels
-# decide.
+# remains close to its twin. Which of the two cases you have cannot be seen from the unlabelled
+# rows: they are the same in both rows of the figure. :class:`~primum.SafeClassifier` lets the
+# labels decide.

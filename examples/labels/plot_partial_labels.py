@@ -59,9 +59,9 @@ print(np.round(mean, 1))
 # Bounds on a soft label
 # ----------------------
 #
-# With two classes, ``label_bounds`` restricts the share of the second class. Suppose that an earlier
-# screening says of some tumours "probably benign": the share is at least 0.7. This is correct for
-# benign tumours, and we state nothing about the others.
+# With two classes, ``label_bounds`` restricts the share of the second class. Suppose that an
+# earlier screening says of some tumours "probably benign": the share is at least 0.7. This is
+# correct for benign tumours, and we state nothing about the others.
 
 X2, truth2 = load_breast_cancer(return_X_y=True)
 X2 = scale(X2)

@@ -2,10 +2,10 @@
 A prior on the shares of the classes
 ====================================
 
-Labels are often collected per class: twenty patients who are ill and twenty who are healthy, although
-only one in ten is ill. The labelled rows then say nothing about the shares of the classes, but the
-shares may be known from elsewhere. With ``prior``, ICLS considers only labellings of the unlabelled
-rows that agree with them.
+Labels are often collected per class: twenty patients who are ill and twenty who are healthy,
+although only one in ten is ill. The labelled rows then say nothing about the shares of the
+classes, but the shares may be known from elsewhere. With ``prior``, ICLS considers only
+labellings of the unlabelled rows that agree with them.
 """
 
 import matplotlib.pyplot as plt
@@ -90,8 +90,8 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Without a prior, ICLS cannot know that few rows are ill, and it is no better than its twin. With the
-# correct share the error is far lower, and it is the only model that is better than predicting
-# "healthy" for everyone; with correct bounds, the error is about half that of the twin. A wrong share
-# does more harm than none at all. The guarantees of ICLS hold only if the true shares are within
-# the prior.
+# Without a prior, ICLS cannot know that few rows are ill, and it is no better than its twin. With
+# the correct share the error is far lower, and it is the only model that is better than
+# predicting "healthy" for everyone; with correct bounds, the error is about half that of the
+# twin. A wrong share does more harm than none at all. The guarantees of ICLS hold only if the
+# true shares are within the prior.

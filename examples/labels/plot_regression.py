@@ -2,10 +2,10 @@
 Regression with targets that are known within bounds
 ====================================================
 
-:class:`~primum.ICLSRegressor` applies the idea of ICLS to numbers. Targets are known exactly for some
-rows; for the others only bounds are known, such as the range of a scale or the bin of a binned
-answer. Of all least-squares models that targets within these bounds can give, the fit is the
-one closest to the supervised model.
+:class:`~primum.ICLSRegressor` applies the idea of ICLS to numbers. Targets are known exactly for
+some rows; for the others only bounds are known, such as the range of a scale or the bin of a
+binned answer. Of all least-squares models that targets within these bounds can give, the fit is
+the one closest to the supervised model.
 """
 
 import matplotlib.pyplot as plt
@@ -94,8 +94,9 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The certificate of a regression is in squared units of the target. In this draw, with nothing known
-# but the range, some targets within it give the supervised model, which is therefore returned:
+# The certificate of a regression is in squared units of the target. In this draw, with nothing
+# known but the range, some targets within it give the supervised model, which is therefore
+# returned:
 
 train = np.random.default_rng(0).permutation(len(target))[147:]
 y = np.where(np.arange(len(train)) < 20, target[train], np.nan)
