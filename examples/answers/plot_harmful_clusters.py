@@ -113,6 +113,7 @@ axes.axvline(0, color="k", linewidth=1)
 axes.set_yticks(range(len(changes)), list(changes))
 axes.invert_yaxis()
 axes.set_xlabel("change in error (points); right of 0 is worse")
+axes.set_title("Change in error in eight draws")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 

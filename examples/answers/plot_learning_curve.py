@@ -74,6 +74,7 @@ for axes, (measure, label) in zip(panels, measures.items(), strict=True):
         sizes, mean, se = (curve[key].to_numpy() for key in ("n_unlabeled", "mean", "se"))
         axes.plot(sizes, mean, color=colour, linestyle=line, label=name)
         axes.fill_between(sizes, mean - se, mean + se, color=colour, alpha=0.12, linewidth=0)
+    axes.set_title(f"{label.capitalize()}, 35 labels")
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.set(xlabel="number of unlabelled rows", ylabel=label, ylim=(0, None))

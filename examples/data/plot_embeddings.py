@@ -91,6 +91,7 @@ for (name, values), colour in zip(curves.items(), ("#0072B2", "#56B4E9"), strict
     axes.plot(sizes, values, "o-", color=colour, label=name)
 for name, (level, colour, line) in levels.items():
     axes.axhline(level, color=colour, linestyle=line, linewidth=2, label=name)
+axes.set_title("Error over the number of unlabelled rows")
 axes.set_xscale("log")
 axes.set(xlabel="number of unlabelled rows", ylabel="error (%)", ylim=(0, None))
 axes.spines[["top", "right"]].set_visible(False)

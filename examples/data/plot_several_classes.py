@@ -79,6 +79,7 @@ figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for k, (name, style) in enumerate({"supervised twin": "ks--", "ICLS": "o-"}.items()):
     colour = {"color": "#0072B2"} if name == "ICLS" else {}
     axes.errorbar(ALPHAS, mean[:, k], spread[:, k], fmt=style, label=name, capsize=3, **colour)
+axes.set_title("Error over the ridge, 100 labels")
 axes.set_xscale("log")
 axes.set(xlabel="ridge (alpha)", ylabel="error on the unlabelled rows (%)", ylim=(0, None))
 axes.legend(frameon=False)

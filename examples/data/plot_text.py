@@ -78,6 +78,7 @@ for (name, found), (colour, line) in zip(errors.items(), styles, strict=True):
     mean, spread = 100 * found.mean(axis=1), 100 * found.std(axis=1) / np.sqrt(found.shape[1])
     axes.errorbar(SIZES, mean, spread, color=colour, linestyle=line, label=name, capsize=3)
 axes.axhline(100 * sparse_text_bayes_error(**SHAPE), color="0.6", linestyle=":", label="optimum")
+axes.set_title("Error over the number of labelled texts")
 axes.set_xscale("log")
 axes.set_xticks(SIZES, [str(size) for size in SIZES])
 axes.minorticks_off()

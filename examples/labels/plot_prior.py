@@ -86,6 +86,7 @@ axes.axvline(100 * SHARE, color="0.3", linestyle=":")
 axes.set_yticks(range(len(errors)), list(errors))
 axes.invert_yaxis()
 axes.set_xlabel("error on the unlabelled rows (%)")
+axes.set_title("Balanced labels, 10 % ill among the unlabelled rows")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 

@@ -89,6 +89,7 @@ axes.errorbar(
 )
 axes.set_xticks(range(4), ["range only", "2 bins", "5 bins", "10 bins"])
 axes.set(xlabel="what is known about the other targets", ylabel="root mean squared error")
+axes.set_title("Diabetes data, 20 exact targets")
 axes.legend(frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
