@@ -118,7 +118,7 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# ICLS and the safe stack gain nothing here. ICLS makes no assumption about clusters, and never
-# loses more than a fraction of a point. The safe stack contains methods that do (label spreading
-# and a transductive SVM), but their weights must be justified by the labels: its worst draw costs
-# two points, that of self-learning twenty.
+# ICLS and the safe stack gain next to nothing here. ICLS makes no assumption about clusters, and
+# loses no more than a fraction of a point in any of these draws. Two members of the safe stack,
+# label spreading and the transductive SVM, do make it, but their weights must be justified by the
+# labels: the worst draw costs two points, that of self-learning twenty.

@@ -79,8 +79,8 @@ print()
 print(caught[0].message)
 
 # %%
-# From many labels to few
-# -----------------------
+# Over the number of labels
+# -------------------------
 #
 # The certificate tells how much the unlabelled rows matter without any test labels. The left
 # panel shows the share of predictions that differ from those of the supervised twin. The right
