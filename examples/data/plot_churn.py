@@ -3,9 +3,9 @@ A table with categories and missing values: customer churn
 ==========================================================
 
 A churn table as companies have it: numbers, categories, missing cells, and a label for the few
-customers who were interviewed. The preparation is scikit-learn's
-:class:`~sklearn.compose.ColumnTransformer`; :func:`primum.compare` fits it anew in every training
-set, and answers whether the other customers help.
+customers who were interviewed. :func:`primum.compare` says what it does to each column, or uses a
+preparation of your own, which is fitted anew in every training set, and answers whether the other
+customers help.
 """
 
 import matplotlib.pyplot as plt
@@ -63,12 +63,27 @@ print(pd.Series(left).value_counts(normalize=True).round(2).to_dict())
 customers.head()
 
 # %%
-# Preparation and comparison
-# --------------------------
+# The short way
+# -------------
 #
-# Numbers are imputed and scaled, categories encoded (missing is a category, too). ``prepare`` is
-# fitted inside every training set, for methods that use unlabelled rows to all rows and otherwise
-# to the labelled ones.
+# With ``target``, the columns are prepared automatically. The result lists what was done to each.
+
+table = customers.assign(churn=y)
+fast = [("ICLS", ICLSClassifier(alpha=0.1, n_jobs=1))]
+short = primum.compare(
+    table, target="churn", methods=fast, n_repeats=1, curves=False, progress=False
+)
+done = [(column.name, column.kind, column.action) for column in short.columns]
+pd.DataFrame(done, columns=["column", "kind", "what is done to it"])
+
+# %%
+# A preparation of your own
+# -------------------------
+#
+# Any transformer of scikit-learn can be passed as ``prepare``. Here, numbers are imputed and
+# scaled, categories encoded (missing is a category, too). ``prepare`` is fitted inside every
+# training set, for methods that use unlabelled rows to all rows and otherwise to the labelled
+# ones.
 
 prepare = make_column_transformer(
     (
@@ -86,7 +101,7 @@ methods = [
     ("self-learning", SelfLearningClassifier(LogisticRegression(max_iter=1000))),
 ]
 result = primum.compare(
-    customers, y, methods=methods, prepare=prepare, n_repeats=2, curves=False, progress=False
+    customers, y, methods=methods, prepare=prepare, n_repeats=1, curves=False, progress=False
 )
 print(result)
 result.table.round(3)
