@@ -15,7 +15,6 @@ from primum.selection.candidates.forest import ForestModel
 from primum.selection.candidates.kernel import KernelModel
 from primum.selection.candidates.models import Affine, LinearModel
 from primum.selection.candidates.spreading import NeighborModel
-from primum.selection.named import NamedClassifier
 from primum.selection.out_of_fold import Failure
 from primum.selection.stacked import StackedClassifier
 from primum.selection.statistics import Difference, Probabilities
@@ -23,9 +22,8 @@ from primum.selection.verdict import SafeVerdict
 from primum.selection.wording import Verdict
 from primum.tables.preparation import ReadCells, level_name
 
-CLASSIFIERS: tuple[type, ...] = (
-    *(getattr(primum, name) for name in primum.__all__ if "Classifier" in name),
-    NamedClassifier,
+CLASSIFIERS: tuple[type, ...] = tuple(
+    getattr(primum, name) for name in primum.__all__ if "Classifier" in name
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
