@@ -282,7 +282,7 @@ def compare(
         The classifiers to compare. Those that use unlabelled rows, which is the default, are
         fitted with -1 for unknown labels. "default" means SafeClassifier, ICLS with ridge and
         metric tuned, self-learning of a logistic regression and, for two classes, a transductive
-        SVM.
+        SVM; a list may contain them by the names "safe stack", "ICLS", "self-learning" and "TSVM".
     baselines : "default" or list of (name, classifier)
         Supervised classifiers, fitted to labelled rows, whose averaged scores are the baseline.
         "default" means ridge and logistic regression, both tuned.

@@ -19,7 +19,7 @@ from primum._threads import one_blas_thread
 from primum._typing import Index
 from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, Task, last_step
 from primum.evaluation.identity import distributions_of
-from primum.evaluation.progress import with_progress
+from primum.evaluation.progress import TimeLeft, with_time_left
 from primum.evaluation.seeds import seeded
 from primum.evaluation.store import ResultStore, Unit
 from primum.evaluation.workers import run_parallel
@@ -112,9 +112,10 @@ class _Run:
         records = Records()
         rounds = list(self.plan.rounds())
         work: Iterable[Any] = self._work(rounds, stored, records)
-        total = sum(task.unit not in stored for tasks in rounds for task in tasks)
-        if self.progress and total:
-            work = with_progress(work, total, "compare", "fit")
+        missing = [t.entry.name for tasks in rounds for t in tasks if t.unit not in stored]
+        if self.progress and missing:
+            left = TimeLeft(missing, _n_processes(self.n_jobs), self.time_budget, self.start)
+            work = with_time_left(work, left, "compare")
         for unit, record in work:
             # A fit that was cut short is not the one that another run would ask for.
             if store is not None and not record.get("limited"):

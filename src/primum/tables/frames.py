@@ -32,7 +32,10 @@ def is_spreadsheet(path: Path) -> bool:
 
 
 def read_frame(
-    path: str | Path, options: CsvOptions | None = None, sheet: str | None = None
+    path: str | Path,
+    options: CsvOptions | None = None,
+    sheet: str | None = None,
+    as_text: Sequence[str] = (),
 ) -> "pd.DataFrame":
     """Read a table.
 
@@ -45,6 +48,8 @@ def read_frame(
         The format of CSV files; what it leaves open is detected.
     sheet : str, optional
         The sheet of a spreadsheet; default: the first.
+    as_text : sequence of str
+        Columns of a CSV file, if it has them, that stay text even if all cells are numbers: 007.
 
     Returns
     -------
@@ -60,7 +65,7 @@ def read_frame(
     if sheet is not None:
         raise ValueError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}.")
     if not path.is_dir() and path.name.lower().endswith((*CSV_SUFFIXES, *TEXT_SUFFIXES)):
-        return _read_csv(path, options)
+        return _read_csv(path, options, as_text)
     if not path.is_dir() and path.stat().st_size == 0:
         raise ValueError(f"{path} is empty.")
     if _known_parquet(path):
@@ -76,7 +81,7 @@ def _known_parquet(path: Path) -> bool:
         raise ValueError(f"{str(problem).rstrip('.')}, or, for a spreadsheet, {known}.") from None
 
 
-def _read_csv(path: Path, options: CsvOptions) -> "pd.DataFrame":
+def _read_csv(path: Path, options: CsvOptions, as_text: Sequence[str]) -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
 
@@ -85,7 +90,11 @@ def _read_csv(path: Path, options: CsvOptions) -> "pd.DataFrame":
     columns = {}
     for name in table.columns:
         text = pa.chunked_array([part.pop(name) for part in parts]).combine_chunks()
-        columns[name] = _cells(text, _marks(table), table.missing)
+        columns[name] = (
+            text.to_numpy(zero_copy_only=False)
+            if name in as_text
+            else _cells(text, _marks(table), table.missing)
+        )
     return pd.DataFrame(columns)
 
 

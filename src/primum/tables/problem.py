@@ -100,7 +100,7 @@ def table_problem(
     columns = describe_columns(
         frame, target=target, id=id, group=group, exclude=exclude, missing=missing
     )
-    labels = _labels(frame[target], target, missing)
+    labels = table_labels(frame[target], target, missing)
     return TableProblem(
         X=_features(frame, columns, missing),
         labels=labels,
@@ -178,7 +178,7 @@ def _no_such_column(name: Any, names: list[str]) -> str:
     return f"The table has no column {name!r}{meant}; its columns are {listed}{more}."
 
 
-def _labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
+def table_labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
     """Return the labels; raise an error if they cannot be classes."""
     where = f"column {target!r}"
     cells = [_plain(cell) for cell in objects_of(values)]
