@@ -18,7 +18,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
-demo: $(READY)  ## compare the methods on WDBC: a table and a picture
+demo: $(READY)  ## compare the methods on a table with few labels: a verdict and a report
 	$(BIN)/python examples/demo.py
 
 test: lint types $(READY)  ## lint, types and all tests but the slow ones

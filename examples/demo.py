@@ -1,79 +1,75 @@
-"""Does unlabelled data help? A comparison on the Wisconsin breast cancer data (WDBC).
+"""From a table to an answer: whether the unlabelled rows help, and which model to use.
 
-Of 569 rows, 35 are labelled; an increasing number of the others are used without their labels, and
-the rest are for testing, over many random splits. The supervised least-squares model and the
-semi-supervised ones are compared with ridge and logistic regression, tuned by cross-validation on
-the labelled rows: what is possible without any unlabelled row. Prints a table for the largest
-number of unlabelled rows and saves a learning curve.
+Writes a real table with most labels removed, as a CSV file, and runs the two commands that anybody
+with such a table would run: ``primum compare`` and ``primum predict``. Because the labels were only
+hidden, the predictions can be checked at the end.
 """
 
 import argparse
-import tempfile
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV
+import pandas as pd
+from sklearn.datasets import load_digits
 
-from primum import ICLSClassifier, LeastSquaresClassifier, SelfLearningClassifier
-from primum.datasets import load
-from primum.evaluation import (
-    Experiment,
-    LearningCurve,
-    Method,
-    run_experiment,
-    score_signed,
-    summarise,
-)
-from primum.report import curves_figure
-
-SIZES = (2, 8, 32, 128, 400)
-RIDGE = RidgeClassifierCV(alphas=np.geomspace(1e-3, 1e4, 15))
-LOGISTIC = LogisticRegressionCV(Cs=np.geomspace(1e-3, 10, 5), cv=3, scoring="neg_log_loss")
-METHODS = (
-    Method("Supervised", LeastSquaresClassifier(), sees="labeled"),
-    Method("Self-Learning", SelfLearningClassifier()),
-    Method("ICLS", ICLSClassifier()),
-    Method("ICLS, metric=0.2", ICLSClassifier(metric=0.2)),
-    Method("Ridge (CV)", RIDGE, sees="labeled", score=score_signed),
-    Method("Logistic (CV)", LOGISTIC, sees="labeled"),
-)
+DIGITS = (1, 2, 3, 8, 9)
+N_LABELED = 150
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=100, help="random splits (100)")
-    parser.add_argument("--out", type=Path, default=Path("demo-output"), help="where to save")
+    parser.add_argument("--out", type=Path, default=Path("demo-output"), help="where to write")
+    parser.add_argument("--quick", action="store_true", help="compare one method only")
     options = parser.parse_args()
-    if options.repeats < 1:
-        parser.error(f"--repeats must be at least 1, got {options.repeats}")
-
-    wdbc = load("wdbc")
-    experiment = Experiment(
-        name="WDBC, random splits",
-        data={"wdbc": (wdbc.X, wdbc.codes)},
-        design=LearningCurve(sizes=SIZES),
-        methods=METHODS,
-        repeats=options.repeats,
+    out = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    table, truth = digits_with_hidden_labels()
+    table.to_csv(out / "digits.csv", index=False)
+    print(
+        f"{out / 'digits.csv'}: {len(table)} handwritten digits {DIGITS}, one per row, as the grey "
+        f"values of 8 x 8 pixels.\nOnly {N_LABELED} of them have a label in the column 'digit'.\n"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        results = run_experiment(experiment, folder, jobs=-1)
-    summary = summarise(results, curve=True)
-    print_table(summary[summary["n_unlabeled"] == SIZES[-1]], options.repeats)
-    options.out.mkdir(parents=True, exist_ok=True)
-    picture = options.out / "learning_curve.png"
-    curves_figure(summary, "error", "loss_test").savefig(picture, dpi=120)
-    print(f"\nLearning curve saved to {picture}")
+    run(
+        *("compare", out / "digits.csv", "--target", "digit", "--id", "image", "--repeats", 1),
+        *("--out", out, "--save-model", out / "model.skops", "--force"),
+        *(("--methods", "em-lda", "--no-curves") if options.quick else ()),
+    )
+    run(
+        *("predict", out / "model.skops", out / "digits.csv"),
+        *("--out", out / "predictions.csv"),
+    )
+    check(pd.read_csv(out / "predictions.csv"), table, truth)
 
 
-def print_table(summary, repeats):
-    print(f"\n35 labelled and {SIZES[-1]} unlabelled rows, {repeats} splits\n")
-    print(f"{'':17}{'error':>8}{'squared loss':>14}{'worse than supervised':>24}{'seconds':>10}")
-    for name, cells in summary.groupby("classifier", sort=False):
-        cell = cells.set_index("measure")
-        times = cell.loc["error", "times_worse"]
-        worse = "" if name == "Supervised" else f"{times / repeats:.0%} of splits"
-        error, loss, seconds = cell.loc[["error", "loss_test", "seconds"], "mean"]
-        print(f"{name:17}{error:8.3f}{loss:14.3f}{worse:>24}{seconds:10.4f}")
+def digits_with_hidden_labels():
+    """Return a table of images, with a label in some rows only, and all labels."""
+    images, digits = load_digits(return_X_y=True)
+    chosen = np.isin(digits, DIGITS)
+    pixels = [f"pixel {row},{column}" for row in range(8) for column in range(8)]
+    table = pd.DataFrame(images[chosen].astype(int), columns=pixels)
+    table.insert(0, "image", [f"image {number:03d}" for number in range(len(table))])
+    truth = pd.Series(digits[chosen])
+    labeled = np.random.default_rng(0).choice(len(table), N_LABELED, replace=False)
+    table["digit"] = truth[np.sort(labeled)].astype("Int64")
+    return table, truth
+
+
+def run(*arguments):
+    """Show a command, run it, and end if it fails."""
+    words = [str(argument) for argument in arguments]
+    print(f"$ primum {' '.join(words)}\n", flush=True)
+    done = subprocess.run([sys.executable, "-m", "primum", *words], check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    print(flush=True)
+
+
+def check(predictions, table, truth):
+    hidden = table["digit"].isna()
+    share = (predictions["prediction"] == truth)[hidden].mean()
+    print(f"The labels were only hidden: {share:.1%} of {hidden.sum()} predictions are right.")
 
 
 if __name__ == "__main__":

@@ -27,15 +27,16 @@ from primum.evaluation.compare_default import (
 from primum.evaluation.compare_deploy import (
     Changes,
     Coefficient,
+    can_be_averaged,
     changes_of,
     coefficients_of,
     fit_model,
-    linear_part,
 )
 from primum.evaluation.compare_plan import (
     ComparisonPlan,
     PartlyLabeledTable,
     check_numbers,
+    last_step,
     read_table,
 )
 from primum.evaluation.compare_result import ComparisonResult
@@ -89,7 +90,7 @@ class Comparison(ComparisonResult):
     changed : Changes or None
         Which unlabelled rows have another class by the recommended method than by the baseline;
         if the baseline is recommended, by the safe stack or the most promising method. None if
-        there are no unlabelled rows or no such method.
+        there are no unlabelled rows, no such method, or baselines without probabilities.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
     """
@@ -128,7 +129,9 @@ class Comparison(ComparisonResult):
     def changed(self) -> Changes | None:
         """Which unlabelled rows have another class by a method than by the baseline."""
         rows, method = self.plan.compared, self._of_interest
-        if len(rows) == 0 or method is None:
+        stored = method in {entry.name for entry, _ in self._cross_fitted}
+        known = stored or can_be_averaged(self.plan.baselines)
+        if method is None or len(rows) == 0 or not known:
             return None
         own, baseline = self._classes_by(method, rows)
         ids = None if self.problem is None else self.problem.ids
@@ -161,9 +164,11 @@ class Comparison(ComparisonResult):
     @cached_property
     def coefficients(self) -> list[Coefficient]:
         """The coefficients of a linear baseline, the largest first; empty if none is linear."""
-        model = self._model(BASELINE)
-        part = linear_part(model, self.plan.baselines)
-        return [] if part is None else coefficients_of(model, *part)
+        for entry in reversed(self.plan.baselines):
+            model = self._model(entry.name)
+            if hasattr(last_step(model), "coef_"):
+                return coefficients_of(model, entry.name)
+        return []
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
@@ -282,7 +287,7 @@ def compare(
         The classifiers to compare. Those that use unlabelled rows, which is the default, are
         fitted with -1 for unknown labels. "default" means SafeClassifier, ICLS with ridge and
         metric tuned, self-learning of a logistic regression and, for two classes, a transductive
-        SVM.
+        SVM; a list may contain them by the names "safe stack", "ICLS", "self-learning" and "TSVM".
     baselines : "default" or list of (name, classifier)
         Supervised classifiers, fitted to labelled rows, whose averaged scores are the baseline.
         "default" means ridge and logistic regression, both tuned.

@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -12,9 +13,17 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from primum import ICLSClassifier, ICLSClassifierCV, SafeClassifier
+from primum import (
+    ICLSClassifier,
+    KernelLeastSquaresClassifier,
+    SafeClassifier,
+    TSVMClassifier,
+)
 from primum.cli._models import FORMAT, StoredModel, load_model, save_model
+from primum.cli._trusted import CLASSIFIERS
 
 NAMES = ["a", "b", "c"]
 
@@ -63,7 +72,7 @@ def test_models_of_format_1_remain_readable(call, name, coef, intercept):
 
 def test_pickle(files, predict_refused, fitted):
     (files / "m.skops").write_bytes(pickle.dumps(fitted))
-    predict_refused("m.skops is not a model written by primum fit")
+    predict_refused("m.skops is not a model written by primum")
 
 
 def test_foreign_types(files, predict_refused):
@@ -76,8 +85,7 @@ def test_foreign_types(files, predict_refused):
 def test_another_estimator(files, predict_refused):
     skops.io.dump(LinearRegression(), files / "m.skops")
     predict_refused("type LinearRegression, not a fitted primum model")
-    content = {"format": FORMAT, "estimator": LinearRegression(), "id_column": None}
-    skops.io.dump(content, files / "m.skops")
+    save_model(StoredModel(LinearRegression()), files / "m.skops")
     predict_refused("type LinearRegression, not a fitted primum model")
 
 
@@ -103,14 +111,50 @@ def test_a_model_with_a_prior_is_read(tmp_path, rows):
         assert model.certificate_.prior.shares.shape == ()
 
 
-def test_a_tuned_model_is_not_read(files, rows, predict_refused):
-    tuned = ICLSClassifierCV(alphas=(0.1, 1.0), cv=2).fit(rows[NAMES], rows["label"])
-    skops.io.dump(tuned, files / "m.skops")
-    predict_refused("m.skops contains primum.", "which primum predict does not read", "predict in")
+FAST = {SafeClassifier: SafeClassifier([], cv=2, n_repeats=1)}
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda kind: kind.__name__)
+def test_every_public_classifier_is_read_and_predicts(call, files, rows, kind):
+    y = rows["label"].where(np.arange(len(rows)) < 40)[:120]
+    model = make_pipeline(StandardScaler(), FAST.get(kind, kind()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = model.fit(rows[NAMES][:120], np.where(y.isna(), -1, y == "yes").astype(int))
+    skops.io.dump(fitted, files / "m.skops")
+    score = "clipped" if hasattr(fitted, "predict_proba") else "raw"
+    answer = call("predict", "m.skops", "more.csv", "--score", score, "--out", "p.csv")
+    assert answer.exit_code == 0, answer.output
+    found, X = pd.read_csv("p.csv"), pd.read_csv("more.csv")
+    assert found["prediction"].tolist() == fitted.predict(X).tolist()
+    if score == "clipped":
+        np.testing.assert_allclose(found["score"], fitted.predict_proba(X)[:, 1], atol=1e-12)
+    else:
+        np.testing.assert_allclose(found["score"], fitted.decision_function(X), atol=1e-12)
+
+
+def test_a_model_without_probabilities(files, rows, call, refused):
+    fitted = TSVMClassifier().fit(rows[NAMES][:60], np.arange(60) % 2)
+    skops.io.dump(fitted, files / "m.skops")
+    answer = call("predict", "m.skops", "more.csv", "--score", "clipped", "--out", "out.csv")
+    refused(answer, 1, "TSVMClassifier has no probabilities: pass --score raw")
+
+
+def test_a_damaged_kernel_model(files, rows, predict_refused):
+    fitted = KernelLeastSquaresClassifier().fit(rows[NAMES][:60], np.arange(60) % 2)
+    fitted.dual_coef_ = "abc"
+    skops.io.dump(fitted, files / "m.skops")
+    predict_refused("m.skops is not a valid model, because it cannot predict", "fit it again")
 
 
 def test_another_id_column(files, predict_refused, fitted):
-    skops.io.dump({"format": FORMAT, "estimator": fitted, "id_column": 3}, files / "m.skops")
+    save_model(StoredModel(fitted, 3), files / "m.skops")
+    predict_refused("type dict, not a fitted primum model")
+
+
+@pytest.mark.parametrize("columns", ["a", {"a": 1}, {"a": [1, 2]}, {1: ["number", "."]}], ids=str)
+def test_other_columns(files, predict_refused, fitted, columns):
+    save_model(StoredModel(fitted, None, "label", columns), files / "m.skops")
     predict_refused("type dict, not a fitted primum model")
 
 
@@ -122,25 +166,25 @@ def test_not_fitted(files, predict_refused):
 def test_cut_off(call, files, predict_refused):
     call("fit", "data.csv", "--target", "label", "--out", "m.skops")
     (files / "m.skops").write_bytes((files / "m.skops").read_bytes()[:-200])
-    predict_refused("is not a model written by primum fit, or it is damaged")
+    predict_refused("is not a model written by primum, or it is damaged")
 
 
 def test_a_pipe(files, predict_refused):
     os.mkfifo(files / "m.skops")
-    predict_refused("is not a model written by primum fit")
+    predict_refused("is not a model written by primum")
 
 
 def test_nested_json(files, predict_refused):
     with zipfile.ZipFile(files / "m.skops", "w") as archive:
         archive.writestr("schema.json", "[" * 100_000)
-    predict_refused("is not a model written by primum fit, or it is damaged")
+    predict_refused("is not a model written by primum, or it is damaged")
 
 
 def test_an_archive_that_inflates_is_never_unpacked(files, predict_refused, monkeypatch):
     with zipfile.ZipFile(files / "m.skops", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("schema.json", " " * 10_000_000)
     monkeypatch.setattr("skops.io.get_untrusted_types", lambda **_: pytest.fail("was unpacked"))
-    predict_refused("is not a model written by primum fit, or it is damaged")
+    predict_refused("is not a model written by primum, or it is damaged")
 
 
 def test_an_array_whose_header_promises_more_memory_than_there_is(files, predict_refused, fitted):
@@ -154,7 +198,7 @@ def test_an_array_whose_header_promises_more_memory_than_there_is(files, predict
     with zipfile.ZipFile(files / "m.skops", "w") as new:
         for name, content in members.items():
             new.writestr(name, header.getvalue() if name.endswith(".npy") else content)
-    predict_refused("is not a model written by primum fit, or it is damaged")
+    predict_refused("is not a model written by primum, or it is damaged")
 
 
 @pytest.mark.parametrize(

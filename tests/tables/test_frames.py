@@ -31,6 +31,13 @@ def test_encodings_semicolons_and_decimal_commas(tmp_path, encoding, given):
     assert found["n"].tolist() == [1, 2, 3]
 
 
+def test_columns_with_different_decimal_marks(tmp_path):
+    found = read_frame(write(tmp_path, "a;b;c\n1,5;1.5;1.5\n2;2.5;2,5\n"))
+    assert found["a"].tolist() == [1.5, 2]
+    assert found["b"].tolist() == [1.5, 2.5]
+    assert found["c"].tolist() == ["1.5", "2,5"]
+
+
 def test_another_encoding_is_named(tmp_path):
     path = write(tmp_path, "größe,n\n1,2\n", encoding="latin-1")
     with pytest.raises(

@@ -85,6 +85,16 @@ def test_new_rows_may_have_anything_in_their_cells():
     assert found[2, names.index("active")] < found[0, names.index("active")]
 
 
+def test_another_decimal_mark_is_understood():
+    frame = mixed_table()
+    transformer = transformer_of(frame).fit(frame)
+    other = frame.assign(
+        price=frame["price"].str.replace(",", "."),
+        age=[None if v != v else f"{v:.12f}".replace(".", ",") for v in frame["age"]],
+    )
+    np.testing.assert_allclose(transformer.transform(other), transformer.transform(frame))
+
+
 def test_a_missing_column_is_named():
     frame = mixed_table()
     transformer = transformer_of(frame).fit(frame)

@@ -34,16 +34,20 @@ def plain_errors() -> Iterator[None]:
 
 
 class TablePath(click.Path):
-    """An existing CSV or Parquet file or, where allowed, a folder of Parquet files."""
+    """An existing CSV or Parquet file or, where allowed, a folder of Parquet files.
 
-    def __init__(self, *, dir_okay: bool) -> None:
+    With ``any_table`` it may be a spreadsheet too, and reading it checks its name.
+    """
+
+    def __init__(self, *, dir_okay: bool, any_table: bool = False) -> None:
         super().__init__(exists=True, dir_okay=dir_okay, path_type=Path)
+        self.any_table = any_table
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path; raise an error if it is not a table by its name, or not a file."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
-            is_parquet(path)
+            self.any_table or is_parquet(path)
         except ValueError as problem:
             self.fail(str(problem), param, ctx)
         if not (path.is_file() or path.is_dir()):
@@ -151,7 +155,7 @@ OPTIONS = (
         "--missing",
         callback=comma_separated,
         help="Comma-separated markers of missing labels and values, in addition to empty cells, "
-        "for example NA,unknown. Features must not have missing values.",
+        "for example NA,unknown. In primum fit, features must not have missing values.",
     ),
 )
 

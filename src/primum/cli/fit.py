@@ -115,7 +115,7 @@ def fit(
         model = METHODS[method](alpha).set_params(**for_icls)
         _fit(model, X, y, stored)
         words = _in_words(model, y, stored)
-        save_model(StoredModel(model, id_column), out)
+        save_model(StoredModel(model, id_column, target), out)
     click.echo("\n".join([*words, f"Model: {out}"]))
 
 

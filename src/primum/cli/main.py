@@ -3,6 +3,7 @@
 import click
 
 import primum as package
+from primum.cli.compare import compare
 from primum.cli.datasets import datasets
 from primum.cli.fit import fit
 from primum.cli.predict import predict
@@ -20,6 +21,7 @@ def primum() -> None:
     """
 
 
+primum.add_command(compare)
 primum.add_command(fit)
 primum.add_command(predict)
 primum.add_command(datasets)

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from primum import LaplacianLeastSquaresClassifier, SafeClassifier
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
+from primum.cli._faults import classifier_of
 from primum.cli._models import StoredModel, load_model
 from primum.cli._options import (
     PREDICTION,
@@ -22,15 +24,25 @@ from primum.cli._options import (
 )
 from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
 from primum.cli._progress import progress
+from primum.cli._table_predictions import table_predictions
+from primum.estimators._kernel import KernelClassifier
+from primum.estimators._linear import LeastSquaresBase
 from primum.tables.csv import CsvOptions
 from primum.tables.reading import Table, open_table
 
+# For two classes, their decision values are scores of the second class minus 1/2.
+LEAST_SQUARES = (
+    LeastSquaresBase,
+    KernelClassifier,
+    LaplacianLeastSquaresClassifier,
+    SafeClassifier,
+)
 ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is Parquet
 
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("data", type=TablePath(dir_okay=True))
+@click.argument("data", type=TablePath(dir_okay=True, any_table=True))
 @id_option("Column that identifies the rows, copied to the output; default: that of primum fit.")
 @click.option(
     "--score",
@@ -39,8 +51,10 @@ ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is P
     "for the second, in sorted order. Clipped to [0, 1] it is an uncalibrated estimate of the "
     "probability of the second class; raw, it can lie outside [0, 1] and ranks all rows. With "
     "more than two classes, add one such column per class, named score_ and the class; clipped, "
-    "they are the nearest probabilities to the scores: not negative, with sum 1.",
+    "they are the nearest probabilities to the scores: not negative, with sum 1. Of a model that "
+    "is not least squares, these are its probabilities and its decision values.",
 )
+@click.option("--sheet", help="Sheet of a spreadsheet; default: the first.")
 @csv_options
 @out_option
 def predict(
@@ -48,6 +62,7 @@ def predict(
     data: Path,
     id_column: str | None,
     score: str | None,
+    sheet: str | None,
     options: CsvOptions,
     out: Path,
 ) -> None:
@@ -55,17 +70,37 @@ def predict(
 
     Writes the column prediction and, on request, scores, in the order of the rows, as CSV or
     Parquet. Both tables are processed out of core, so they can be of any size.
+
+    A model of primum compare prepares the columns of DATA, which may be a spreadsheet and is read
+    into memory, and adds one column with the probability of every class.
     """
     check_table_name(out)
     refuse_inputs(out, [("MODEL", model), ("DATA", data)])
     stored = load_model(model)
+    if stored.columns is not None and score is not None:
+        raise click.UsageError(f"--score is for models of primum fit: {model} adds probabilities.")
     with plain_errors(), one_blas_thread(), progress("predicting"):
-        table = open_table(data, options)
-        ids = _id_columns(table, id_column, stored)
-        _refuse_ids_as_scores(ids, stored.estimator, score)
-        parts = _predictions(stored.estimator, table, ids, score)
-        write_table(out, (dict(zip(p.column_names, p.columns, strict=True)) for p in parts))
+        write_table(out, _parts(stored, data, options, sheet, id_column, score))
     click.echo(f"Predictions: {out}")
+
+
+def _parts(
+    stored: StoredModel,
+    data: Path,
+    options: CsvOptions,
+    sheet: str | None,
+    id_column: str | None,
+    score: str | None,
+) -> Iterator[dict[str, Any]]:
+    """Return blocks of the columns to be written."""
+    if stored.columns is not None:
+        return table_predictions(stored, data, options, sheet, id_column)
+    table = open_table(data, options)
+    ids = _id_columns(table, id_column, stored)
+    _refuse_scores(stored.estimator, score)
+    _refuse_ids_as_scores(ids, stored.estimator, score)
+    parts = _predictions(stored.estimator, table, ids, score)
+    return (dict(zip(part.column_names, part.columns, strict=True)) for part in parts)
 
 
 def _id_columns(table: Table, asked: str | None, stored: StoredModel) -> list[str]:
@@ -130,20 +165,41 @@ def _predicted(model: Any, X: Floats, score: str | None) -> dict[str, AnyArray]:
         return {PREDICTION: model.classes_[:0], **none}
     named = hasattr(model, "feature_names_in_")
     rows: Any = pd.DataFrame(X, columns=model.feature_names_in_, copy=False) if named else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        decisions = model.decision_function(rows)
-    if not np.isfinite(decisions).all():
-        raise ValueError("Some rows have values so large that their scores overflow: rescale them.")
+    scores = _scores(model, rows, score)
     columns = {PREDICTION: model.predict(rows)}
-    if score is not None:
-        scores = _scores(model, rows, decisions, clipped=score == "clipped")
-        columns |= dict(zip(_score_names(model, score), scores.T, strict=True))
+    columns |= dict(zip(_score_names(model, score), scores.T, strict=True))
     return columns
 
 
-def _scores(model: Any, rows: Any, decisions: Floats, *, clipped: bool) -> Floats:
-    """Return the columns of scores, from the decision values of the same rows."""
+def _scores(model: Any, rows: Any, score: str | None) -> Floats:
+    """Return the columns of scores, none if ``score`` is None; raise an error if they overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        raw = _raw_scores(model, rows)
+    if not np.isfinite(raw).all():
+        raise ValueError("Some rows have values so large that their scores overflow: rescale them.")
+    if score is None:
+        return raw[:, :0]
+    if score == "raw":
+        return raw
+    probabilities = np.asarray(model.predict_proba(rows))
+    return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
+
+
+def _raw_scores(model: Any, rows: Any) -> Floats:
+    """Return decision values; those of least squares for two classes as scores of the second."""
+    if not hasattr(model, "decision_function"):
+        return np.asarray(model.predict_proba(rows))[:, 1 if len(model.classes_) == 2 else 0 :]
+    decisions = np.asarray(model.decision_function(rows))
     if decisions.ndim == 2:
-        return np.asarray(model.predict_proba(rows)) if clipped else decisions
-    scores = decisions[:, None] + 0.5
-    return np.clip(scores, 0.0, 1.0) if clipped else scores
+        return decisions
+    is_score = isinstance(classifier_of(model), LEAST_SQUARES)
+    return (decisions + 0.5 if is_score else decisions)[:, None]
+
+
+def _refuse_scores(model: Any, score: str | None) -> None:
+    """Raise an error if a model lacks the scores that were requested."""
+    if score == "clipped" and not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"{type(classifier_of(model)).__name__} has no probabilities: pass --score raw for its "
+            "decision values, or no --score."
+        )

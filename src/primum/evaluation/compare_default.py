@@ -25,14 +25,28 @@ PREPARE, CLASSIFY = "prepare", "classify"
 
 
 def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
-    """Return the entries that the user gave, or the default ones."""
+    """Return the entries that the user gave, default ones by their names, or all default ones."""
     if not isinstance(entries, str):
-        return entries
+        if not any(isinstance(entry, str) for entry in entries):
+            return entries
+        known = {name: (name, estimator) for name, estimator in default()}
+        return [
+            _by_name(entry, known, what) if isinstance(entry, str) else entry for entry in entries
+        ]
     if entries != "default":
         raise ValueError(
             f"{what} must be 'default' or a list of (name, estimator), got {entries!r}."
         )
     return default()
+
+
+def _by_name(name: str, known: dict[str, Any], what: str) -> Any:
+    if name not in known:
+        raise ValueError(
+            f"{name!r} in {what} is not the name of a default one here, which are "
+            f"{', '.join(map(repr, known))}: pass (name, estimator)."
+        )
+    return known[name]
 
 
 def read_transformer(prepare: Any, X: Any) -> Any:

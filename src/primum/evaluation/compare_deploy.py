@@ -145,26 +145,27 @@ def _named(entry: Entry) -> Entry:
     return Entry(entry.name, named, True)
 
 
-def voter_name(name: str) -> str:
-    """Return the name of a baseline in the average; scikit-learn refuses double underscores."""
-    return name.replace("__", "_")
+def can_be_averaged(baselines: Sequence[Entry]) -> bool:
+    """Return whether the average of the baselines is a classifier of its own."""
+    return len(baselines) == 1 or all(hasattr(b.estimator, "predict_proba") for b in baselines)
 
 
 def _baseline(plan: ComparisonPlan, prepare: Any) -> Entry:
     """Return the mean of the probabilities of the baselines as one classifier."""
     entries = plan.baselines
+    if not can_be_averaged(entries):
+        lacking = next(e.name for e in entries if not hasattr(e.estimator, "predict_proba"))
+        raise ValueError(
+            f"The baseline {lacking!r} has no predict_proba, so that the average of the baselines "
+            "cannot be fitted as a model: calibrate it with CalibratedClassifierCV."
+        )
     if len(entries) == 1:
         return entries[0]
+    # scikit-learn refuses double underscores in names.
     parts = [
-        (voter_name(entry.name), entry.estimator if prepare is None else last_step(entry.estimator))
-        for entry in entries
+        (e.name.replace("__", "_"), e.estimator if prepare is None else last_step(e.estimator))
+        for e in entries
     ]
-    for name, part in parts:
-        if not hasattr(part, "predict_proba"):
-            raise ValueError(
-                f"The baseline {name!r} has no predict_proba, so that the average of the baselines "
-                "cannot be fitted as a model: calibrate it with CalibratedClassifierCV."
-            )
     return Entry(BASELINE, with_preparation(prepare, VotingClassifier(parts, voting="soft")), False)
 
 
@@ -192,23 +193,9 @@ def _id(ids: Any, row: int) -> str | None:
     return None if ids is None or row >= len(ids) or ids[row] is None else str(ids[row])
 
 
-def linear_part(model: Any, baselines: Sequence[Entry]) -> tuple[str, Any] | None:
-    """Return the name and the classifier of the last linear baseline of a fitted average."""
-    last = last_step(model)
-    for entry in reversed(baselines):
-        voters = getattr(last, "named_estimators_", None)
-        part = last if voters is None else last_step(voters[voter_name(entry.name)])
-        if hasattr(part, "coef_"):
-            return entry.name, part
-    return None
-
-
-def coefficients_of(model: Any, name: str, classifier: Any) -> list[Coefficient]:
-    """Return the coefficients of a fitted linear classifier, the largest first.
-
-    ``model`` is the pipeline that prepares the features of ``classifier``, or the latter.
-    """
-    coef = np.atleast_2d(np.asarray(classifier.coef_, dtype=float))
+def coefficients_of(model: Any, name: str) -> list[Coefficient]:
+    """Return the coefficients of a fitted linear classifier or pipeline, the largest first."""
+    coef = np.atleast_2d(np.asarray(last_step(model).coef_, dtype=float))
     classes = [str(label) for label in model.classes_]
     names = _feature_names(model, coef.shape[1])
     of_class = classes[1:] if len(coef) == 1 else classes

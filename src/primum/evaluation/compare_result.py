@@ -327,12 +327,10 @@ class ComparisonResult:
         """The answer in a few sentences."""
         main = (ALL, CROSS_FITTED)
         failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
-        table = self.plan.table
-        remarks = [
-            "" if table.n_unlabeled else NO_UNLABELED,
-            "" if self.drift is None else self.drift.text,
-            copies_note(take_rows(table.X, table.labels.labeled), table.groups),
-        ]
+        table, drift = self.plan.table, "" if self.drift is None else self.drift.text
+        copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
+        after = " ".join(filter(None, [drift, copies]))
+        remarks = ("" if table.n_unlabeled else NO_UNLABELED, after)
         return compose_verdict(self._compared, self.recommended, remarks, sorted(failed))
 
     @cached_property

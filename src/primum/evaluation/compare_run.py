@@ -19,7 +19,7 @@ from primum._threads import one_blas_thread
 from primum._typing import Index
 from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, Task, last_step
 from primum.evaluation.identity import distributions_of
-from primum.evaluation.progress import with_progress
+from primum.evaluation.progress import TimeLeft, with_time_left
 from primum.evaluation.seeds import seeded
 from primum.evaluation.store import ResultStore, Unit
 from primum.evaluation.workers import run_parallel
@@ -112,9 +112,10 @@ class _Run:
         records = Records()
         rounds = list(self.plan.rounds())
         work: Iterable[Any] = self._work(rounds, stored, records)
-        total = sum(task.unit not in stored for tasks in rounds for task in tasks)
-        if self.progress and total:
-            work = with_progress(work, total, "compare", "fit")
+        missing = [t.entry.name for tasks in rounds for t in tasks if t.unit not in stored]
+        if self.progress and missing:
+            left = TimeLeft(missing, _n_processes(self.n_jobs), self.time_budget, self.start)
+            work = with_time_left(work, left, "compare")
         for unit, record in work:
             # A fit that was cut short is not the one that another run would ask for.
             if store is not None and not record.get("limited"):
@@ -335,11 +336,15 @@ def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
     if len(task.test) == 0:
         own = {"predicted": [], **_own_verdict(last_step(fitted))}
         return own | ({"changed": _changed(fitted, shared)} if task.stage == CROSS_FITTED else {})
-    name = task.entry.name
-    found = _predictions(fitted, take_rows(shared.X, task.test), shared.n_classes, name)
+    # Rows are prepared once for all predictions: with a table, that takes longer than predicting.
+    both = np.concatenate([task.test, shared.probe])
+    rows = prepared_rows(fitted, take_rows(shared.X, both))
+    classifier, n_test, name = last_step(fitted), len(task.test), task.entry.name
+    held_out = take_rows(rows, np.arange(n_test))
+    found = _predictions(classifier, held_out, shared.n_classes, name)
     if len(shared.probe):
-        rows = take_rows(shared.X, shared.probe)
-        found |= _probe(fitted, rows, shared.n_classes, name, name in shared.baselines)
+        probe = take_rows(rows, np.arange(n_test, len(both)))
+        found |= _probe(classifier, probe, shared.n_classes, name, name in shared.baselines)
     return found
 
 
@@ -373,12 +378,11 @@ def _own_verdict(safe: Any) -> dict[str, Any]:
 
 
 def _predictions(fitted: Any, X: Any, n_classes: int, name: str) -> dict[str, Any]:
-    """Return the predicted codes and scores of rows, and those of the twin."""
+    """Return the predicted codes and scores of prepared rows, and those of the twin."""
     predicted, scores = _codes_and_scores(fitted, X, n_classes, name)
-    twin, of_twin = getattr(last_step(fitted), "supervised_", None), (None, None)
+    twin, of_twin = getattr(fitted, "supervised_", None), (None, None)
     if hasattr(twin, "predict"):
-        rows = prepared_rows(fitted, X)
-        of_twin = _codes_and_scores(twin, rows, n_classes, f"{name}, supervised")
+        of_twin = _codes_and_scores(twin, X, n_classes, f"{name}, supervised")
     return {
         "predicted": predicted, "scores": scores, "twin": of_twin[0], "twin_scores": of_twin[1],
     }  # fmt: skip

@@ -9,7 +9,7 @@ from primum.selection.wording import CANNOT_TELL, HARM, HELP, Verdict, percent, 
 BASELINE = "baseline"
 SAFE = "safe stack"
 TWIN = "the same method without the unlabelled rows"
-NO_UNLABELED = "There are no unlabelled rows, so all methods were fitted to the labelled ones only."
+NO_UNLABELED = "All rows are labelled, so no unlabelled rows can help."
 # Differences that are smaller than rounding errors are shown as 0.
 DIGITS = 12
 
@@ -78,12 +78,14 @@ def compose_verdict(
 ) -> str:
     """Return the answer to "which model should I use?" in a few sentences.
 
-    ``compared`` are the methods that have a verdict, ``remarks`` are sentences on the rows, and
-    ``failed`` are the names of those that could not be judged.
+    ``compared`` are the methods that have a verdict, ``remarks`` stand before and after the answer,
+    and ``failed`` are the names of those that could not be judged.
     """
+    before, after = remarks
     names = ", ".join(phrase(name) for name in failed)
-    failure = [f"Not judged, because of failures in some splits: {names}."] if failed else []
-    return " ".join(filter(None, [_answer(compared, recommended), *remarks, *failure]))
+    failure = f"Not judged, because of failures in some splits: {names}." if failed else ""
+    parts = [before, _answer(compared, recommended), after, failure]
+    return " ".join(part for part in parts if part)
 
 
 def _answer(compared: Sequence[Any], recommended: str) -> str:

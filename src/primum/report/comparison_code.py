@@ -6,16 +6,10 @@ from typing import Any
 
 from sklearn.preprocessing import StandardScaler
 
+from primum.evaluation.compare_default import default_baselines, default_methods, inner_folds
 from primum.evaluation.compare_plan import last_step
+from primum.selection import SafeClassifier
 
-# What ``primum.compare`` compares unless told otherwise, by name.
-DEFAULT_METHODS = {
-    "safe stack": "SafeClassifier",
-    "ICLS": "ICLSClassifierCV",
-    "self-learning": "SelfLearningClassifier",
-    "TSVM": "TSVMClassifier",
-}
-DEFAULT_BASELINES = {"ridge": "LeastSquaresClassifierCV", "logistic": "LogisticRegressionCV"}
 INDENT = "    "
 
 
@@ -33,7 +27,7 @@ def code_of(result: Any) -> str:
         Python code; the data are called ``df``, or ``X`` and ``y``.
     """
     target = target_of(result)
-    data = ["df", f"target={target!r}"] if target is not None else ["X", "y"]
+    data = ["X", "y"] if target is None else ["df", f"target={target!r}", *_roles(result.problem)]
     if target is None and result.plan.table.groups is not None:
         data.append("groups=groups")
     chosen = list(_entries(result))
@@ -52,8 +46,14 @@ def code_of(result: Any) -> str:
 
 def target_of(result: Any) -> str | None:
     """Return the name of the column that is predicted, if the data are a table."""
-    problem = getattr(result, "problem", None)
-    return None if problem is None else str(problem.target)
+    return None if result.problem is None else str(result.problem.target)
+
+
+def _roles(problem: Any) -> Iterator[str]:
+    """Yield what was said of the columns of a table."""
+    for name, value in problem.arguments.items():
+        if value:
+            yield f"{name}={value!r}"
 
 
 def _settings(result: Any) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _settings(result: Any) -> Iterator[str]:
     plan, loss = result.plan, result.loss
     if loss.scoring != "accuracy":
         yield f"scoring={_written(loss.scoring)}"
-    if plan.cv != 5:
+    if plan.cv is not None:
         yield f"cv={_written(plan.cv)}"
     # Repeats may depend on the size of the data by default, so they are always stated.
     yield f"n_repeats={plan.n_repeats}"
@@ -82,19 +82,29 @@ def _written(value: Any) -> str:
 def _entries(result: Any) -> Iterator[tuple[str, list[str]]]:
     """Yield arguments for classifiers and preparation other than the default, with imports."""
     plan = result.plan
-    many = len(plan.table.labels.classes) > 2
-    usual = {k: v for k, v in DEFAULT_METHODS.items() if not (many and k == "TSVM")}
-    for name, entries, default in (
-        ("methods", plan.methods, usual),
-        ("baselines", plan.baselines, DEFAULT_BASELINES),
+    for name, entries, default in zip(
+        ("methods", "baselines"), (plan.methods, plan.baselines), _defaults(result), strict=True
     ):
-        if {e.name: type(last_step(e.estimator)).__name__ for e in entries} != default:
+        usual = [(other, repr(estimator)) for other, estimator in default]
+        if [(entry.name, repr(last_step(entry.estimator))) for entry in entries] != usual:
             yield _listed(name, entries), _imports([last_step(e.estimator) for e in entries])
     first = _preparation(plan.entries[0].estimator)
     if first is None:
         yield "prepare=None", []
-    elif not isinstance(first, StandardScaler) and not getattr(result, "columns", None):
+    elif not isinstance(first, StandardScaler) and result.problem is None:
         yield f"prepare={first!r}", _imports([first])
+
+
+def _defaults(result: Any) -> tuple[list[Any], list[Any]]:
+    """Return the methods and baselines that ``primum.compare`` has by default for these data."""
+    plan = result.plan
+    try:
+        inner = inner_folds(plan)
+    except ValueError:  # with so few labels of a class there are none
+        return [], []
+    safe = SafeClassifier(scoring=result.loss.scoring)
+    methods = default_methods(inner, len(plan.table.labels.classes), safe)
+    return methods, default_baselines(inner)
 
 
 def _preparation(estimator: Any) -> Any:

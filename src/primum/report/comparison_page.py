@@ -80,16 +80,17 @@ def comparison_markdown(result: Any, *, code: str | None = None) -> str:
 def comparison_fragment(result: Any) -> str:
     """Return the verdict, the picture and its numbers as HTML, for notebooks."""
     parts = "".join(block.to_html() for block in _lead(result))
-    return f"<style>{asset('chart.css')}</style><div>{parts}</div>"
+    return f"<style>{asset('chart.css')}</style><div class='primum'>{parts}</div>"
 
 
 def _subtitle(result: Any) -> str:
     table, target = result.plan.table, target_of(result)
-    what = f"Target: {target}. " if target else ""
-    return (
-        f"{what}{table.n_labeled:,} labelled and {table.n_unlabeled:,} unlabelled rows, "
-        f"{len(table.labels.classes)} classes."
-    )
+    parts = [] if target is None else [f"Column to predict: {target}"]
+    parts += [
+        f"{table.n_labeled:,} labelled and {table.n_unlabeled:,} unlabelled rows",
+        f"{len(table.labels.classes)} classes",
+    ]
+    return " · ".join(parts)
 
 
 def _sections(result: Any, code: str | None) -> list[Section]:

@@ -257,8 +257,11 @@ def _curve_table(series: Sequence[Series], x_label: str, what: str) -> Table:
 
 def changed_section(result: Any) -> list[Block]:
     """Return which unlabelled rows get another class than from the baseline, and how often."""
-    changed, shares = getattr(result, "changed", None), _changed_shares(result)
-    blocks: list[Block] = [] if changed is None else _changed_rows(changed)
+    shares, blocks = _changed_shares(result), list[Block]()
+    try:
+        blocks += [] if result.changed is None else _changed_rows(result.changed)
+    except ValueError as reason:  # an average of baselines that cannot be fitted as one model
+        blocks.append(Text(f"Which rows change is not known. {reason}"))
     if shares:
         rows = tuple((Cell(n), Cell(f"{share:.1%}", value=share)) for n, share in shares.items())
         caption = (
@@ -313,7 +316,10 @@ def _changed_shares(result: Any) -> dict[str, float]:
 
 def coefficients_section(result: Any) -> list[Block]:
     """Return the largest coefficients of a linear baseline with their direction."""
-    found = getattr(result, "coefficients", [])
+    try:
+        found = result.coefficients
+    except ValueError as reason:  # an average of baselines that cannot be fitted as one model
+        return [Text(f"The coefficients are not known. {reason}")]
     if not found:
         return []
     rows = tuple(
@@ -331,8 +337,7 @@ def coefficients_section(result: Any) -> list[Block]:
 
 def columns_section(result: Any) -> list[Block]:
     """Return what was done to every column of the table."""
-    columns = getattr(result, "columns", None)
-    if not columns:
+    if not result.columns:
         return []
     rows = [
         (
@@ -342,7 +347,7 @@ def columns_section(result: Any) -> list[Block]:
             Cell(column.action),
             Cell(column.note or ""),
         )
-        for column in columns
+        for column in result.columns
     ]
     caption = (
         "Columns of the table and how they are prepared. Means, scales, medians and categories are "

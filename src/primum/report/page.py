@@ -61,7 +61,7 @@ def html_page(
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{escape(title)}</title>"
         f"<style>\n{asset('page.css')}{asset('chart.css')}</style></head>\n"
-        f"<body><header><h1>{escape(title)}</h1>{below}</header>\n"
+        f"<body class='primum'><header><h1>{escape(title)}</h1>{below}</header>\n"
         f"<main>\n{chr(10).join(blocks)}\n</main>\n"
         "<footer><p>Written by primum. This file is complete: it loads nothing from the network. "
         "Tables sort by the column whose heading is pressed.</p></footer>\n"

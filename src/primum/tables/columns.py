@@ -4,6 +4,7 @@ Kinds are decided from all rows, labelled or not, and never from the labels, so 
 learnt here that a held-out row could reveal.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ LAYOUTS = (
     *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d"),
     *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
 )
+# Digits, something between, digits: cheap to find out, and every layout has it.
+LIKE_A_DATE = re.compile(r"\d[-/. ,]+.*\d", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,8 @@ def _attempts(rest: "pd.Series") -> Any:
     mark = max(numbers, key=lambda mark: numbers[mark].sum())
     yield "number", mark, numbers[mark]
     sample = rest.iloc[:50]
+    if not any(LIKE_A_DATE.search(str(cell)) for cell in sample):
+        return
     likely = [how for how in LAYOUTS if not np.isnan(days_of(sample, how)).all()]
     dates = {how: ~np.isnan(days_of(rest, how)) for how in likely}
     if dates:

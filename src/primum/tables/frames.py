@@ -32,7 +32,10 @@ def is_spreadsheet(path: Path) -> bool:
 
 
 def read_frame(
-    path: str | Path, options: CsvOptions | None = None, sheet: str | None = None
+    path: str | Path,
+    options: CsvOptions | None = None,
+    sheet: str | None = None,
+    as_text: Sequence[str] = (),
 ) -> "pd.DataFrame":
     """Read a table.
 
@@ -45,6 +48,8 @@ def read_frame(
         The format of CSV files; what it leaves open is detected.
     sheet : str, optional
         The sheet of a spreadsheet; default: the first.
+    as_text : sequence of str
+        Columns of a CSV file, if it has them, that stay text even if all cells are numbers: 007.
 
     Returns
     -------
@@ -60,7 +65,7 @@ def read_frame(
     if sheet is not None:
         raise ValueError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}.")
     if not path.is_dir() and path.name.lower().endswith((*CSV_SUFFIXES, *TEXT_SUFFIXES)):
-        return _read_csv(path, options)
+        return _read_csv(path, options, as_text)
     if not path.is_dir() and path.stat().st_size == 0:
         raise ValueError(f"{path} is empty.")
     if _known_parquet(path):
@@ -76,7 +81,7 @@ def _known_parquet(path: Path) -> bool:
         raise ValueError(f"{str(problem).rstrip('.')}, or, for a spreadsheet, {known}.") from None
 
 
-def _read_csv(path: Path, options: CsvOptions) -> "pd.DataFrame":
+def _read_csv(path: Path, options: CsvOptions, as_text: Sequence[str]) -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
 
@@ -85,21 +90,37 @@ def _read_csv(path: Path, options: CsvOptions) -> "pd.DataFrame":
     columns = {}
     for name in table.columns:
         text = pa.chunked_array([part.pop(name) for part in parts]).combine_chunks()
-        columns[name] = _cells(text, table.file.decimal, table.missing)
+        columns[name] = (
+            text.to_numpy(zero_copy_only=False)
+            if name in as_text
+            else _cells(text, _marks(table), table.missing)
+        )
     return pd.DataFrame(columns)
 
 
-def _cells(text: Any, decimal: str, missing: Sequence[str]) -> Any:
+def _marks(table: CsvTable) -> str:
+    """Return the decimal marks that a column may have, the likely one first.
+
+    Columns of one file can differ, for example if one of them holds version numbers. Where commas
+    separate fields, a comma inside a field is more likely to separate thousands.
+    """
+    mark = table.file.decimal
+    return mark if table.file.separator == "," else mark + {".": ",", ",": "."}[mark]
+
+
+def _cells(text: Any, marks: str, missing: Sequence[str]) -> Any:
     """Return a column of a CSV file: numbers if all cells are, else text; 007 is a name."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     absent = pc.is_in(text, value_set=pa.array(list(missing), pa.string()))
-    numbers = to_numbers(text, decimal, missing)
-    names = pc.any(pc.match_substring_regex(text, NAMES)).as_py()
-    if names or (np.isnan(numbers) & ~absent.to_numpy(zero_copy_only=False)).any():
-        return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False)
-    return numbers
+    known = ~absent.to_numpy(zero_copy_only=False)
+    if not pc.any(pc.match_substring_regex(text, NAMES)).as_py():
+        for mark in marks:
+            numbers = to_numbers(text, mark, missing)
+            if not (np.isnan(numbers) & known).any():
+                return numbers
+    return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False)
 
 
 def _encoding(path: Path, given: str) -> str:

@@ -105,7 +105,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
 
     def _read(self, values: Any) -> AnyArray:
         if self.kind == "number":
-            return numbers_of(values, self.reading or ".", self.missing)
+            return self._numbers(values)
         if self.kind == "date":
             return days_of(values, self.reading, self.missing)
         if self.kind == "truth":
@@ -113,6 +113,17 @@ class ReadCells(TransformerMixin, BaseEstimator):
         names = names_of(values, self.missing)
         names[[name is None for name in names]] = MISSING_LEVEL
         return names
+
+    def _numbers(self, values: Any) -> AnyArray:
+        """Return numbers, read with the other decimal mark where that reads more cells.
+
+        A table to predict may have been written on another computer than that to learn from.
+        """
+        own = numbers_of(values, self.reading or ".", self.missing)
+        if hasattr(values.dtype, "kind") and values.dtype.kind in "biuf":
+            return own
+        other = numbers_of(values, "." if self.reading == "," else ",", self.missing)
+        return other if np.isnan(other).sum() < np.isnan(own).sum() else own
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns; of dates and missing cells, with a remark.

@@ -1,7 +1,7 @@
 """A classification problem in a table: which cells are features, labels, identities and groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ class TableProblem:
         The preparation of the features, not yet fitted; it also takes the table as it was written.
     target : str
         Name of the column with the labels.
+    arguments : dict
+        The id, group, exclude and missing that were given.
     """
 
     X: "pd.DataFrame"
@@ -48,6 +50,7 @@ class TableProblem:
     columns: list[Column]
     transformer: Any
     target: str
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 def table_problem(
@@ -97,7 +100,7 @@ def table_problem(
     columns = describe_columns(
         frame, target=target, id=id, group=group, exclude=exclude, missing=missing
     )
-    labels = _labels(frame[target], target, missing)
+    labels = table_labels(frame[target], target, missing)
     return TableProblem(
         X=_features(frame, columns, missing),
         labels=labels,
@@ -106,6 +109,7 @@ def table_problem(
         columns=columns,
         transformer=preparing(columns, missing),
         target=target,
+        arguments={"id": id, "group": group, "exclude": exclude, "missing": list(missing)},
     )
 
 
@@ -174,7 +178,7 @@ def _no_such_column(name: Any, names: list[str]) -> str:
     return f"The table has no column {name!r}{meant}; its columns are {listed}{more}."
 
 
-def _labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
+def table_labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
     """Return the labels; raise an error if they cannot be classes."""
     where = f"column {target!r}"
     cells = [_plain(cell) for cell in objects_of(values)]

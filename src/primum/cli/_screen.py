@@ -1,0 +1,97 @@
+"""The result of a comparison as plain text, at most 80 characters wide."""
+
+import textwrap
+from collections import Counter
+from typing import Any
+
+from primum._words import listed
+from primum.selection.wording import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
+
+WIDTH = 80
+ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
+ROW = "{:<20} {:>8} {:>22} {:>6} {:>6}  {:<13}"
+
+
+def screen_text(result: Any) -> str:
+    """Return the data, the verdict, one table, and what was left out."""
+    notes = "\n".join(f"Note: {sentence}" for sentence in result.left_out)
+    texts = [data_text(result), result.verdict]
+    parts = [*map(_filled, texts), _table(result), _filled(_caption(result)), _filled(notes)]
+    return printable("\n\n".join(part for part in parts if part))
+
+
+def printable(text: str) -> str:
+    """Return text that cannot control a terminal, whatever the cells of the table contain."""
+    return "".join(
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def data_text(result: Any) -> str:
+    """Return how many rows there are, of which classes, and how many columns are used."""
+    table = result.plan.table
+    names = [str(name) for name in table.labels.classes.tolist()]
+    counts = Counter(table.labels.codes.tolist())
+    classes = listed([f"{name!r} ({counts[code]})" for code, name in enumerate(names)])
+    if table.n_unlabeled == 0:
+        return (
+            f"All {table.n_labeled} rows are labelled, {classes}, so there are no unlabelled rows "
+            "that could help: the methods are compared on labelled rows alone. Labels that are "
+            f"unknown must be empty, or listed in --missing.{_columns(result)}"
+        )
+    unlabeled = f"{table.n_unlabeled} unlabelled rows"
+    return f"{table.n_labeled} labelled rows, of {classes}, and {unlabeled}.{_columns(result)}"
+
+
+def _columns(result: Any) -> str:
+    if not result.columns:
+        return ""
+    used = sum(column.used for column in result.columns)
+    return f"\n{used} of {len(result.columns)} columns are used; the report says how."
+
+
+def _filled(text: str) -> str:
+    return "\n".join(textwrap.fill(line, WIDTH) for line in text.splitlines())
+
+
+def _table(result: Any) -> str:
+    head = ROW.format("method", "loss", "change (interval)", "help", "harm", "answer")
+    rows = [_row(method, result.loss.measure) for method in result.methods]
+    return "\n".join(line.rstrip() for line in [head, "-" * WIDTH, *rows])
+
+
+def _row(method: Any, measure: Any) -> str:
+    loss = f"{method.loss * measure.scale:.{measure.digits}f}"
+    name = textwrap.shorten(method.name, 20, placeholder="...")
+    if method.verdict is None:
+        return ROW.format(name, loss, "", "", "", "")
+    verdict, odds = method.verdict, method.verdict.probabilities
+    change = f"{_signed(verdict.change, measure)} ({_interval(verdict.interval, measure)})"
+    answer = ANSWERS[verdict.answer]
+    return ROW.format(name, loss, change, _short(odds.help), _short(odds.harm), answer)
+
+
+def _short(probability: float) -> str:
+    return percent(probability).replace("below ", "<").replace("above ", ">")
+
+
+def _signed(value: float, measure: Any) -> str:
+    return f"{round(value * measure.scale, measure.digits) + 0.0:+.{measure.digits}f}"
+
+
+def _interval(interval: tuple[float, float], measure: Any) -> str:
+    low, high = (_signed(value, measure) for value in interval)
+    return f"{low} to {high}"
+
+
+def _caption(result: Any) -> str:
+    measure = result.loss.measure
+    unit = f", in{measure.unit}" if measure.unit.strip() else ""
+    return (
+        f"loss: {measure.name}{unit}, on rows held out. change: to the tuned baseline, estimated "
+        "from the scores of these rows too, with its interval; negative is better. help, harm: "
+        "their probabilities."
+    )

@@ -1,0 +1,142 @@
+"""Predictions for a table as people wrote it, by a pipeline that prepares its columns."""
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from primum._words import listed
+from primum.cli._models import StoredModel
+from primum.cli._options import PREDICTION, SCORE
+from primum.tables.cells import USUAL_MISSING, days_of, numbers_of, objects_of, truths_of
+from primum.tables.columns import LAYOUTS, MAIN_SHARE
+from primum.tables.csv import CsvOptions
+from primum.tables.frames import read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Kernels compare every row of a block with the rows that the model was fitted to.
+ROWS_PER_BLOCK = 2**13
+PROBABILITY = "probability"
+KINDS = {"number": "numbers", "date": "dates", "truth": "yes or no"}
+
+
+def table_predictions(
+    stored: StoredModel, path: Path, options: CsvOptions, sheet: str | None, asked: str | None
+) -> Iterator[dict[str, Any]]:
+    """Yield blocks of the id column, the predictions and the probabilities, at least one block."""
+    columns = stored.columns or {}
+    names = [name for name, (kind, _) in columns.items() if kind == "category"]
+    ids = stored.id_column if asked is None else asked
+    frame = read_frame(path, options, sheet, as_text=[*names, *([ids] if ids else [])])
+    _refuse_missing(frame, [*columns, *([asked] if asked else [])], path)
+    if ids is not None and ids not in frame.columns:
+        _warn(f"the predictions have no id column, because {path} has no column {ids!r}.")
+        ids = None
+    scores = score_names(stored.estimator)
+    if ids in (PREDICTION, *scores):
+        raise ValueError(f"{ids!r} is a column of the predictions: rename the id column.")
+    rows = _read(frame, columns, options.missing, path)
+    for start in range(0, max(len(rows), 1), ROWS_PER_BLOCK):
+        block = slice(start, start + ROWS_PER_BLOCK)
+        carried = {} if ids is None else {ids: frame[ids].iloc[block].to_numpy()}
+        yield {**carried, **_predicted(stored.estimator, rows.iloc[block], scores)}
+
+
+def _warn(sentence: str) -> None:
+    click.echo(f"Warning: {sentence}", err=True)
+
+
+def _refuse_missing(frame: "pd.DataFrame", names: Sequence[str], path: Path) -> None:
+    """Raise an error if a table lacks columns."""
+    missing = [name for name in names if name not in frame.columns]
+    if not missing:
+        return
+    others = [name for name in frame.columns if name not in names]
+    lower = {name.lower(): name for name in others}
+    said = []
+    for name in missing:
+        close = get_close_matches(name.lower(), lower, 1)
+        said.append(f"{name!r} (did you mean {lower[close[0]]!r}?)" if close else repr(name))
+    what = "column" if len(missing) == 1 else f"{len(missing)} columns"
+    raise ValueError(f"{path} lacks the {what} {listed(said)}, which the model needs.")
+
+
+def _read(
+    frame: "pd.DataFrame", columns: dict[str, list[str]], missing: Sequence[str], path: Path
+) -> "pd.DataFrame":
+    """Return the columns that the pipeline needs; raise an error if one is of another kind."""
+    import pandas as pd
+
+    found = {}
+    for name, (kind, reading) in columns.items():
+        values = frame[name]
+        if kind == "category":
+            found[name] = objects_of(values, missing)
+            continue
+        found[name] = _as_kind(values, kind, reading, missing)
+        _check_kind(values, found[name], kind, missing, f"column {name!r} of {path}")
+    return pd.DataFrame(found, index=frame.index)
+
+
+def _as_kind(values: "pd.Series", kind: str, reading: str, missing: Sequence[str]) -> Any:
+    """Return cells as numbers or days, in the notation of which most cells are.
+
+    It may be another one than that of the table that the model was fitted to.
+    """
+    import pandas as pd
+
+    if kind == "truth":
+        return truths_of(values, missing)
+    if kind == "date" and pd.api.types.is_numeric_dtype(values.dtype):
+        return np.full(len(values), np.nan)  # a number is no date
+    read, notations = (numbers_of, (".", ",")) if kind == "number" else (days_of, LAYOUTS)
+    best = read(values, reading, missing)
+    for other in notations:
+        if np.isnan(best).sum() <= (1 - MAIN_SHARE) * len(best):
+            break
+        cells = read(values, other, missing)
+        if np.isnan(cells).sum() < np.isnan(best).sum():
+            best = cells
+    return best
+
+
+def _check_kind(values: Any, found: Any, kind: str, missing: Sequence[str], where: str) -> None:
+    """Raise an error if most cells are not of their kind, and warn if some are not."""
+    cells = objects_of(values, missing)
+    given = np.array([cell is not None for cell in cells], dtype=bool)
+    given &= np.array([str(cell).lower() not in USUAL_MISSING for cell in cells], dtype=bool)
+    strange = np.flatnonzero(given & np.isnan(found))
+    if len(strange) == 0:
+        return
+    example = f"such as {str(cells[strange[0]])[:30]!r}"
+    if len(strange) > given.sum() / 2:
+        raise ValueError(
+            f"{where[0].upper()}{where[1:]} has cells {example}, but the model was fitted to "
+            f"{KINDS[kind]} there: correct the column."
+        )
+    cells_are = "1 cell is" if len(strange) == 1 else f"{len(strange)} cells are"
+    _warn(f"in {where}, {cells_are} not {KINDS[kind]}, {example}: treated as missing.")
+
+
+def score_names(model: Any) -> list[str]:
+    """Return the names of the columns of probabilities or, without them, of scores."""
+    classes = model.classes_.tolist()
+    if hasattr(model, "predict_proba"):
+        return [f"{PROBABILITY}_{name}" for name in classes]
+    return [SCORE] if len(classes) == 2 else [f"{SCORE}_{name}" for name in classes]
+
+
+def _predicted(model: Any, rows: "pd.DataFrame", names: list[str]) -> dict[str, Any]:
+    """Return the predictions and probabilities of some rows, which are prepared once."""
+    if len(rows) == 0:  # scikit-learn raises an error for an empty X
+        return {PREDICTION: model.classes_[:0], **{name: np.empty(0) for name in names}}
+    X, classifier = model[:-1].transform(rows), model[-1]
+    has_probabilities = hasattr(classifier, "predict_proba")
+    scores = classifier.predict_proba(X) if has_probabilities else classifier.decision_function(X)
+    columns = np.asarray(scores).reshape(len(rows), -1)
+    return {PREDICTION: classifier.predict(X), **dict(zip(names, columns.T, strict=True))}

@@ -1,0 +1,41 @@
+"""The types that a model file may contain: with them, loading a file runs no code of its author."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+import primum
+from primum.equations import Frame, GivenLabels
+from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
+from primum.labellings.sets import Interval, Simplex
+from primum.labellings.sets.per_row import PerRow
+from primum.machines.search import Step
+from primum.selection.candidates.forest import ForestModel
+from primum.selection.candidates.kernel import KernelModel
+from primum.selection.candidates.models import Affine, LinearModel
+from primum.selection.candidates.spreading import NeighborModel
+from primum.selection.out_of_fold import Failure
+from primum.selection.stacked import StackedClassifier
+from primum.selection.statistics import Difference, Probabilities
+from primum.selection.verdict import SafeVerdict
+from primum.selection.wording import Verdict
+from primum.tables.preparation import ReadCells, level_name
+
+CLASSIFIERS: tuple[type, ...] = tuple(
+    getattr(primum, name) for name in primum.__all__ if "Classifier" in name
+)
+# What they contain, in addition to arrays, numbers and estimators of scikit-learn.
+LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
+PROOFS = (primum.Certificate, PriorProof, Frame, Step)
+STACKS = (
+    *(StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
+    *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel),
+)
+PREPARATION: tuple[Any, ...] = (ReadCells, level_name)
+# Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.
+OF_SCIKIT_LEARN = (np.dtype, Bunch)
+TRUSTED = sorted(
+    f"{part.__module__}.{part.__qualname__}"
+    for part in (*CLASSIFIERS, *LABELS, *PROOFS, *STACKS, *PREPARATION, *OF_SCIKIT_LEARN)
+)

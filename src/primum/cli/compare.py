@@ -1,0 +1,216 @@
+"""``primum compare``: whether the unlabelled rows of a table help, and which model to use."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from primum.cli._comparison_output import FORMATS, ComparisonOutput, check_file, output_of
+from primum.cli._methods import list_methods, read_methods
+from primum.cli._models import StoredModel, save_model
+from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
+from primum.cli._progress import progress
+from primum.cli._sampling import MAX_ROWS, sampled
+from primum.cli._screen import printable, screen_text
+from primum.evaluation.store import OTHER_FOLDER, RESUME
+from primum.tables.csv import CsvOptions
+from primum.tables.frames import read_frame
+
+TABLE_OPTIONS = (
+    click.option(
+        "--target", required=True, help="Column with the classes; empty where they are unknown."
+    ),
+    id_option("Column that identifies the rows: not a feature; copied to predictions."),
+    click.option("--group", help="Column with groups: rows of one patient, say, stay together."),
+    click.option(
+        "--exclude", callback=comma_separated, help="Comma-separated columns not to learn from."
+    ),
+    click.option("--sheet", help="Sheet of a spreadsheet; default: the first."),
+)
+RUN_OPTIONS = (
+    click.option(
+        "--scoring",
+        default="accuracy",
+        show_default=True,
+        help="How predictions are judged: accuracy, balanced_accuracy, neg_brier_score, "
+        "neg_log_loss, or another scorer of scikit-learn.",
+    ),
+    click.option(
+        "--methods",
+        callback=read_methods,
+        help="Comma-separated names of the methods to compare; --list-methods lists them.",
+    ),
+    click.option(
+        "--list-methods",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=list_methods,
+        help="List the names for --methods.",
+    ),
+    click.option(
+        "--repeats",
+        type=click.IntRange(min=1),
+        help="How often the labelled rows are split into folds; default: 5.",
+    ),
+    click.option(
+        "--curves/--no-curves",
+        default=True,
+        show_default=True,
+        help="Learning curves over the number of unlabelled rows.",
+    ),
+    click.option(
+        "--time-budget",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Seconds; what would take longer is left out, which the report says.",
+    ),
+    click.option(
+        "--max-rows",
+        type=click.IntRange(min=100),
+        default=MAX_ROWS,
+        show_default=True,
+        help="Of a longer table, compare on a random sample of its rows.",
+    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+    click.option(
+        "--jobs",
+        type=int,
+        default=-1,
+        show_default=True,
+        help="Number of processes; -1: all cores.",
+    ),
+)
+OUTPUT_OPTIONS = (
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        help="Folder for the report and the finished fits, or the file of the report (.html, .md, "
+        ".json); default: DATA-comparison.",
+    ),
+    click.option(
+        "--format", "chosen", type=click.Choice(FORMATS), help="Format of the report; default: html"
+    ),
+    click.option(
+        "--save-model",
+        "model",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="File for the recommended model, preparation included, for primum predict.",
+    ),
+    click.option("--resume", is_flag=True, help="Continue the comparison in the folder."),
+    click.option("--force", is_flag=True, help="Replace output that exists."),
+    click.option("--quiet", is_flag=True, help="Show no progress."),
+)
+
+
+def _with(options: tuple[Any, ...]) -> Callable[[Any], Any]:
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.command()
+@click.argument("data", type=TablePath(dir_okay=True, any_table=True))
+@_with(TABLE_OPTIONS)
+@csv_options
+@_with(RUN_OPTIONS)
+@_with(OUTPUT_OPTIONS)
+def compare(
+    data: Path,
+    target: str,
+    id_column: str | None,
+    group: str | None,
+    exclude: list[str],
+    sheet: str | None,
+    options: CsvOptions,
+    max_rows: int,
+    out: Path | None,
+    chosen: str | None,
+    model: Path | None,
+    resume: bool,
+    force: bool,
+    **settings: Any,
+) -> None:
+    """Answer whether the unlabelled rows of DATA help, and which model to use.
+
+    DATA is a table (CSV, Parquet or a spreadsheet) with one row per case, of which some have a
+    class in the column --target. Its columns are prepared automatically. Prints a verdict and a
+    table, and writes a report.
+    """
+    if settings["jobs"] == 0:
+        raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
+    if model is not None:
+        check_file(model, "--save-model")
+    output = output_of(data, out, chosen, model)
+    output.check(data, resume=resume, force=force)
+    with _plain_errors(output):
+        roles = {"target": target, "id": id_column, "group": group}
+        with nullcontext() if settings["quiet"] else progress(f"reading {data.name}"):
+            as_text = [name for name in roles.values() if name]
+            frame = read_frame(data, options, sheet, as_text)
+        rest = {"exclude": exclude, "missing": options.missing}
+        frame, note = sampled(frame, target, options.missing, max_rows, settings["seed"])
+        with output.replacing_fits(resume=resume):
+            result = _compare(frame, {**roles, **rest}, output.fits, resume, settings)
+        if note:
+            result.records.left_out.append(note)
+        click.echo(screen_text(result))
+        output.write_report(result)
+        click.echo(f"\nReport: {output.report}")
+        if output.model is not None:
+            _save(result, output.model, target, id_column)
+
+
+def _compare(
+    frame: Any, table: dict[str, Any], fits: Path | None, resume: bool, settings: dict[str, Any]
+) -> Any:
+    import primum
+
+    repeats = {} if settings["repeats"] is None else {"n_repeats": settings["repeats"]}
+    with warnings.catch_warnings():
+        # The report has the notes of every fit.
+        warnings.simplefilter("ignore")
+        return primum.compare(
+            frame,
+            **table,
+            **repeats,
+            scoring=settings["scoring"],
+            methods=settings["methods"],
+            curves=settings["curves"],
+            time_budget=settings["time_budget"],
+            random_state=settings["seed"],
+            n_jobs=settings["jobs"],
+            folder=fits,
+            resume=resume,
+            progress=not settings["quiet"],
+        )
+
+
+def _save(result: Any, path: Path, target: str, id_column: str | None) -> None:
+    """Fit the recommended pipeline to all rows and store it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = result.fit_recommended()
+    columns = {c.name: [c.kind, c.reading] for c in result.columns if c.used}
+    save_model(StoredModel(fitted, id_column, target, columns), path)
+    click.echo(f"Model: {path} ({result.recommended}), for primum predict")
+
+
+@contextmanager
+def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
+    """Show errors as one sentence, in terms of this command's options."""
+    try:
+        with plain_errors():
+            yield
+    except click.ClickException as problem:
+        text = problem.message.replace(RESUME, "--resume")
+        text = text.replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
+        raise click.ClickException(printable(text)) from problem
+    except KeyboardInterrupt:
+        more = "" if output.fits is None else "; continue with --resume"
+        raise click.ClickException(f"Stopped{more}.") from None
