@@ -77,9 +77,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         "neg_log_loss", or any other scorer of scikit-learn for predictions or probabilities, such
         as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model.
     time_budget : float, default=None
-        Seconds that ``fit`` may take. The baselines are always fitted; of every other candidate
-        the first fold is timed, and the candidate is left out if it would not be finished in time.
-        A single fit is not interrupted. None: no limit.
+        Seconds that ``fit`` may take. The baselines are always fitted. Every other candidate is
+        left out if it would not be finished in time, as far as fits to small parts of the rows,
+        and then the first fold, can tell. A single fit is not interrupted. None: no limit.
     random_state : int, RandomState instance or None, default=None
         Seed of folds, samples and forests. With an integer the result is the same every time.
     n_jobs : int, default=None
