@@ -16,8 +16,7 @@ from primum._typing import Index
 from primum.selection.candidates import Candidate, Labels, SharedRows
 
 # The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
-# The larger is first: what a first fit costs once, such as imports, must not hide the growth.
-SHARES = (1 / 6, 1 / 12)
+SHARES = (1 / 12, 1 / 6)
 FEW_ROWS = 300
 
 
@@ -32,7 +31,9 @@ def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Labels) ->
     if rows.n_labeled + used <= FEW_ROWS:
         return 0.0
     try:
-        pairs = [_timed(candidate, rows, labels, share, used) for share in SHARES]
+        # What a first fit costs once, such as imports, is not part of the times.
+        shares = (SHARES[0], *SHARES)
+        _, *pairs = (_timed(candidate, rows, labels, share, used) for share in shares)
     except Exception:
         return 0.0
     return extrapolated(pairs, rows.n_labeled + used, candidate.growth)
@@ -40,7 +41,7 @@ def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Labels) ->
 
 def extrapolated(pairs: list[tuple[int, float]], n_rows: int, growth: float) -> float:
     """Return the time of n_rows, given two pairs of a number of rows and its time."""
-    (few, first), (more, second) = sorted(pairs)
+    (few, first), (more, second) = pairs
     slope = max(second - first, 0.0) / (more**growth - few**growth)
     power = second + slope * (n_rows**growth - more**growth)
     return float(max(power, second * n_rows / more))

@@ -80,9 +80,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model. A score that
         is undefined in some fold is computed from all held-out rows of a repeat together.
     time_budget : float, default=None
-        Seconds that ``fit`` may take. The baselines are always fitted; of every other candidate
-        the first fold is timed, and the candidate is left out if it would not be finished in time.
-        A single fit is not interrupted. None: no limit.
+        Seconds that ``fit`` may take. The baselines are always fitted. Every other candidate is
+        left out if it would not be finished in time, as far as fits to small parts of the rows,
+        and then the first fold, can tell. A single fit is not interrupted. None: no limit.
     random_state : int, RandomState instance or None, default=None
         Seed of folds, samples and forests. With an integer the result is the same every time.
     n_jobs : int, default=None
