@@ -26,7 +26,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["figures", "**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+exclude_patterns = ["_templates", "figures", "gallery/backreferences", "gallery/**.ipynb"]
 nitpicky = False
 highlight_language = "none"  # indented blocks are formulas and output; Python blocks say so
 
@@ -41,10 +42,8 @@ nb_execution_timeout = 300
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc sections have the types
 autodoc_inherit_docstrings = True
-numpydoc_show_class_members = True
-numpydoc_show_inherited_class_members = False
+numpydoc_show_class_members = False  # the template of classes lists them
 numpydoc_class_members_toctree = False
-numpydoc_xref_param_type = False
 
 # --- Pictures ---
 plot_include_source = False
@@ -58,10 +57,11 @@ sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "gallery",
     "filename_pattern": r"[/\\]plot_",
-    "ignore_pattern": r"[/\\](?!plot_)\w+\.py$",  # demo.py and others are programs, not pages
+    "ignore_pattern": r"^(?!plot_)",  # demo.py and others are programs, not pages
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "min_reported_time": 5,
     "abort_on_example_error": False,

@@ -1,12 +1,10 @@
 """Error on WDBC against the number of unlabelled rows, from the committed experiments."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from committed import EXPERIMENTS
 
-ROOT = Path(__file__).parent.parent.parent
 STYLES = {
     "Supervised": ("#D55E00", "--"),
     "Self-Learning": ("#CC79A7", "-."),
@@ -17,7 +15,7 @@ STYLES = {
 
 def draw():
     """Draw the mean error of four methods, with bands of two standard errors."""
-    curves = pd.read_csv(ROOT / "experiments" / "curves" / "summary.csv")
+    curves = pd.read_csv(EXPERIMENTS / "curves" / "summary.csv")
     curves = curves[(curves["dataset"] == "wdbc") & (curves["measure"] == "error")]
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     for name, (color, line) in STYLES.items():

@@ -3,13 +3,11 @@
 Read from the committed race, experiments/safe-choice.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from committed import EXPERIMENTS
 
-ROOT = Path(__file__).parent.parent.parent
 SHOWN = {
     "safe stack": "SafeClassifier",
     "supervised stack": "the same without\nunlabelled rows",
@@ -23,7 +21,7 @@ COLORS = {"safe stack": "#0072B2", "supervised stack": "#009E73"}
 
 def changes():
     """Return the change in error, in points: one row per data set, one column per method."""
-    summary = pd.read_csv(ROOT / "experiments" / "safe-choice" / "summary.csv")
+    summary = pd.read_csv(EXPERIMENTS / "safe-choice" / "summary.csv")
     errors = summary[summary["measure"] == "error"].pivot(
         index="dataset", columns="classifier", values="mean"
     )
