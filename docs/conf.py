@@ -27,7 +27,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_templates", "figures", "gallery/backreferences", "gallery/**.ipynb"]
+exclude_patterns = [
+    "_templates",
+    "figures",
+    "auto_examples/backreferences",
+    "auto_examples/**.ipynb",  # made from the examples, and not pages
+]
 nitpicky = False
 highlight_language = "none"  # indented blocks are formulas and output; Python blocks say so
 
@@ -42,6 +47,7 @@ nb_execution_timeout = 300
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc sections have the types
 autodoc_inherit_docstrings = True
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the template of classes lists them
 numpydoc_class_members_toctree = False
 
@@ -55,7 +61,7 @@ plot_rcparams = {"savefig.bbox": "tight", "font.size": 10}
 # --- The gallery ---
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
-    "gallery_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"^(?!plot_)",  # demo.py and others are programs, not pages
     "within_subsection_order": "FileNameSortKey",
@@ -65,7 +71,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 5,
     "abort_on_example_error": False,
-    "backreferences_dir": "gallery/backreferences",
+    "backreferences_dir": "auto_examples/backreferences",
     "doc_module": ("primum",),
     "matplotlib_animations": False,
     "image_scrapers": ("matplotlib",),
@@ -89,6 +95,7 @@ html_theme_options = {
     "use_edit_page_button": False,
 }
 html_sidebars = {"index": [], "install": [], "changelog": [], "citing": []}
+html_context = {"default_mode": "auto"}
 
 # Programs that are run in the build (figures, gallery, the tour) use one thread each.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
