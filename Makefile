@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-oldest lint format types hooks benchmark changelog dist clean
+.PHONY: help demo docs test test-slow test-oldest lint format types hooks benchmark changelog dist clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -27,6 +27,14 @@ test: lint types $(READY)  ## lint, types and all tests but the slow ones
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest --numprocesses auto -m slow
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs  ## the documentation, with warnings as errors
+	$(BIN)/python -m sphinx -W --keep-going --quiet --doctree-dir build/doctrees docs build/docs
+	@echo "The documentation is in build/docs/index.html"
 
 $(OLDEST)/.ready: pyproject.toml .ci/oldest.py
 	$(PYTHON) -m venv --clear $(OLDEST)

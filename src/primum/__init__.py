@@ -44,13 +44,14 @@ from primum.selection import (
 )
 
 if TYPE_CHECKING:
-    from primum._comparison import compare
+    from primum._comparison import Comparison, compare
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AgnosticClassifier",
     "Certificate",
+    "Comparison",
     "ContrastivePessimisticLDAClassifier",
     "EMLDAClassifier",
     "EMLeastSquaresClassifier",
@@ -90,11 +91,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``compare`` when it is used: it needs rooms that the estimators do not."""
-    if name == "compare":
-        from primum._comparison import compare
+    """Import ``compare`` and its result when used: they need rooms that the estimators do not."""
+    if name in ("Comparison", "compare"):
+        from primum import _comparison
 
-        return compare
+        return getattr(_comparison, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

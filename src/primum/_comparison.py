@@ -93,6 +93,21 @@ class Comparison(ComparisonResult):
         there are no unlabelled rows, no such method, or baselines without probabilities.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
+
+    Examples
+    --------
+    >>> import primum
+    >>> from sklearn.datasets import load_wine
+    >>> wines = load_wine(as_frame=True).frame
+    >>> wines["target"] = wines["target"].astype(object).where(wines.index % 4 == 0, None)
+    >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
+    >>> result = primum.compare(
+    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, progress=False
+    ... )
+    >>> result.recommended
+    'baseline'
+    >>> result.fit_recommended().predict(wines[:3])
+    array([0, 0, 0])
     """
 
     problem: "TableProblem | None" = None
@@ -171,7 +186,13 @@ class Comparison(ComparisonResult):
         return []
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
+        """Return everything as plain JSON values.
+
+        Returns
+        -------
+        dict
+            Numbers, texts, lists and dictionaries only.
+        """
         changed = self.changed
         return {
             **super().to_dict(),
@@ -220,7 +241,13 @@ class Comparison(ComparisonResult):
         return page
 
     def to_markdown(self) -> str:
-        """Return the report as Markdown."""
+        """Return the report as Markdown.
+
+        Returns
+        -------
+        str
+            The report.
+        """
         return comparison_markdown(self)
 
     def _repr_html_(self) -> str:

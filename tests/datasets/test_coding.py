@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from primum.datasets import fingerprint, pca99, z_score
-from primum.datasets.coding import code
+from primum.datasets.coding import code, fingerprint, pca99, z_score
 
 
 def test_z_score_has_n_minus_1():

@@ -16,8 +16,8 @@ from primum.evaluation import (
     ordering_claims,
     published,
 )
-from primum.report import error_table
 from primum.report.figures import curves_figure, z_figure
+from primum.report.tables import error_table
 
 PAPER = [method.name for method in LEAST_SQUARES]
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

@@ -9,7 +9,7 @@ from primum.datasets._errors import (
 from primum.datasets._info import DatasetInfo
 from primum.datasets._places import data_directory
 from primum.datasets.catalogue import CATALOGUE, describe
-from primum.datasets.coding import fingerprint, pca99, z_score
+from primum.datasets.coding import pca99, z_score
 from primum.datasets.loading import Dataset, available, fetch, load
 from primum.datasets.simulated import (
     OneFeatureAnswer,
@@ -35,7 +35,6 @@ __all__ = [
     "data_directory",
     "describe",
     "fetch",
-    "fingerprint",
     "harmful_clusters",
     "harmful_clusters_bayes_error",
     "load",

@@ -49,6 +49,13 @@ class DatasetInfo:
         The name of that package for pip.
     downloads : tuple of Origin, default=()
         Addresses, tried in order.
+
+    Examples
+    --------
+    >>> from primum.datasets import CATALOGUE
+    >>> info = CATALOGUE["wdbc"]
+    >>> info.rows, info.features, info.class_meanings
+    (569, 30, ('benign', 'malignant'))
     """
 
     name: str

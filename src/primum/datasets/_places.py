@@ -29,6 +29,12 @@ def data_directory(data_home: str | os.PathLike[str] | None = None) -> Path:
     -------
     Path
         The folder, which need not exist yet.
+
+    Examples
+    --------
+    >>> from primum.datasets import data_directory
+    >>> data_directory("/data").name
+    'data'
     """
     chosen = data_home if data_home is not None else os.environ.get("PRIMUM_DATA")
     if chosen:

@@ -102,6 +102,16 @@ def fingerprint(X: Floats, codes: Index) -> str:
 def z_score(X: Floats) -> Floats:
     """Return every feature with mean 0 and standard deviation 1 (n - 1 in the denominator).
 
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Features; no column is constant.
+
+    Returns
+    -------
+    array of shape (n_rows, n_features)
+        Standardised features.
+
     Examples
     --------
     >>> import numpy as np

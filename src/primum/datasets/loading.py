@@ -43,6 +43,13 @@ class Dataset:
         Its entry in the catalogue.
     origin : str
         Where it was found: a path, a package or an address.
+
+    Examples
+    --------
+    >>> from primum.datasets import load
+    >>> wdbc = load("wdbc", download=False)
+    >>> wdbc.X.shape, wdbc.codes.sum()
+    ((569, 30), np.int64(212))
     """
 
     name: str
@@ -115,6 +122,14 @@ def fetch(
     -------
     dict
         The path of every file, by name. Existing files are verified.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from primum.datasets import fetch
+    >>> with TemporaryDirectory() as folder:  # scikit-learn has WDBC: nothing is downloaded
+    ...     fetch("wdbc", folder)["wdbc"].name
+    'wdbc.csv.gz'
     """
     wanted = [names] if isinstance(names, str) else CATALOGUE if names is None else names
     infos, home = [describe(name) for name in wanted], data_directory(data_home)
@@ -152,6 +167,12 @@ def available(data_home: Folder | None = None) -> dict[str, str]:
     dict
         For every such data set, in the order of the catalogue, the path or package it would be
         loaded from. A corrupt file is skipped with a warning that names it.
+
+    Examples
+    --------
+    >>> from primum.datasets import available
+    >>> "wdbc" in available()  # part of scikit-learn
+    True
     """
     home, found = data_directory(data_home), {}
     for info in CATALOGUE.values():

@@ -65,7 +65,14 @@ def two_gaussians(
 
     See Also
     --------
-    two_gaussians_bayes_error : the smallest possible error.
+    two_gaussians_bayes_error : The smallest possible error.
+
+    Examples
+    --------
+    >>> from primum.datasets import two_gaussians
+    >>> X, y = two_gaussians(100, n_features=3, random_state=0)
+    >>> X.shape, y.shape
+    ((100, 3), (100,))
     """
     check_between("distance", distance, 0)
     check_between("prior", prior, 0, 1)
@@ -83,6 +90,18 @@ def two_gaussians_bayes_error(distance: float = 2.0, prior: float = 0.5) -> floa
         error = (1 - prior) Phi(-distance/2 - t) + prior Phi(t - distance/2)
 
     which is Phi(-distance/2) for equal classes.
+
+    Parameters
+    ----------
+    distance : float, default=2.0
+        Distance between the class means, in standard deviations.
+    prior : float, default=0.5
+        Probability of class 1.
+
+    Returns
+    -------
+    float
+        The error of the best rule.
 
     Examples
     --------
@@ -142,7 +161,14 @@ def harmful_clusters(
 
     See Also
     --------
-    harmful_clusters_bayes_error : the smallest possible error.
+    harmful_clusters_bayes_error : The smallest possible error.
+
+    Examples
+    --------
+    >>> from primum.datasets import harmful_clusters
+    >>> X, y = harmful_clusters(1000, random_state=0)
+    >>> bool(abs(X[:, 1]).min() >= 2)  # an empty space between the clusters
+    True
     """
     check_between("n_features", n_features, 2)
     check_between("gap", gap, 2)
@@ -162,6 +188,24 @@ def harmful_clusters_bayes_error(distance: float = 2.0, agreement: float = 0.7) 
 
     The cluster of a row is known, and within a cluster the first feature is a problem of two
     Gaussians, one of which has probability ``agreement``.
+
+    Parameters
+    ----------
+    distance : float, default=2.0
+        Distance between the class means along the first feature.
+    agreement : float, default=0.7
+        Probability that a row is in the cluster of its class.
+
+    Returns
+    -------
+    float
+        The error of the best rule.
+
+    Examples
+    --------
+    >>> from primum.datasets import harmful_clusters_bayes_error
+    >>> round(harmful_clusters_bayes_error(), 2)
+    0.14
     """
     return two_gaussians_bayes_error(distance, agreement)
 
@@ -197,7 +241,14 @@ def one_feature(
 
     See Also
     --------
-    one_feature_answer : the optimal slope, the constraint interval and the risk.
+    one_feature_answer : The optimal slope, the constraint interval and the risk.
+
+    Examples
+    --------
+    >>> from primum.datasets import one_feature
+    >>> X, y = one_feature(50, random_state=0)
+    >>> X.shape
+    (50, 1)
     """
     check_between("prior", prior, 0, 1)
     rng = check_random_state(random_state)
@@ -220,6 +271,13 @@ class OneFeatureAnswer:
     interval : (float, float)
         All slopes that some labelling of unlimited unlabelled data gives: the paper's C_beta,
         from E[x; x < 0] / E[x^2] to E[x; x > 0] / E[x^2].
+
+    Examples
+    --------
+    >>> from primum.datasets import one_feature_answer
+    >>> answer = one_feature_answer()
+    >>> answer.constrain(5.0) == answer.interval[1]
+    True
     """
 
     second_moment: float
@@ -233,11 +291,33 @@ class OneFeatureAnswer:
         return self.cross_moment / self.second_moment
 
     def risk(self, slope: float) -> float:
-        """Return the expected squared loss E[(slope x - y)^2]."""
+        """Return the expected squared loss E[(slope x - y)^2].
+
+        Parameters
+        ----------
+        slope : float
+            The slope.
+
+        Returns
+        -------
+        float
+            Its risk.
+        """
         return slope**2 * self.second_moment - 2 * slope * self.cross_moment + self.prior
 
     def constrain(self, slope: float) -> float:
-        """Return the ICLS slope for unlimited unlabelled data: the nearest in the interval."""
+        """Return the ICLS slope for unlimited unlabelled data: the nearest in the interval.
+
+        Parameters
+        ----------
+        slope : float
+            The supervised slope.
+
+        Returns
+        -------
+        float
+            The constrained slope.
+        """
         return min(max(slope, self.interval[0]), self.interval[1])
 
 
@@ -247,6 +327,24 @@ def one_feature_answer(
     """Return the solution of `one_feature` in closed form.
 
     For x normal around m: E[x^2] = 1 + m^2 and E[x; x > 0] = m Phi(m) + phi(m).
+
+    Parameters
+    ----------
+    means : (float, float), default=(-0.5, 1.0)
+        Means of the two classes.
+    prior : float, default=0.5
+        Probability of class 1.
+
+    Returns
+    -------
+    OneFeatureAnswer
+        The solution.
+
+    Examples
+    --------
+    >>> from primum.datasets import one_feature_answer
+    >>> round(one_feature_answer().slope, 3)
+    0.308
     """
     check_between("prior", prior, 0, 1)
     weights = (1 - prior, prior)

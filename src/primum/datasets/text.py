@@ -46,7 +46,14 @@ def sparse_text(
 
     See Also
     --------
-    sparse_text_bayes_error : the smallest possible error.
+    sparse_text_bayes_error : The smallest possible error.
+
+    Examples
+    --------
+    >>> from primum.datasets import sparse_text
+    >>> X, y = sparse_text(20, 1000, random_state=0)
+    >>> X.shape, int(X.sum())  # ten words in each text
+    ((20, 1000), 200)
     """
     words = _words_per_text(n_columns, density, purity)
     rng = check_random_state(random_state)
@@ -69,6 +76,26 @@ def sparse_text_bayes_error(n_columns: int, density: float = 0.01, *, purity: fl
     Only the topic of a word is informative, so the best rule counts the words of each topic. It
     errs if fewer than half of the words of a text belong to its topic, and half of the time if
     exactly half do: both are binomial probabilities.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of words, even.
+    density : float, default=0.01
+        Words per text, as a fraction of the columns.
+    purity : float, default=0.7
+        Probability that a word belongs to the topic of its text.
+
+    Returns
+    -------
+    float
+        The error of the best rule.
+
+    Examples
+    --------
+    >>> from primum.datasets import sparse_text_bayes_error
+    >>> round(sparse_text_bayes_error(100, 0.01), 2)  # texts of one word
+    0.3
     """
     words = _words_per_text(n_columns, density, purity)
     fewer = binom.cdf(math.ceil(words / 2) - 1, words, purity)

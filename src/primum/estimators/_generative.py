@@ -28,7 +28,16 @@ COLLAPSED = 1e-10
 
 
 class SingularCovarianceWarning(UserWarning):
-    """Directions in which the rows vary, but not within the classes, are ignored."""
+    """Directions in which the rows vary, but not within the classes, are ignored.
+
+    A ridge ``alpha`` above 0 uses them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from primum import SingularCovarianceWarning
+    >>> warnings.simplefilter("ignore", SingularCovarianceWarning)
+    """
 
 
 @dataclass(frozen=True)

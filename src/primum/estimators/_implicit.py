@@ -42,7 +42,16 @@ from primum.solvers import SOLVERS, chosen_solver, solve_implicit
 
 
 class UndeterminedModelWarning(UserWarning):
-    """The labelled rows do not determine the model, and the unlabelled rows moved it."""
+    """The labelled rows do not determine the model, and the unlabelled rows moved it.
+
+    With fewer labelled rows than features and no ridge, such a fit can do harm.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from primum import UndeterminedModelWarning
+    >>> warnings.simplefilter("ignore", UndeterminedModelWarning)
+    """
 
 
 class ImplicitlyConstrained:

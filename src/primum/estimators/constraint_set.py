@@ -28,6 +28,14 @@ def constraint_set(
     array of shape (n_vertices, n_parameters)
         The two ends of an interval, or the vertices of a polygon. The parameters are those of the
         score: the intercept first, if there is one, then the coefficients.
+
+    Examples
+    --------
+    >>> from primum import ICLSClassifier
+    >>> from primum.report import constraint_set
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, -1, -1]
+    >>> constraint_set(ICLSClassifier(fit_intercept=False), X, y).ravel().round(3)  # an interval
+    array([0.071, 0.429])
     """
     data = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight)
     if len(data.classes) > 2:

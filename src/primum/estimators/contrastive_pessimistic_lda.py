@@ -84,7 +84,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         The supervised twin.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -97,8 +97,8 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
 
     See Also
     --------
-    LDAClassifier : its supervised twin.
-    ICLSClassifier : a similar guarantee for least squares.
+    LDAClassifier : Its supervised twin.
+    ICLSClassifier : A similar guarantee for least squares.
 
     References
     ----------

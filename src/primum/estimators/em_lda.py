@@ -69,7 +69,7 @@ class EMLDAClassifier(GenerativeClassifier):
         row: the rows of X, then those of X_unlabeled. Rows of weight 0 have equal probabilities.
     log_likelihood_ : float
         The objective: the mean log-likelihood, minus the penalty of the ridge.
-    log_likelihood_path_ : array of shape (n_iter_,)
+    log_likelihood_path_ : array of shape (n_iter,)
         The objective after every iteration.
     n_iter_ : int
         Number of iterations.
@@ -77,7 +77,7 @@ class EMLDAClassifier(GenerativeClassifier):
         The supervised twin, from which EM starts.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -90,9 +90,9 @@ class EMLDAClassifier(GenerativeClassifier):
 
     See Also
     --------
-    LDAClassifier : its supervised twin.
-    ICLDAClassifier : the best model on the labelled rows, over all labellings of the others.
-    sklearn.mixture.GaussianMixture : the same algorithm without labels.
+    LDAClassifier : Its supervised twin.
+    ICLDAClassifier : The best model on the labelled rows, over all labellings of the others.
+    sklearn.mixture.GaussianMixture : The same algorithm without labels.
 
     References
     ----------

@@ -75,7 +75,7 @@ class EntropyLogisticClassifier(LinearMachine):
         Whether no partial derivative is larger than ``tol``.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -85,8 +85,8 @@ class EntropyLogisticClassifier(LinearMachine):
 
     See Also
     --------
-    sklearn.linear_model.LogisticRegression : its supervised twin.
-    TSVMClassifier : another method that avoids regions with many rows.
+    sklearn.linear_model.LogisticRegression : Its supervised twin.
+    TSVMClassifier : Another method that avoids regions with many rows.
 
     References
     ----------

@@ -84,7 +84,7 @@ class HealyWestmacottClassifier(LeastSquaresBase):
         How the linear systems were solved, as in LeastSquaresClassifier.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -94,8 +94,8 @@ class HealyWestmacottClassifier(LeastSquaresBase):
 
     See Also
     --------
-    LeastSquaresClassifier : its limit, if the labelled rows have full column rank.
-    EMLeastSquaresClassifier : the same with labels restricted to [0, 1] or to 0 and 1.
+    LeastSquaresClassifier : Its limit, if the labelled rows have full column rank.
+    EMLeastSquaresClassifier : The same with labels restricted to [0, 1] or to 0 and 1.
 
     References
     ----------

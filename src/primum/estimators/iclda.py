@@ -91,7 +91,7 @@ class ICLDAClassifier(GenerativeClassifier):
         The supervised twin.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -105,8 +105,8 @@ class ICLDAClassifier(GenerativeClassifier):
 
     See Also
     --------
-    LDAClassifier : its supervised twin.
-    ICLSClassifier : the same principle for least squares, where the problem is convex.
+    LDAClassifier : Its supervised twin.
+    ICLSClassifier : The same principle for least squares, where the problem is convex.
 
     References
     ----------

@@ -120,14 +120,14 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         Number of solver iterations, at least 1.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSClassifierCV : chooses the ridge and the metric by cross-validation.
-    ICLSRegressor : the same method for numeric targets within bounds.
-    LeastSquaresClassifier : its supervised twin.
+    ICLSClassifierCV : Chooses the ridge and the metric by cross-validation.
+    ICLSRegressor : The same method for numeric targets within bounds.
+    LeastSquaresClassifier : Its supervised twin.
 
     References
     ----------

@@ -112,14 +112,14 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         Number of solver iterations, at least 1.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSRegressorCV : chooses the ridge and the metric by cross-validation.
-    ICLSClassifier : the same method for classes.
-    LeastSquaresRegressor : its supervised twin.
+    ICLSRegressorCV : Chooses the ridge and the metric by cross-validation.
+    ICLSClassifier : The same method for classes.
+    LeastSquaresRegressor : Its supervised twin.
 
     Notes
     -----

@@ -110,14 +110,14 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         Absent with a precomputed kernel.
     n_features_in_ : int
         Number of features; with a precomputed kernel, number of rows.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    KernelLeastSquaresClassifier : its supervised twin.
-    ICLSClassifier : the linear model, for any number of rows.
-    ManifoldKernel : a kernel to combine it with, which is smooth along the graph of all rows.
+    KernelLeastSquaresClassifier : Its supervised twin.
+    ICLSClassifier : The linear model, for any number of rows.
+    ManifoldKernel : A kernel to combine it with, which is smooth along the graph of all rows.
 
     Notes
     -----

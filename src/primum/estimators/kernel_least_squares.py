@@ -62,14 +62,14 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         Absent with a precomputed kernel.
     n_features_in_ : int
         Number of features; with a precomputed kernel, number of rows.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    KernelICLSClassifier : its semi-supervised counterpart.
-    LeastSquaresClassifier : the linear model, for any number of rows.
-    sklearn.kernel_ridge.KernelRidge : the same without an intercept, for numeric targets.
+    KernelICLSClassifier : Its semi-supervised counterpart.
+    LeastSquaresClassifier : The linear model, for any number of rows.
+    sklearn.kernel_ridge.KernelRidge : The same without an intercept, for numeric targets.
 
     Notes
     -----

@@ -74,12 +74,12 @@ class L2SVMClassifier(LinearMachine):
         there are fewer rows, over the rows inside the margin, or iteratively (many sparse rows).
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    TSVMClassifier : its transductive counterpart.
+    TSVMClassifier : Its transductive counterpart.
 
     References
     ----------

@@ -89,14 +89,14 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
         gamma.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    LaplacianSVMClassifier : the same with the hinge loss.
-    ManifoldClassifier : the same for any kernel machine.
-    LeastSquaresClassifier : the supervised linear classifier.
+    LaplacianSVMClassifier : The same with the hinge loss.
+    ManifoldClassifier : The same for any kernel machine.
+    LeastSquaresClassifier : The supervised linear classifier.
 
     Notes
     -----

@@ -88,7 +88,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
         Number of iterations of the SVM's solver, at least 1; of several SVMs, the largest.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -98,9 +98,9 @@ class LaplacianSVMClassifier(ManifoldMachine):
 
     See Also
     --------
-    LaplacianLeastSquaresClassifier : the same with the squared loss.
-    ManifoldClassifier : the same for any kernel machine.
-    TSVMClassifier : a linear SVM that avoids regions with many rows.
+    LaplacianLeastSquaresClassifier : The same with the squared loss.
+    ManifoldClassifier : The same for any kernel machine.
+    TSVMClassifier : A linear SVM that avoids regions with many rows.
 
     Notes
     -----

@@ -53,7 +53,7 @@ class LDAClassifier(GenerativeClassifier):
         Intercepts.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -64,12 +64,12 @@ class LDAClassifier(GenerativeClassifier):
 
     See Also
     --------
-    EMLDAClassifier : fitted to all rows by EM.
-    MomentConstrainedLDAClassifier : with the mean and the covariance of all rows.
-    ICLDAClassifier : the best model on the labelled rows, over all labellings of the others.
-    ScatterLDAClassifier : with the total covariance of all rows.
-    ContrastivePessimisticLDAClassifier : never less likely on all rows, whatever their labels.
-    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : the same with ``solver="lsqr"``.
+    EMLDAClassifier : Fitted to all rows by EM.
+    MomentConstrainedLDAClassifier : With the mean and the covariance of all rows.
+    ICLDAClassifier : The best model on the labelled rows, over all labellings of the others.
+    ScatterLDAClassifier : With the total covariance of all rows.
+    ContrastivePessimisticLDAClassifier : Never less likely on all rows, whatever their labels.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The same with ``solver="lsqr"``.
 
     Examples
     --------

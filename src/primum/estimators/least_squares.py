@@ -54,13 +54,13 @@ class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
         the rows (if there are fewer rows than columns) or iteratively (if there are many of both).
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSClassifier : its semi-supervised counterpart.
-    LeastSquaresClassifierCV : chooses the ridge by cross-validation.
+    ICLSClassifier : Its semi-supervised counterpart.
+    LeastSquaresClassifierCV : Chooses the ridge by cross-validation.
 
     Examples
     --------

@@ -50,13 +50,13 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
         the rows (if there are fewer rows than columns) or iteratively (if there are many of both).
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSRegressor : its semi-supervised counterpart.
-    LeastSquaresRegressorCV : chooses the ridge by cross-validation.
+    ICLSRegressor : Its semi-supervised counterpart.
+    LeastSquaresRegressorCV : Chooses the ridge by cross-validation.
 
     Examples
     --------

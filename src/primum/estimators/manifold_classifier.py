@@ -93,13 +93,13 @@ class ManifoldClassifier(ManifoldMachine):
         gamma.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
     LaplacianSVMClassifier : SVC in this kernel, with penalties on the mean loss.
-    ManifoldKernel : the kernel as a transformer, for machines that use unlabelled rows themselves.
+    ManifoldKernel : The kernel as a transformer, for machines that use unlabelled rows themselves.
 
     Notes
     -----

@@ -79,12 +79,12 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
         gamma.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ManifoldClassifier : fits a kernel machine to the labelled rows in this kernel.
+    ManifoldClassifier : Fits a kernel machine to the labelled rows in this kernel.
 
     Notes
     -----

@@ -70,7 +70,7 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
         The supervised twin, to which the map is applied.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -81,8 +81,8 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
 
     See Also
     --------
-    LDAClassifier : its supervised twin.
-    ScatterLDAClassifier : uses the total covariance only for the directions between the classes.
+    LDAClassifier : Its supervised twin.
+    ScatterLDAClassifier : Uses the total covariance only for the directions between the classes.
 
     References
     ----------

@@ -72,7 +72,7 @@ class ScatterLDAClassifier(GenerativeClassifier):
         The supervised twin.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     Warns
@@ -83,8 +83,8 @@ class ScatterLDAClassifier(GenerativeClassifier):
 
     See Also
     --------
-    LDAClassifier : its supervised twin.
-    MomentConstrainedLDAClassifier : maps the whole supervised model to the moments of all rows.
+    LDAClassifier : Its supervised twin.
+    MomentConstrainedLDAClassifier : Maps the whole supervised model to the moments of all rows.
 
     References
     ----------

@@ -204,17 +204,50 @@ class SelfLearningClassifier(
         return np.asarray(getattr(self.estimator_, method)(self._read_rows(X, reset=False)))
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the predicted class of every row."""
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Predicted classes.
+        """
         return self._predict_with("predict", X)
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> AnyArray:
-        """Return the class probabilities of the fitted classifier."""
+        """Predict probabilities, if the classifier does.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Probabilities of the classes.
+        """
         return self._predict_with("predict_proba", X)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> AnyArray:
-        """Return the decision values of the fitted classifier."""
+        """Return decision values, if the classifier has them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Decision values of the fitted classifier.
+        """
         return self._predict_with("decision_function", X)
 
     def __sklearn_tags__(self) -> Tags:

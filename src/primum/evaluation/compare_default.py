@@ -21,6 +21,8 @@ MAX_INNER_FOLDS = 3
 # Grids as coarse as that of logistic regression: tuning is repeated in every training set.
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 METRICS = (0.0, 0.5)
+# With several classes a fit takes many times as long.
+SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
 PREPARE, CLASSIFY = "prepare", "classify"
 
 
@@ -101,9 +103,10 @@ def default_baselines(inner: int) -> list[tuple[str, Any]]:
 
 def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, Any]]:
     """Return the safe stack and the other methods, tuned in ``inner`` folds."""
+    grid = (PENALTIES, METRICS) if n_classes == 2 else SEVERAL_CLASSES
     methods = [
         ("safe stack", safe),
-        ("ICLS", ICLSClassifierCV(PENALTIES, METRICS, cv=inner)),
+        ("ICLS", ICLSClassifierCV(*grid, cv=inner)),
         ("self-learning", SelfLearningClassifier(LogisticRegression())),
     ]
     if n_classes == 2:

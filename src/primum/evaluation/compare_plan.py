@@ -286,18 +286,19 @@ class ComparisonPlan:
     def rounds(self) -> Iterator[list[Task]]:
         """Yield the fits in rounds, the most important first.
 
-        They are: the first split; the other splits of the first repeat for the baselines; the
-        methods that judge themselves; the other splits for the other methods; further repeats;
-        learning curves.
+        They are: the first repeat for the baselines; the methods that judge themselves; the first
+        split, then the others of the first repeat, for the other methods; further repeats; learning
+        curves.
         """
-        entries, rest = self.split_entries, range(1, self.n_folds)
+        entries, folds = self.split_entries, range(self.n_folds)
+        others = [entry for entry in entries if entry not in self.baselines]
         unlabeled = self.table.labels.unlabeled
-        yield self._round(ALL, 0, entries, [0])
-        yield self._round(ALL, 0, [e for e in entries if e in self.baselines], rest)
+        yield self._round(ALL, 0, self.baselines, folds)
         yield [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
-        yield self._round(ALL, 0, [e for e in entries if e not in self.baselines], rest)
+        yield self._round(ALL, 0, others, [0])
+        yield self._round(ALL, 0, others, folds[1:])
         for repeat in range(1, self.repeats):
-            yield self._round(ALL, repeat, entries, range(self.n_folds))
+            yield self._round(ALL, repeat, entries, folds)
         if self.curves:
             yield from self._curve_rounds()
 

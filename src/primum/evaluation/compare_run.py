@@ -27,8 +27,8 @@ from primum.selection.entries import Entry, class_scores
 from primum.selection.safe import SafeClassifier
 
 PROBE_DIGITS = 3
-# With a budget of time, fits to many rows are tried with this many unlabelled ones first.
-TRIAL_ROWS = 2000
+# With a budget of time, a fit is tried with an eighth of the unlabelled rows, if these are enough.
+TRIAL_PART, TRIAL_ROWS = 8, 50
 # A method that judges itself fits the baselines in about this many splits, whatever its limit.
 LEAST_SPLITS = 10
 # Its share of the time that is left when it begins.
@@ -140,10 +140,12 @@ class _Run:
             whole = sorted((t for tasks in missing for t in tasks), key=lambda t: len(t.test) > 0)
             yield from self._run_parallel(whole)
             return
-        first, *later = missing
+        baselines, self_judged, first, *later = missing
+        yield from self._run_parallel(baselines)
+        yield from self._self_judged(self_judged, records)
         yield from self._first_split(first, records)
-        for tasks in filter(None, later):
-            yield from self._within_budget(tasks, records)
+        for tasks in later:
+            yield from self._run_parallel(self._affordable(tasks, records))
 
     @property
     def _left(self) -> float:
@@ -151,49 +153,44 @@ class _Run:
         budget = float("inf") if self.time_budget is None else self.time_budget
         return budget - (time.monotonic() - self.start)
 
+    def _self_judged(self, tasks: list[Task], records: Records) -> Iterator[Any]:
+        """Yield the fits of methods that judge themselves, each with a part of the time left."""
+        names = [entry.name for entry in self.plan.baselines]
+        least = LEAST_SPLITS * sum(_seconds_of([], name, records) for name in names)
+        for task in tasks:
+            if least < self._left:
+                yield from self._run_parallel([task], SELF_JUDGED_SHARE * self._left)
+            else:
+                self._drop(task.entry.name, least, records)
+
     def _first_split(self, tasks: list[Task], records: Records) -> Iterator[Any]:
-        """Yield the fits of the first split: baselines always, methods while time is left."""
-        baselines = {entry.name for entry in self.plan.baselines}
-        yield from self._run_parallel([t for t in tasks if t.entry.name in baselines])
-        for task in (t for t in tasks if t.entry.name not in baselines):
-            needed = self.plan.n_folds * self._expected(task) if self._left > 0 else 0.0
+        """Yield the fits of the first split that can end in time."""
+        for task in tasks:
+            needed = self._most_seconds(task) if self._left > 0 else 0.0
             if needed < self._left:
                 yield from self._run_parallel([task])
             else:
                 self._drop(task.entry.name, needed, records)
+
+    def _most_seconds(self, task: Task) -> float:
+        """Return about the longest that a first fit can take, from one with fewer rows.
+
+        Times grow no faster than the number of rows.
+        """
+        known = self.plan.table.codes[task.train] >= 0
+        unknown = np.flatnonzero(~known)
+        if len(unknown) < TRIAL_ROWS * TRIAL_PART:
+            return 0.0
+        some = unknown[::TRIAL_PART]
+        rows = task.train[np.sort(np.concatenate([np.flatnonzero(known), some]))]
+        ((_, record),) = self._run_parallel([replace(task, train=rows)])
+        return float(record["seconds"]) * TRIAL_PART
 
     def _drop(self, name: str, seconds: float, records: Records) -> None:
         """Leave out a method for good."""
         self.dropped.add(name)
         needed = f"needs about {seconds:.0f} more seconds, which exceeds" if seconds else "exceeds"
         records.left_out.append(f"{name} was left out: it {needed} the budget of time.")
-
-    def _expected(self, task: Task) -> float:
-        """Return the expected time of a first fit, from one with fewer rows if there are many."""
-        n_rows = len(task.train)
-        if n_rows <= 2 * TRIAL_ROWS:
-            return 0.0
-        known = self.plan.table.codes[task.train] >= 0
-        some = np.flatnonzero(~known)[:TRIAL_ROWS]
-        rows = task.train[np.sort(np.concatenate([np.flatnonzero(known), some]))]
-        trial = replace(task, train=rows)
-        ((_, record),) = self._run_parallel([trial])
-        return float(record["seconds"]) * n_rows / len(rows)
-
-    def _within_budget(self, tasks: list[Task], records: Records) -> Iterator[Any]:
-        """Yield the fits of a round that can be afforded."""
-        names = {entry.name for entry in self.plan.baselines}
-        if all(t.entry.name in names and t.number < self.plan.n_folds for t in tasks):
-            yield from self._run_parallel(tasks)
-        elif tasks[0].stage == CROSS_FITTED:
-            least = LEAST_SPLITS * sum(_seconds_of(tasks, n, records, each=True) for n in names)
-            if least < self._left:
-                yield from self._run_parallel(tasks, SELF_JUDGED_SHARE * self._left)
-            else:
-                for task in tasks:
-                    self._drop(task.entry.name, least, records)
-        else:
-            yield from self._run_parallel(self._affordable(tasks, records))
 
     def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> Iterator[Any]:
         shared = Shared.of(self.plan)
@@ -223,11 +220,11 @@ class _Run:
         return [task for task in tasks if task.entry.name in chosen]
 
 
-def _seconds_of(tasks: list[Task], name: str, records: Records, each: bool = False) -> float:
-    """Return the expected time of a classifier's tasks, or of one, from its finished ones."""
+def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
+    """Return the expected time of a classifier's tasks, or of one if there are none."""
     done = records.done.items()
     times = [r["seconds"] for unit, r in done if unit[0].partition("/")[2] == name]
-    count = 1 if each else sum(task.entry.name == name for task in tasks)
+    count = sum(task.entry.name == name for task in tasks) if tasks else 1
     return count * float(np.mean(times)) if times else 0.0
 
 

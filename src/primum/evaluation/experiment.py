@@ -27,7 +27,7 @@ ROLES = {
 class Experiment:
     """A comparison of methods on data sets, over random repeats.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Name in the configuration and the report.
@@ -45,6 +45,16 @@ class Experiment:
     twin : str, optional
         Name of the supervised twin, with which all others are compared repeat by repeat; by default
         the first method that sees only the labelled rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.evaluation import LEAST_SQUARES, CrossValidation, Experiment
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=5)
+    >>> experiment.twin
+    'Supervised'
     """
 
     name: str

@@ -33,6 +33,13 @@ def error(scores: Floats, y: Index) -> float:
     -------
     float
         The fraction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.evaluation import error
+    >>> round(error(np.array([0.2, 0.7, 0.6]), np.array([0, 1, 0])), 2)
+    0.33
     """
     if np.ndim(scores) == 1:
         return float(np.mean((scores >= 0.5) != (y == 1)))
@@ -55,6 +62,13 @@ def squared_loss(scores: Floats, y: Index) -> float:
         The mean of (s - y)^2 or, for K classes, of the sum over the classes of (s_k - [y = k])^2:
         the Brier score in its original form if the scores are probabilities. Two columns 1 - s and
         s give twice the number of s alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.evaluation import squared_loss
+    >>> squared_loss(np.array([0.5, 1.0]), np.array([0, 1]))
+    0.125
     """
     return _mean_of_sums((scores - _targets(scores, y)) ** 2)
 
@@ -73,6 +87,13 @@ def squared_hinge(scores: Floats, y: Index) -> float:
     -------
     float
         The mean over rows; for K classes, of the sum over the classes, each against the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.evaluation import squared_hinge
+    >>> squared_hinge(np.array([0.5, 1.2]), np.array([0, 1]))
+    0.5
     """
     wrong = np.where(_targets(scores, y) == 1, 1.0 - scores, scores)
     return _mean_of_sums(np.maximum(0.0, 2.0 * wrong) ** 2)
@@ -108,6 +129,12 @@ class Harm:
         Two-sided Wilcoxon signed-rank test of no difference; 1 if all differences are 0.
     significantly_worse : bool
         Whether it is worse on average with p below 0.01 (underlined in the paper).
+
+    Examples
+    --------
+    >>> from primum.evaluation import harm
+    >>> round(harm([0.21, 0.25, 0.19], [0.20, 0.26, 0.22]).share_worse, 2)
+    0.33
     """
 
     times_worse: int

@@ -50,7 +50,7 @@ SEES = ("labeled", "partly", "shares", "all")
 class Method:
     """A classifier in an experiment.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Name in tables and figures.
@@ -75,6 +75,13 @@ class Method:
         Further models that one fit gives, by name, and which rows each sees. The fitted estimator
         has them as ``parts_``, a dict of classifiers. They are measured as methods are, but have
         no time of their own.
+
+    Examples
+    --------
+    >>> from primum import ICLSClassifier
+    >>> from primum.evaluation import Method
+    >>> Method("ICLS", ICLSClassifier()).sees
+    'partly'
     """
 
     name: str
@@ -267,7 +274,24 @@ METHODS = {
 
 
 def find_method(name: str) -> Method:
-    """Return the method of this name, as typed or as shown; raise an error that names others."""
+    """Return the method of this name, as typed or as shown; raise an error that names others.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``METHODS``, or the name of a method.
+
+    Returns
+    -------
+    Method
+        The method.
+
+    Examples
+    --------
+    >>> from primum.evaluation import find_method
+    >>> find_method("EM-LS").estimator
+    EMLeastSquaresClassifier(rcond=1.4901161193847656e-08)
+    """
     key = key_of(name)
     if key in METHODS:
         return METHODS[key]

@@ -68,6 +68,21 @@ def run_experiment(
         One row per (data set, repeat, split, method), with the measures, the method's role, how its
         score was read, its loss, and the message of a fit that failed. If any fit failed, a
         ``FitFailedWarning`` is issued.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.evaluation import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> len(results)  # two repeats, three folds, five methods
+    30
     """
     packages = distributions_of([method.estimator for method in experiment.methods])
     with ResultStore(folder, experiment.config, resume=resume, packages=packages) as store:

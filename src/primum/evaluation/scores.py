@@ -30,18 +30,80 @@ def score_minus_half(clf: Any, X: AnyArray) -> Floats:
     """Return the scores of one of this library's least-squares classifiers.
 
     With two classes, the decision values are the scores minus 1/2; with more, they are the scores.
+
+    Parameters
+    ----------
+    clf : classifier
+        A fitted least-squares classifier.
+    X : array of shape (n_rows, n_features)
+        Rows.
+
+    Returns
+    -------
+    array of shape (n_rows,) or (n_rows, n_classes)
+        Scores of class 1, or of every class.
+
+    Examples
+    --------
+    >>> from primum import LeastSquaresClassifier
+    >>> from primum.evaluation import score_minus_half
+    >>> clf = LeastSquaresClassifier().fit([[0.0], [1.0]], [0, 1])
+    >>> score_minus_half(clf, [[0.25]]).round(2)
+    array([0.25])
     """
     decisions = np.asarray(clf.decision_function(X))
     return decisions + 0.5 if decisions.ndim == 1 else decisions
 
 
 def score_signed(clf: Any, X: AnyArray) -> Floats:
-    """Return the scores of a classifier fitted to labels -1 and 1, one against the rest."""
+    """Return the scores of a classifier fitted to labels -1 and 1, one against the rest.
+
+    Parameters
+    ----------
+    clf : classifier
+        A fitted classifier with ``decision_function``.
+    X : array of shape (n_rows, n_features)
+        Rows.
+
+    Returns
+    -------
+    array of shape (n_rows,) or (n_rows, n_classes)
+        Scores of class 1, or of every class, on a scale from 0 to 1.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from primum.evaluation import score_signed
+    >>> clf = RidgeClassifier(alpha=1e-12).fit([[0.0], [1.0]], [0, 1])
+    >>> score_signed(clf, [[0.25]]).round(2)
+    array([0.25])
+    """
     return np.asarray((clf.decision_function(X) + 1.0) / 2.0)
 
 
 def score_probability(clf: Any, X: AnyArray) -> Floats:
-    """Return the probability of class 1, or of every class if there are more than two."""
+    """Return the probability of class 1, or of every class if there are more than two.
+
+    Parameters
+    ----------
+    clf : classifier
+        A fitted classifier with ``predict_proba``.
+    X : array of shape (n_rows, n_features)
+        Rows.
+
+    Returns
+    -------
+    array of shape (n_rows,) or (n_rows, n_classes)
+        Probabilities.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from primum.evaluation import score_probability
+    >>> clf = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    >>> score_probability(clf, [[0.5]]).round(2)
+    array([0.5])
+    """
     probabilities = np.asarray(clf.predict_proba(X))
     return probabilities[:, 1] if probabilities.shape[1] == 2 else probabilities
 

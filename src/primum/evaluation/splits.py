@@ -45,25 +45,90 @@ class SplitDesign:
         raise NotImplementedError
 
     def labeled_count(self, d: int) -> int:
-        """Return the number of labelled rows for d features."""
+        """Return the number of labelled rows.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return max(d + 5, 20) if self.n_labeled is None else self.n_labeled
 
     def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
-        """Yield the splits of one repeat, for labels y and d features."""
+        """Split the rows; every design does it in its own way.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,)
+            Labels.
+        d : int
+            Number of features.
+        rng : Generator
+            Random numbers.
+
+        Yields
+        ------
+        Split
+            Labelled, unlabelled and test rows.
+        """
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class CrossValidation(SplitDesign):
-    """Cross-validation; in each training set a few rows are labelled, all others unlabelled."""
+    """Cross-validation; in each training set a few rows are labelled, all others unlabelled.
+
+    Parameters
+    ----------
+    n_labeled : int, default=None
+        Number of labelled rows; None means the paper's rule, ``max(d + 5, 20)``.
+    scaling : {"paper", "train", "none"}, default="paper"
+        ``paper``: features are standardised on the whole data set before any split, as in the
+        published runs, so the scale of the test rows leaks into training. ``train``: features are
+        standardised on each training set, labelled and unlabelled. ``none``: no scaling.
+    n_folds : int, default=10
+        Number of folds, each with at least one row of each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.evaluation import CrossValidation
+    >>> y = np.arange(100) % 2
+    >>> design = CrossValidation(n_labeled=10, n_folds=4)
+    >>> splits = design.splits(y, 3, np.random.default_rng(0))
+    >>> [(len(split.unlabeled), len(split.test)) for split in splits]
+    [(65, 25), (65, 25), (65, 25), (65, 25)]
+    """
 
     n_folds: int = 10
 
     @property
-    def name(self) -> str:  # noqa: D102
+    def name(self) -> str:
+        """The purpose that seeds the random numbers."""
         return "cross-validation"
 
-    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
+    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
+        """Split the rows of one repeat.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,)
+            Labels.
+        d : int
+            Number of features.
+        rng : Generator
+            Random numbers.
+
+        Yields
+        ------
+        Split
+            Labelled, unlabelled and test rows.
+        """
         n_labeled, n_classes = self.labeled_count(d), len(np.unique(y))
         folds = deal_folds(y, self.n_folds, rng)
         for fold, test in enumerate(folds):
@@ -75,7 +140,29 @@ class CrossValidation(SplitDesign):
 
 @dataclass(frozen=True)
 class HoldOut(SplitDesign):
-    """One random test set in every repeat; of the other rows a few are labelled."""
+    """One random test set in every repeat; of the other rows a few are labelled.
+
+    Parameters
+    ----------
+    n_labeled : int, default=None
+        Number of labelled rows; None means the paper's rule, ``max(d + 5, 20)``.
+    scaling : {"paper", "train", "none"}, default="paper"
+        ``paper``: features are standardised on the whole data set before any split, as in the
+        published runs, so the scale of the test rows leaks into training. ``train``: features are
+        standardised on each training set, labelled and unlabelled. ``none``: no scaling.
+    test_share : float, default=0.2
+        The share of the rows that are test rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.evaluation import HoldOut
+    >>> y = np.arange(100) % 2
+    >>> design = HoldOut(n_labeled=10)
+    >>> splits = design.splits(y, 3, np.random.default_rng(0))
+    >>> [(len(split.unlabeled), len(split.test)) for split in splits]
+    [(70, 20)]
+    """
 
     test_share: float = 0.2
 
@@ -85,10 +172,27 @@ class HoldOut(SplitDesign):
             raise ValueError(f"test_share must be between 0 and 1, got {self.test_share}.")
 
     @property
-    def name(self) -> str:  # noqa: D102
+    def name(self) -> str:
+        """The purpose that seeds the random numbers."""
         return "hold-out"
 
-    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
+    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
+        """Split the rows of one repeat.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,)
+            Labels.
+        d : int
+            Number of features.
+        rng : Generator
+            Random numbers.
+
+        Yields
+        ------
+        Split
+            Labelled, unlabelled and test rows.
+        """
         n_labeled, classes = self.labeled_count(d), np.unique(y)
         test, train = np.split(rng.permutation(len(y)), [round(self.test_share * len(y))])
         if len(np.unique(y[train])) < len(classes):
@@ -103,15 +207,54 @@ class HoldOut(SplitDesign):
 
 @dataclass(frozen=True)
 class LearningCurve(SplitDesign):
-    """Nested unlabelled sets of growing size; all other rows are test rows."""
+    """Nested unlabelled sets of growing size; all other rows are test rows.
+
+    Parameters
+    ----------
+    n_labeled : int, default=None
+        Number of labelled rows; None means the paper's rule, ``max(d + 5, 20)``.
+    scaling : {"paper", "train", "none"}, default="paper"
+        ``paper``: features are standardised on the whole data set before any split, as in the
+        published runs, so the scale of the test rows leaks into training. ``train``: features are
+        standardised on each training set, labelled and unlabelled. ``none``: no scaling.
+    sizes : tuple of int, default=(1, 2, 4, ..., 1024)
+        Numbers of unlabelled rows; those that leave no test rows are skipped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.evaluation import LearningCurve
+    >>> y = np.arange(100) % 2
+    >>> design = LearningCurve(n_labeled=10, sizes=(4, 16))
+    >>> splits = design.splits(y, 3, np.random.default_rng(0))
+    >>> [(len(split.unlabeled), len(split.test)) for split in splits]
+    [(4, 86), (16, 74)]
+    """
 
     sizes: tuple[int, ...] = tuple(2**k for k in range(11))
 
     @property
-    def name(self) -> str:  # noqa: D102
+    def name(self) -> str:
+        """The purpose that seeds the random numbers."""
         return "learning-curve"
 
-    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:  # noqa: D102
+    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
+        """Split the rows of one repeat.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,)
+            Labels.
+        d : int
+            Number of features.
+        rng : Generator
+            Random numbers.
+
+        Yields
+        ------
+        Split
+            Labelled, unlabelled and test rows.
+        """
         n_labeled = self.labeled_count(d)
         _check_enough(n_labeled, len(y) - 1, len(np.unique(y)))
         order = labeled_first(y, np.arange(len(y)), rng)

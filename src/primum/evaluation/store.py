@@ -31,7 +31,14 @@ Unit = tuple[str, int]
 
 
 class ResultsError(ValueError):
-    """A results folder cannot be used as requested."""
+    """A results folder cannot be used as requested.
+
+    Examples
+    --------
+    >>> from primum.evaluation import ResultsError
+    >>> issubclass(ResultsError, ValueError)
+    True
+    """
 
 
 class ResultStore:

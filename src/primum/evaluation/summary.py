@@ -63,6 +63,22 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) 
         quartiles ``q25``, ``median`` and ``q75``, the number of ``repeats`` they are computed from
         and of those that ``failed``, and the comparison with the twin: in how many repeats the
         method is worse, and whether significantly.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.evaluation import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarise
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> summary = summarise(results, curve=False)
+    >>> summary.set_index(["measure", "classifier"]).loc[("error", "ICLS"), "repeats"]
+    np.int64(2)
     """
     import pandas as pd
 
@@ -135,12 +151,64 @@ def _cell(
 
 
 def failures(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the failures per data set and classifier: how many, and the first message."""
+    """Return the failures per data set and classifier: how many, and the first message.
+
+    Parameters
+    ----------
+    results : DataFrame
+        The return value of ``run_experiment``.
+
+    Returns
+    -------
+    DataFrame
+        One row per data set and classifier that failed.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.evaluation import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, failures, run_experiment
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> len(failures(results))
+    0
+    """
     return _notes(results, results["error"].isna())
 
 
 def fit_warnings(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the warnings per data set and classifier: how many, and the first message."""
+    """Return the warnings per data set and classifier: how many, and the first message.
+
+    Parameters
+    ----------
+    results : DataFrame
+        The return value of ``run_experiment``.
+
+    Returns
+    -------
+    DataFrame
+        One row per data set and classifier that issued a warning.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.evaluation import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, fit_warnings, run_experiment
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> list(fit_warnings(results).columns)
+    ['dataset', 'classifier', 'times', 'fits', 'first']
+    """
     return _notes(results, results["error"].notna() & results["note"].notna())
 
 

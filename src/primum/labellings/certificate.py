@@ -89,6 +89,15 @@ class Certificate:
     scale : float
         The loss that counts as 1 where a tolerance is applied: 1 for classes, and for a regression
         the square of the range of the targets.
+
+    Examples
+    --------
+    >>> from primum import ICLSClassifier
+    >>> clf = ICLSClassifier().fit([[0.0], [2.0], [1.0]], [0, 1, -1])
+    >>> clf.certificate_.converged
+    True
+    >>> print(str(clf.certificate_).splitlines()[-1])
+    The unlabelled rows did not move the model: it is the supervised twin.
     """
 
     labeled_loss: float
@@ -117,6 +126,16 @@ class Certificate:
         """Return the certificate of a regression whose targets were divided by ``width``.
 
         Losses and squared distances are multiplied by its square.
+
+        Parameters
+        ----------
+        width : float
+            The range of the targets.
+
+        Returns
+        -------
+        Certificate
+            The certificate in the units of the targets.
         """
         square = width * width
         return replace(
@@ -134,7 +153,18 @@ class Certificate:
         )
 
     def with_classes(self, classes: Sequence[Any]) -> "Certificate":
-        """Return the certificate with the names of the classes, which its prior refers to."""
+        """Return the certificate with the names of the classes, which its prior refers to.
+
+        Parameters
+        ----------
+        classes : sequence
+            The classes, sorted.
+
+        Returns
+        -------
+        Certificate
+            The certificate; the same if there is no prior.
+        """
         if self.prior is None:
             return self
         return replace(self, prior=replace(self.prior, classes=tuple(classes)))

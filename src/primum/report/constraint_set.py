@@ -38,10 +38,12 @@ def plot_constraint_set(
     clf : ICLSClassifier
         Fitted to the rows passed here, of two classes, with one or two parameters (features plus
         intercept).
-    X, y, X_unlabeled, sample_weight : array-like
+    X, y, X_unlabeled : array-like
         As passed to ``clf.fit``.
     oracle : LeastSquaresClassifier, default=None
         Fitted to the same rows with all labels known; drawn if given.
+    sample_weight : array-like, default=None
+        As passed to ``clf.fit``.
     ax : matplotlib Axes, default=None
         Where to draw; None creates a new figure.
 
@@ -49,6 +51,15 @@ def plot_constraint_set(
     -------
     matplotlib Axes
         The axes.
+
+    Examples
+    --------
+    >>> from primum import ICLSClassifier
+    >>> from primum.report import plot_constraint_set
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, -1, -1]
+    >>> clf = ICLSClassifier().fit(X, y)
+    >>> plot_constraint_set(clf, X, y).get_xlabel()
+    'intercept'
     """
     check_is_fitted(clf)
     vertices = constraint_set(clf, X, y, X_unlabeled, sample_weight)

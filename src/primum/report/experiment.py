@@ -48,6 +48,22 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
     -------
     Path
         Path of the page, ``report.html``.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.evaluation import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> from primum.report import write_report
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     write_report(experiment, results, folder).name
+    'report.html'
     """
     folder = Path(folder)
     curve = isinstance(experiment.design, LearningCurve)
@@ -151,6 +167,22 @@ def results_table(summary: "pd.DataFrame", measure: str) -> Table:
     -------
     Table
         The table, with a caption that explains it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.evaluation import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarise
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> from primum.report import results_table
+    >>> results_table(summarise(results, curve=False), "error").header[:3]
+    ('Dataset', 'Supervised', 'Self-Learning')
     """
     cells = summary[summary["measure"] == measure]
     classifiers = list(cells["classifier"].unique())

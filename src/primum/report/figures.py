@@ -63,6 +63,22 @@ def curves_figure(
     -------
     matplotlib Figure
         The figure.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.evaluation import (
+    ...     LEAST_SQUARES, Experiment, LearningCurve, run_experiment, summarise
+    ... )
+    >>> from primum.report import curves_figure
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = LearningCurve(sizes=(4, 16, 64))
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> len(curves_figure(summarise(results, curve=True), "error", "loss_test").axes)
+    2
     """
     from matplotlib.figure import Figure
 

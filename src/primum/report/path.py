@@ -26,6 +26,19 @@ def plot_path(tuned: Any) -> Any:
     -------
     matplotlib Figure
         The figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ICLSClassifierCV
+    >>> from primum.report import plot_path
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 2, 100)
+    >>> X = rng.normal(size=(100, 2)) + truth[:, None]
+    >>> y = np.where(np.arange(100) < 30, truth, -1)
+    >>> clf = ICLSClassifierCV(alphas=[0.01, 0.1], metrics=[0, 1], cv=3).fit(X, y)
+    >>> plot_path(clf).axes[0].get_xlabel()
+    'alpha'
     """
     check_is_fitted(tuned)
     if not hasattr(tuned, "metric_"):

@@ -87,7 +87,7 @@ class AgnosticClassifier(CombiningClassifier):
         The classes.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also

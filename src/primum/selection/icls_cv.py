@@ -41,6 +41,11 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         second moment of all rows.
     alpha_labeled : float, default=None
         Ridge penalty of the labelled loss; None means that it equals alpha at every point.
+    prior : None, dict, array-like or "confidence", default=None
+        What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
+        ``"confidence"`` computes the intervals from the labelled rows of each training set.
+    prior_level : float, default=0.95
+        Probability with which the intervals of ``prior="confidence"`` contain all shares.
     cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter,
         or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are in every
@@ -51,11 +56,6 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         None means minus the Brier score of ``predict_proba``: for two classes the mean squared
         error of the probability of the second, for more the sum over all classes. The method
         ``score`` also uses it and returns the accuracy if it is None.
-    prior : None, dict, array-like or "confidence", default=None
-        What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
-        ``"confidence"`` computes the intervals from the labelled rows of each training set.
-    prior_level : float, default=0.95
-        Probability with which the intervals of ``prior="confidence"`` contain all shares.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     tol : float, default=1e-8
@@ -97,14 +97,14 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSClassifier : the classifier whose parameters are chosen.
-    LeastSquaresClassifierCV : its supervised twin.
-    primum.report.plot_path : draws the scores over the grid.
+    ICLSClassifier : The classifier whose parameters are chosen.
+    LeastSquaresClassifierCV : Its supervised twin.
+    primum.report.plot_path : Draws the scores over the grid.
 
     Notes
     -----

@@ -84,15 +84,15 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSRegressor : the regressor whose parameters are chosen.
-    ICLSClassifierCV : the same for classes; its notes on speed apply.
-    LeastSquaresRegressorCV : its supervised twin.
-    primum.report.plot_path : draws the scores over the grid.
+    ICLSRegressor : The regressor whose parameters are chosen.
+    ICLSClassifierCV : The same for classes; its notes on speed apply.
+    LeastSquaresRegressorCV : Its supervised twin.
+    primum.report.plot_path : Draws the scores over the grid.
 
     Examples
     --------

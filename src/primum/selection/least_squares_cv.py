@@ -56,12 +56,12 @@ class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSClassifierCV : its semi-supervised counterpart.
+    ICLSClassifierCV : Its semi-supervised counterpart.
 
     Examples
     --------

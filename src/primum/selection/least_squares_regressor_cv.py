@@ -57,12 +57,12 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
         Those of ``best_estimator_``.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSRegressorCV : its semi-supervised counterpart.
+    ICLSRegressorCV : Its semi-supervised counterpart.
 
     Examples
     --------

@@ -119,13 +119,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         Candidates that were left out because they raised an exception, with its message.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also
     --------
-    ICLSClassifier : never increases the squared loss on the labelled rows.
-    SAFEWClassifier : a combination that needs no cross-validation.
+    ICLSClassifier : Never increases the squared loss on the labelled rows.
+    SAFEWClassifier : A combination that needs no cross-validation.
 
     Notes
     -----

@@ -67,7 +67,7 @@ class SAFEWClassifier(CombiningClassifier):
         The classes.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
 
     See Also

@@ -62,7 +62,24 @@ class SemiSupervisedSplit:
         return f"{type(self).__name__}({', '.join(given)})"
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
-        """Yield (training rows, test rows); all unlabelled rows are in every training set."""
+        """Split the labelled rows; all unlabelled rows are in every training set.
+
+        Parameters
+        ----------
+        X : object
+            Not used.
+        y : array-like of shape (n_samples,)
+            Classes, with markers where unknown.
+        groups : array-like of shape (n_samples,), default=None
+            Groups, for a splitter that uses them.
+
+        Yields
+        ------
+        train : array
+            Training rows.
+        test : array
+            Test rows, all of them labelled.
+        """
         labels = read_labels(y, len(y), multi_class=True)
         known = labels.labeled
         known_groups = None if groups is None else np.asarray(groups)[known]
@@ -74,7 +91,22 @@ class SemiSupervisedSplit:
             yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits of y; without y, of a y with enough labelled rows."""
+        """Return the number of splits of y; without y, of a y with enough labelled rows.
+
+        Parameters
+        ----------
+        X : object, default=None
+            Not used.
+        y : array-like of shape (n_samples,), default=None
+            Classes, with markers where unknown.
+        groups : array-like of shape (n_samples,), default=None
+            Groups, for a splitter that uses them.
+
+        Returns
+        -------
+        int
+            The number of splits.
+        """
         if y is None:
             splitter = self._with_folds(DEFAULT_FOLDS if self.cv is None else self.cv)
             return int(splitter.get_n_splits(X, y, groups))
@@ -84,7 +116,18 @@ class SemiSupervisedSplit:
         return int(splitter.get_n_splits(labels.codes, labels.codes, known_groups))
 
     def splitter_of(self, labels: KnownLabels) -> Any:
-        """Return the splitter of the labelled rows."""
+        """Return the splitter of the labelled rows.
+
+        Parameters
+        ----------
+        labels : KnownLabels
+            What is known about the labels.
+
+        Returns
+        -------
+        splitter
+            A splitter of scikit-learn.
+        """
         if self.cv is None or isinstance(self.cv, Integral):
             return self._with_folds(number_of_stratified_folds(self.cv, labels))
         return self._with_folds(self.cv)

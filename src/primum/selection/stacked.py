@@ -99,7 +99,7 @@ class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         The fitted candidates with a weight above 0.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X had string column names.
     """
 
