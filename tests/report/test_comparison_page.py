@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from html import escape
 from types import SimpleNamespace
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_the_answer_comes_first_and_everything_follows(result):
     assert re.findall(r"<h2 id='[^']*'>(.*?)</h2>", page) == HEADINGS
     answer = page[: page.index("<nav")]
     assert headline(result)[0] in answer
-    assert result.verdict.replace("<", "&lt;").replace(">", "&gt;") in answer
+    assert escape(result.verdict) in answer
     assert answer.count("role='img'") == 1
     assert "Column to predict: left us? · 60 labelled and 60 unlabelled rows · 2 classes" in answer
     assert len(page) < 100_000
@@ -90,8 +91,9 @@ def test_tables_say_what_the_result_says(result):
     assert first[:3] == ["<b>baseline</b>", "not used", f"{100 * baseline.loss:.1f}"]
     assert second[0] == "self-learning &lt;i&gt;"
     low, high = (100 * end for end in method.verdict.interval)
-    assert second[4] == f"{low:+.1f} to {high:+.1f}"
-    shares = [float(re.match(r"\d+", text)[0]) for text in second[5:8]]
+    assert second[3] == f"{100 * method.observed_change:+.1f}"
+    assert second[5] == f"{low:+.1f} to {high:+.1f}"
+    shares = [float(re.match(r"\d+", text)[0]) for text in second[6:9]]
     odds = method.verdict.probabilities
     np.testing.assert_allclose(
         shares, [100 * odds.help, 100 * odds.no_difference, 100 * odds.harm], atol=0.5
