@@ -3,6 +3,9 @@
 Writes a real table with most labels removed, as a CSV file, and runs the two commands that anybody
 with such a table would run: ``primum compare`` and ``primum predict``. Because the labels were only
 hidden, the predictions can be checked at the end.
+
+The digits and the number of labels were chosen, among several that were tried, as an example of a
+clear answer. With fewer labels, or on the breast cancer data, the verdict was that one cannot tell.
 """
 
 import argparse
@@ -16,6 +19,8 @@ from sklearn.datasets import load_digits
 
 DIGITS = (1, 2, 3, 8, 9)
 N_LABELED = 150
+# To save time. Without this option all default methods are compared, and ICLS harms on this table.
+METHODS = ("--methods", "safe-stack,self-learning")
 
 
 def main():
@@ -30,11 +35,12 @@ def main():
     print(
         f"{out / 'digits.csv'}: {len(table)} handwritten digits {DIGITS}, one per row, as the grey "
         f"values of 8 x 8 pixels.\nOnly {N_LABELED} of them have a label in the column 'digit'.\n"
+        "It was chosen as an example of a clear answer; often the answer is that one cannot tell.\n"
     )
     run(
         *("compare", out / "digits.csv", "--target", "digit", "--id", "image", "--repeats", 1),
         *("--out", out, "--save-model", out / "model.skops", "--force"),
-        *(("--methods", "em-lda", "--no-curves") if options.quick else ()),
+        *(("--methods", "em-lda", "--no-curves") if options.quick else METHODS),
     )
     run(
         *("predict", out / "model.skops", out / "digits.csv"),
