@@ -55,6 +55,27 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return np.tile([1.0, 0.0], (len(X), 1))
 
 
+class Timid(LogisticRegression):
+    """A logistic regression whose probabilities are all next to 1/2."""
+
+    def predict_proba(self, X):
+        return 0.5 + 0.02 * (super().predict_proba(X) - 0.5)
+
+
+def test_scores_that_are_not_calibrated_are_not_taken_for_errors():
+    X, y = partly(60, 100)
+    plain = [("logistic", LogisticRegression())]
+    methods = [("timid", Timid(), False)]
+    settings = {"curves": False, "n_repeats": 2, "progress": False}
+    (verdict,) = (
+        method.verdict
+        for method in primum.compare(X, y, baselines=plain, methods=methods, **settings).methods
+        if method.verdict is not None
+    )
+    assert verdict.difference.mean == 0
+    assert verdict.probabilities.harm == pytest.approx(verdict.probabilities.help)
+
+
 def test_held_out_rows_are_not_seen_and_unlabelled_rows_always_are():
     X, y = partly()
     X = np.column_stack([X, np.arange(len(X))])
@@ -87,7 +108,7 @@ def test_the_table_agrees_with_the_definitions():
     X, y = partly(separation=2.0)
     result = primum.compare(X, y, **QUICK, curves=False)
     records = result.records.done
-    wrong, base, squares = [], [], []
+    wrong, base = [], []
     for number in range(10):
         own, *parts = (
             records[f"all/{name}", number] for name in ("neighbours", "ridge", "logistic")
@@ -96,16 +117,10 @@ def test_the_table_agrees_with_the_definitions():
         mean = np.mean([part["scores"] for part in parts], axis=0)
         wrong.append((np.array(own["predicted"]) != truth).astype(float))
         base.append((mean.argmax(axis=1) != truth).astype(float))
-        one_hot = np.eye(2)[truth]
-        own, mean = ((scores - one_hot) ** 2 / 2 for scores in (np.array(own["scores"]), mean))
-        squares.append((own - mean).sum(axis=1))
     found = result.table.loc["neighbours"]
     assert found["loss"] == pytest.approx(np.concatenate(wrong).mean())
     assert result.table.loc["baseline", "loss"] == pytest.approx(np.concatenate(base).mean())
-    factor = 1 / (1 - 2 * np.concatenate(base).mean())
-    parts = zip(wrong, base, squares, strict=True)
-    rows = [(w - b) / 4 + 3 / 4 * factor * s for w, b, s in parts]
-    difference = resampled_difference(rows, 32, unit=0.25)
+    difference = resampled_difference([w - b for w, b in zip(wrong, base, strict=True)], 32)
     bound = result._disagreement(result.plan.methods[1])
     posterior = Posterior(difference, bound=bound)
     assert found["P(help)"] == pytest.approx(posterior.probabilities.help)

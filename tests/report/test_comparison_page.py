@@ -217,4 +217,4 @@ def test_baselines_that_cannot_be_averaged_as_one_model_do_not_prevent_the_repor
     baselines = [("ridge", RidgeClassifier()), ("logistic", LogisticRegression())]
     settings = {**QUICK, "baselines": baselines, "curves": False}
     page = primum.compare(X, y, X_unlabeled, **settings).to_html()
-    assert "The coefficients are not known. The baseline &#x27;ridge&#x27; has no predict" in page
+    assert "coefficients of logistic, fitted to all labelled rows" in page

@@ -54,7 +54,7 @@ RUN_OPTIONS = (
     click.option(
         "--repeats",
         type=click.IntRange(min=1),
-        help="How often the labelled rows are split into folds; default: 5.",
+        help="How often the labelled rows are split into folds; default: 3.",
     ),
     click.option(
         "--curves/--no-curves",

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from primum._typing import AnyArray, Floats, Index
 from primum.selection.losses import ROW_LOSSES, measure_of, read_scorer, score_of
-from primum.selection.statistics import BLENDED_UNIT, blended_errors
 from primum.selection.wording import Measure
 
 # Losses of the predicted classes alone.
@@ -137,22 +136,14 @@ def _scored(scorer: Any, predictions: Predictions, classes: AnyArray) -> float:
     return score_of(scorer, StoredClassifier(predictions, classes), predictions.truth, classes)
 
 
-def row_changes(
-    pairs: Sequence[tuple[Predictions, Predictions]], loss: Loss
-) -> tuple[list[Floats], float | None]:
-    """Return the differences of the losses in the held-out rows of every split, and their unit.
+def row_changes(pairs: Sequence[tuple[Predictions, Predictions]], loss: Loss) -> list[Floats]:
+    """Return the differences of the losses in the held-out rows of every split.
 
-    Differences in error are blended with those in the Brier score, if both models have scores.
+    Differences in error are not blended with those in the Brier score, as SafeClassifier does with
+    its own: the scores of other methods need not be calibrated.
     """
     of_rows: Any = loss.of_rows
-    changes = [of_rows(one) - of_rows(other) for one, other in pairs]
-    if loss.scoring != "accuracy" or any(part.scores is None for pair in pairs for part in pair):
-        return changes, None
-    error = float(np.mean(np.concatenate([of_rows(other) for _, other in pairs])))
-    brier: Any = ROW_LOSSES["neg_brier_score"].of_rows
-    squares = [brier(a.scores, a.truth) - brier(b.scores, b.truth) for a, b in pairs]
-    blended = [blended_errors(e, s, error) for e, s in zip(changes, squares, strict=True)]
-    return blended, BLENDED_UNIT
+    return [of_rows(one) - of_rows(other) for one, other in pairs]
 
 
 def twin_loss(

@@ -46,14 +46,14 @@ class SplitStatistics:
         n_train = [len(np.unique(units[fold.train])) for fold in folds]
         if loss.of_rows is None:
             return self._difference_of_splits(pairs, loss, n_train)
-        rows, unit = row_changes(pairs, loss)
+        rows = row_changes(pairs, loss)
         raw = self.mean_loss([one for one, _ in pairs], loss)
         raw -= self.mean_loss([other for _, other in pairs], loss)
         n_units = len(np.unique(np.concatenate([units[fold.test] for fold in folds])))
         if self.plan.table.groups is None:
-            found = resampled_difference(rows, n_train, n_rows=n_units, unit=unit)
+            found = resampled_difference(rows, n_train, n_rows=n_units)
         else:
-            found = grouped_difference(rows, folds, units, n_groups=n_units, unit=unit)
+            found = grouped_difference(rows, folds, units, n_groups=n_units)
         return replace(found, raw=raw)
 
     def _difference_of_splits(

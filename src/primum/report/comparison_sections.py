@@ -107,7 +107,7 @@ def methods_section(result: Any) -> list[Block]:
     table = Table(
         f"{name} on rows that were held out, lower is better, and its change against the tuned "
         f"baseline{unit_of(measure)}, negative is better. Observed: the difference of the two "
-        f"means. Estimated: the true change, which allows for chance and also uses the scores. "
+        f"means. Estimated: the true change, which allows for chance. "
         f"Interval: contains the true change with {share} probability. P: probability. Bold: "
         "recommended.",
         (
@@ -316,10 +316,7 @@ def _changed_shares(result: Any) -> dict[str, float]:
 
 def coefficients_section(result: Any) -> list[Block]:
     """Return the largest coefficients of a linear baseline with their direction."""
-    try:
-        found = result.coefficients
-    except ValueError as reason:  # an average of baselines that cannot be fitted as one model
-        return [Text(f"The coefficients are not known. {reason}")]
+    found = result.coefficients
     if not found:
         return []
     rows = tuple(
