@@ -7,10 +7,10 @@ from primum.datasets import (
     CATALOGUE,
     UnknownDatasetError,
     describe,
-    fingerprint,
     load,
     pca99,
 )
+from primum.datasets.coding import fingerprint
 
 # Table 1 of the paper, copied from it: title, rows, features, PCA99, majority.
 TABLE_1 = """

@@ -101,7 +101,7 @@ def test_bad_splits():
     with pytest.raises(ValueError, match="split 0 has 1 unlabelled and 2 labelled rows"):
         LeastSquaresClassifierCV(cv=[(known, [known[0], unknown[0], known[1]])]).fit(X, y)
     with pytest.raises(ValueError, match="training set of split 0 has no labelled row of class 1"):
-        LeastSquaresClassifierCV(cv=[(known[y[known] == 0], known[:3])]).fit(X, y)
+        LeastSquaresClassifierCV(cv=[(known[y[known] == 0], known[y[known] == 1])]).fit(X, y)
     weight = np.ones(len(y))
     weight[known[:3]] = 0.0
     with pytest.raises(ValueError, match="All rows held out by split 0 have sample_weight 0"):

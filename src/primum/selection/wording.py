@@ -214,7 +214,7 @@ def verdict_of(
     >>> posterior = Posterior(Difference(-0.08, 0.02, 99, 100))
     >>> print(verdict_of(posterior, method="ICLS", baseline="ridge regression"))
     ICLS is better than ridge regression: its error is about 7.0 points lower (90 % interval -10.5 \
-to -3.4 points, probability above 99 %).
+to -3.5 points, probability above 99 %).
     """
     probabilities = posterior.probabilities
     answer = answer_of(probabilities, level)
