@@ -72,9 +72,9 @@ class Comparison(ComparisonResult):
         Name of the method to use; "baseline" unless another has been shown to be better.
     table : DataFrame
         One row per classifier: mean loss on held-out rows, its observed difference to the
-        baseline's, the estimated change with its interval (the posterior median, which also uses
-        the scores and is shrunk towards 0), the probabilities of help, no difference and harm, and
-        the answer.
+        baseline's, the estimated change with its interval (the posterior median, which is shrunk
+        towards 0; that of SafeClassifier also uses the scores), the probabilities of help, no
+        difference and harm, and the answer.
     methods : list of MethodResult
         The same as objects.
     curves : list of dict

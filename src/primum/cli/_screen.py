@@ -91,7 +91,7 @@ def _caption(result: Any) -> str:
     measure = result.loss.measure
     unit = f", in{measure.unit}" if measure.unit.strip() else ""
     return (
-        f"loss: {measure.name}{unit}, on rows held out. change: to the tuned baseline, estimated "
-        "from the scores of these rows too, with its interval; negative is better. help, harm: "
+        f"loss: {measure.name}{unit}, on rows held out. change: to the tuned baseline, "
+        "estimated and so shrunk towards 0, with its interval; negative is better. help, harm: "
         "their probabilities."
     )

@@ -15,6 +15,7 @@ from primum.selection.candidates.forest import ForestModel
 from primum.selection.candidates.kernel import KernelModel
 from primum.selection.candidates.models import Affine, LinearModel
 from primum.selection.candidates.spreading import NeighborModel
+from primum.selection.named import NamedClassifier
 from primum.selection.out_of_fold import Failure
 from primum.selection.stacked import StackedClassifier
 from primum.selection.statistics import Difference, Probabilities
@@ -29,7 +30,7 @@ CLASSIFIERS: tuple[type, ...] = tuple(
 LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
-    *(StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
+    *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel),
 )
 PREPARATION: tuple[Any, ...] = (ReadCells, level_name)
