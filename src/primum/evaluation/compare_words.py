@@ -39,8 +39,8 @@ class MethodResult:
         Number of splits it is judged by.
     observed_change : float or None
         Its loss minus the baseline's, as observed on held-out rows; None for a baseline. The
-        verdict's ``change`` is an estimate of the true one, shrunk towards 0; that of SafeClassifier
-        uses the scores as well.
+        verdict's ``change`` is an estimate of the true one, shrunk towards 0; that of
+        SafeClassifier uses the scores as well.
     """
 
     name: str
