@@ -19,9 +19,11 @@ from primum.evaluation.compare_default import (
     check_names,
     default_baselines,
     default_methods,
+    drift_of,
     given_or_default,
     inner_folds,
     prepared,
+    read_problem,
     read_transformer,
 )
 from primum.evaluation.compare_deploy import (
@@ -34,7 +36,6 @@ from primum.evaluation.compare_deploy import (
 )
 from primum.evaluation.compare_plan import (
     ComparisonPlan,
-    PartlyLabeledTable,
     check_numbers,
     last_step,
     read_table,
@@ -51,7 +52,6 @@ from primum.report.comparison_page import (
     comparison_page,
 )
 from primum.selection import SafeClassifier
-from primum.selection.drift import find_drift, one_of_each
 from primum.selection.entries import read_entries
 from primum.selection.statistics import LEVEL, PRACTICAL_EQUIVALENCE
 
@@ -393,7 +393,7 @@ def compare(
     'baseline'
     """
     start = time.monotonic()
-    problem = _read_problem(X, y, X_unlabeled, groups, target, id, group, exclude, missing)
+    problem = read_problem(X, y, X_unlabeled, groups, target, id, group, exclude, missing)
     if problem is not None:
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
         prepare = problem.transformer if isinstance(prepare, str) else prepare
@@ -418,7 +418,7 @@ def compare(
     check_names(plan)
     plan = plan.judged_by(scoring)
     loss = read_scoring(scoring, table.labels.classes)
-    drift = _drift(table, prepare, seed)
+    drift = drift_of(table, prepare, seed)
     records = run_comparison(
         plan,
         folder=folder,
@@ -431,35 +431,6 @@ def compare(
     result = Comparison(plan, records, loss, drift, equivalence, level, problem, prepare)
     _refuse_failed_baselines(result)
     return result
-
-
-def _read_problem(
-    X: Any, y: Any, X_unlabeled: Any, groups: Any, target: str | None, *columns: Any
-) -> "TableProblem | None":
-    """Return the problem in a table, or None if there is no target."""
-    if (target is None) == (y is None):
-        raise ValueError(
-            "Pass the labels either as y, or as target, the name of a column of X"
-            f"{'; both are given' if y is not None else ''}."
-        )
-    if target is None:
-        if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
-            raise ValueError("id, group, exclude and missing are for a table: pass target too.")
-        return None
-    if groups is not None:
-        raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
-    from primum.tables.problem import table_problem, with_unlabeled
-
-    return table_problem(with_unlabeled(X, X_unlabeled, target), target, *columns)
-
-
-def _drift(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
-    labels, groups = table.labels, table.groups
-    parts = [
-        one_of_each(take_rows(table.X, rows), None if groups is None else groups[rows])
-        for rows in (labels.labeled, labels.unlabeled)
-    ]
-    return find_drift(*parts, prepare=prepare, random_state=seed)
 
 
 def _refuse_failed_baselines(result: Comparison) -> None:

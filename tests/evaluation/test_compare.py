@@ -280,7 +280,8 @@ def test_what_exceeds_the_budget_of_time_is_left_out_and_said():
     methods = [("slow", Slow(), False), *METHODS]
     result = primum.compare(X, y, **{**QUICK, "methods": methods}, time_budget=0.9, curves=False)
     assert "slow" not in result.table.index
-    assert any(text.startswith("slow was left out: it needs about") for text in result.left_out)
+    # On a busy machine the time is over before the first fit, whose time is then unknown.
+    assert any(text.startswith("slow was left out: it ") for text in result.left_out)
 
 
 def test_the_baseline_is_computed_whatever_the_budget():
@@ -344,6 +345,14 @@ def test_groups_stay_together_and_are_counted_instead_of_rows():
     assert result._difference(result.plan.methods[1]).n_rows == 12
     with pytest.raises(ValueError, match=r"groups has the shape \(3,\), but X has 68 rows"):
         primum.compare(X, y, **QUICK, groups=[1, 2, 3])
+
+
+def test_groups_of_x_leave_further_unlabelled_rows_alone():
+    X, y = partly(48, 20)
+    options = {**QUICK, "n_repeats": 1, "curves": False}
+    result = primum.compare(X, y, X[48:] + 0.1, groups=np.arange(68) // 4, **options)
+    assert result.plan.table.n_unlabeled == 40
+    assert result.drift.n_rows == 12  # one of each group
 
 
 def test_rows_ordered_in_time():

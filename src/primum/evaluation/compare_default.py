@@ -1,7 +1,7 @@
-"""The classifiers that a comparison has by default, and how given ones are put into it."""
+"""The arguments of a comparison: its table, its classifiers by default, and given ones."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -10,12 +10,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from primum._sklearn import logistic_regression_cv
+from primum._sklearn import logistic_regression_cv, take_rows
 from primum.estimators import SelfLearningClassifier, TSVMClassifier
-from primum.evaluation.compare_plan import ComparisonPlan
+from primum.evaluation.compare_plan import ComparisonPlan, PartlyLabeledTable
 from primum.evaluation.compare_words import BASELINE
 from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV
+from primum.selection.drift import find_drift, one_of_each
 from primum.selection.entries import Entry
+
+if TYPE_CHECKING:
+    from primum.tables.problem import TableProblem
 
 MAX_INNER_FOLDS = 3
 # Grids as coarse as that of logistic regression: tuning is repeated in every training set.
@@ -123,3 +127,41 @@ def check_names(plan: ComparisonPlan) -> None:
             f"Every method and baseline needs a name of its own other than {BASELINE!r}, but "
             f"{sorted(taken)[0]!r} is taken: rename it."
         )
+
+
+def read_problem(
+    X: Any, y: Any, X_unlabeled: Any, groups: Any, target: str | None, *columns: Any
+) -> "TableProblem | None":
+    """Return the problem in a table, or None if there is no target."""
+    if (target is None) == (y is None):
+        raise ValueError(
+            "Pass the labels either as y, or as target, the name of a column of X"
+            f"{'; both are given' if y is not None else ''}."
+        )
+    if target is None:
+        if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
+            raise ValueError("id, group, exclude and missing are for a table: pass target too.")
+        return None
+    if groups is not None:
+        raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
+    from primum.tables.problem import table_problem, with_unlabeled
+
+    return table_problem(with_unlabeled(X, X_unlabeled, target), target, *columns)
+
+
+def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
+    """Return whether labelled and unlabelled rows of a table differ."""
+    labels, groups = table.labels, _every_group(table)
+    parts = [
+        one_of_each(take_rows(table.X, rows), None if groups is None else groups[rows])
+        for rows in (labels.labeled, labels.unlabeled)
+    ]
+    return find_drift(*parts, prepare=prepare, random_state=seed)
+
+
+def _every_group(table: PartlyLabeledTable) -> Any:
+    """Return the groups of all rows as numbers; a row of X_unlabeled is a group of its own."""
+    if table.groups is None:
+        return None
+    names, codes = np.unique(table.groups, return_inverse=True)
+    return np.append(codes, len(names) + np.arange(len(table.codes) - len(codes)))
