@@ -151,3 +151,9 @@ def test_any_random_state():
         for state in (np.random.RandomState(3), np.random.RandomState(3), None)
     ]
     assert tables[0].drop(columns="seconds").equals(tables[1].drop(columns="seconds"))
+
+
+def test_splits_that_train_on_held_out_rows_are_refused():
+    X, y = partly()
+    with pytest.raises(ValueError, match="Split 0 of cv trains on 40 of the 40 labelled rows that"):
+        primum.compare(X, y, methods=[("safe", SAFE)], cv=[(np.arange(40), np.arange(40))], **QUICK)

@@ -27,7 +27,7 @@ from primum.estimators.self_learning import stack_rows
 from primum.estimators.unlabeled_rows import given_rows
 from primum.evaluation.identity import describe
 from primum.evaluation.seeds import rng_for
-from primum.selection._folds import Fold, group_folds, read_folds
+from primum.selection._folds import Fold, check_disjoint, group_folds, read_folds
 from primum.selection.entries import Entry
 from primum.selection.losses import check_folds
 from primum.selection.safe import SafeClassifier
@@ -245,7 +245,7 @@ class ComparisonPlan:
                 return group_folds(cv, labels, self.groups, seed)
             n_folds = number_of_stratified_folds(cv, labels)
             cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        return read_folds(cv, labels, self.groups, shuffle=False, seed=None)
+        return check_disjoint(read_folds(cv, labels, self.groups, shuffle=False, seed=None))
 
     @property
     def groups(self) -> Any:

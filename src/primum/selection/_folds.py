@@ -76,6 +76,11 @@ def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
         folds = [_given_fold(number, known, split) for number, split in enumerate(cv)]
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
+    return folds
+
+
+def check_disjoint(folds: list[Fold]) -> list[Fold]:
+    """Return folds by which models are judged; raise an error if one trains on held-out rows."""
     for number, fold in enumerate(folds):
         if n_both := len(np.intersect1d(fold.train, fold.test)):
             raise ValueError(

@@ -11,7 +11,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from primum._typing import AnyArray
 from primum.estimators._data import FitArguments
 from primum.estimators._labels import KnownLabels
-from primum.selection._folds import Fold, given_folds, known_groups, split_groups
+from primum.selection._folds import Fold, check_disjoint, given_folds, known_groups, split_groups
 from primum.selection.splitting import SemiSupervisedSplit
 
 
@@ -45,7 +45,7 @@ def read_repeated_folds(
                 f"Split {number} trains on {len(fold.train)} labelled rows of positive weight and "
                 f"holds out {len(fold.test)}: use splits with at least one of each."
             )
-    return folds
+    return check_disjoint(folds)
 
 
 def _number_of_folds(n_folds: int, known: KnownLabels) -> int:

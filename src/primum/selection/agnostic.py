@@ -26,7 +26,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.estimators import SelfLearningClassifier
 from primum.estimators._fitting import fitting
 from primum.estimators._labels import KnownLabels
-from primum.selection._folds import Fold, group_folds, read_folds
+from primum.selection._folds import Fold, check_disjoint, group_folds, read_folds
 from primum.selection._partly import CombiningClassifier, scaled
 from primum.selection.entries import Entry, class_scores, read_entries
 from primum.selection.icls_cv import ICLSClassifierCV
@@ -210,7 +210,7 @@ class AgnosticClassifier(CombiningClassifier):
                 n_repeats=self.n_repeats,
                 random_state=self.random_state,
             )
-        return read_folds(cv, labels, groups, shuffle=False, seed=None)
+        return check_disjoint(read_folds(cv, labels, groups, shuffle=False, seed=None))
 
     def _group_folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
         """Return repeated folds that keep groups together."""
