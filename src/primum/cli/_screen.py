@@ -9,7 +9,7 @@ from primum.selection.wording import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, per
 
 WIDTH = 80
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
-ROW = "{:<20} {:>8} {:>22} {:>6} {:>6}  {:<13}"
+ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 
 
 def screen_text(result: Any) -> str:
@@ -65,7 +65,7 @@ def _table(result: Any) -> str:
 
 def _row(method: Any, measure: Any) -> str:
     loss = f"{method.loss * measure.scale:.{measure.digits}f}"
-    name = textwrap.shorten(method.name, 20, placeholder="...")
+    name = textwrap.shorten(method.name, 18, placeholder="...")
     if method.verdict is None:
         return ROW.format(name, loss, "", "", "", "")
     verdict, odds = method.verdict, method.verdict.probabilities
