@@ -72,7 +72,8 @@ class View:
     """A block of rows as rows of the design matrix, with the required products.
 
     The leading 1 is not stored, and ``center`` (None: nothing) is subtracted from the products.
-    ``xp`` is the array library of the result of ``dot``; ``sum`` and ``total`` return NumPy.
+    ``xp`` is the array library of all results. They stay on their device: sums of blocks are added
+    there, and only the total of a pass is fetched.
     """
 
     def __init__(self, block: Block, frame: Frame) -> None:
@@ -89,15 +90,15 @@ class View:
         V, level = self._shifted(V)
         return self.X @ self.like(V) + self.like(level)
 
-    def dot_by_column(self, V: Floats) -> Floats:
-        """Return the transpose of ``dot`` of rows in main memory, one row per column of V."""
+    def dot_by_column(self, V: Floats) -> Any:
+        """Return the transpose of ``dot``, one row per column of V."""
         if sparse.issparse(self.X):
             return np.ascontiguousarray(self.dot(V).T)
         V, level = self._shifted(V)
-        # np.dot, because the operator treats a matrix of one row as a matrix.
-        product = np.dot(V.T, self.X.T)
-        product += level[:, None]
-        return np.asarray(product)
+        # Not the operator for NumPy, which treats a matrix of one row as a matrix.
+        product = np.dot(V.T, self.X.T) if self.xp is np else self.like(V.T) @ self.X.T
+        product += self.like(level)[:, None]
+        return product
 
     def _shifted(self, V: Floats) -> tuple[Floats, Floats]:
         """Return (the part of V for the features, what is added to each product)."""
@@ -107,19 +108,20 @@ class View:
             level = level - self.center @ V[first:]
         return V[first:], level
 
-    def sum(self, q: Any) -> Floats:
+    def sum(self, q: Any) -> Any:
         """Return the sum of the design rows, each times its entry of q and its weight.
 
         With several entries per row, there are as many sums, as columns.
         """
-        weighted = self.weighted(q)
+        weighted, xp = self.weighted(q), self.xp
         if q.ndim > 1 and isinstance(self.X, np.ndarray):  # the order that BLAS prefers
             features, total = np.dot(weighted.T, self.X).T, weighted.sum(axis=0)
         else:
-            features, total = to_numpy(self.X.T @ weighted), to_numpy(self.xp.sum(weighted, axis=0))
+            features, total = self.X.T @ weighted, xp.sum(weighted, axis=0)
         if self.center is not None:
-            features = features - np.multiply.outer(self.center, total)
-        return np.concatenate([total[None], features]) if self.frame.fit_intercept else features
+            center = self.like(self.center)
+            features = features - (center if q.ndim == 1 else center[:, None]) * total
+        return xp.concat([total[None, ...], features]) if self.frame.fit_intercept else features
 
     def pick(self, chosen: Any) -> "View":
         """Return some of the rows."""
@@ -128,9 +130,9 @@ class View:
         picked.center = self.center
         return picked
 
-    def total(self, values: Any) -> float:
+    def total(self, values: Any) -> Any:
         """Return the sum of values, one or more per row, each times the weight of its row."""
-        return float(self.xp.sum(self.weighted(values)))
+        return self.xp.sum(self.weighted(values))
 
     def weighted(self, values: Any) -> Any:
         """Return values, one or more per row, times the weight of their row."""
@@ -197,13 +199,13 @@ class Design:
         """
         labels, frame = GivenLabels(q) if isinstance(q, np.ndarray) else q, self.frame
 
-        def block_sum(block: Block) -> Floats:
+        def block_sum(block: Block) -> Any:
             view = frame.view(block)
             return view.sum(labels(view))
 
         if self.n_rows == 0:
-            return block_sum(Block(0, np.zeros((0, len(frame.center)))))
-        return self.rows.map_reduce(block_sum, add)
+            return np.asarray(block_sum(Block(0, np.zeros((0, len(frame.center))))))
+        return np.asarray(to_numpy(self.rows.map_reduce(block_sum, add)))
 
     def gram(self, V: Floats, chosen: Floats) -> Floats:
         """Return ``V'(sum of x x')V`` over the design rows x, each times its entry of chosen."""

@@ -6,21 +6,22 @@ progress is made on few rows.
 1. Follow Newton's path (``newton.py``) on a random sample of the rows, weighted to represent all,
    until a few percent of them are undecided. In memory this costs no pass, elsewhere one.
 2. Minimise the same dual function psi on all rows, from there. One fused pass per Newton step gives
-   psi, its gradient and Hessian, and both bounds on the optimum (``StreamedColumns.sweep``); a
-   further pass is needed only if a full step is too long.
-3. Fix every row far from the hyperplane ``p = 0`` on its side, collect the rows close to it, and
-   solve for their labels exactly, in memory.
-4. Compute the gap over all rows. If a row was fixed on the wrong side, the gap shows it: continue
-   along the path on all rows, which leaves fewer undecided, and try again with a wider band. If
-   Newton's steps do not converge from the point of the sample, the path of all rows is followed
-   from its start. The best of all points is kept, so a failed try only costs passes. If everything
-   fails and the rows are in memory, ``newton.py`` solves the problem in many passes.
+   psi, its gradient and Hessian, and both bounds on the optimum, and collects the rows close to the
+   hyperplane ``p = 0`` (``StreamedColumns.sweep``); a further pass is needed only if a full step is
+   too long.
+3. As soon as the sample shows that the next step moves no other row across the hyperplane, fix all
+   others on their sides and solve for the labels of the close rows exactly, in memory.
+4. One more such pass, at the new hyperplane, gives the gap over all rows. If a row was fixed on the
+   wrong side, the gap shows it: continue from there along the path on all rows, which leaves fewer
+   undecided, and try again with a wider band. If Newton's steps do not converge from the point of
+   the sample, the path of all rows is followed from its start. The best of all points is kept, so a
+   failed try only costs passes. If everything fails and the rows are in memory, ``newton.py``
+   solves the problem in many passes.
 
 Nothing is stored per row, so the rows need not fit in memory: the solution is a hyperplane and the
 labels of a band of rows (``HyperplaneLabels``).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,7 +69,8 @@ class _Best:
     """The best labelling so far, its proven gap and the dual point that proves it.
 
     ``lost`` is True if Newton's steps did not converge from their start. ``nu`` are the multipliers
-    of a prior, and ``feasible`` is whether its bounds are met.
+    of a prior, and ``feasible`` is whether its bounds are met. ``moment`` is the sum of the design
+    rows times their labels, if known.
     """
 
     gap: float
@@ -77,6 +79,7 @@ class _Best:
     lost: bool = False
     nu: Floats | None = None
     feasible: bool = True
+    moment: Floats | None = None
 
     @property
     def order(self) -> tuple[bool, float]:
@@ -99,10 +102,11 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
         # A row with many copies may stay undecided; it counts as one row.
         sample = replace(sample, columns=merged(sample.columns))
     start = _sample_stage(sample, tol, max_iter)
-    best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
+    rows = _AllRows(problem, columns, sample)
+    best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > problem.gap_within(tol) and best.lost:
         start = replace(_uncommitted(problem, columns, sample.columns), iterations=iterations)
-        best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
+        best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     missed = best.gap > problem.gap_within(tol) or not best.feasible
     if missed and iterations < max_iter and columns.design.rows.in_memory:
         return _better_of(
@@ -112,7 +116,7 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
 
 
 def _solution(best: "_Best", iterations: int) -> Solution:
-    return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu)
+    return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu, moment=best.moment)
 
 
 def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
@@ -128,31 +132,70 @@ def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Sol
     return _solution(best, steps)
 
 
-def _follow_all_rows(
-    problem: LabelProblem, columns: StreamedColumns, start: Stage, tol: float, max_iter: int
-) -> tuple[_Best, int]:
+@dataclass(frozen=True)
+class _AllRows:
+    """The problem of all rows, and a sample of them that predicts what a step would do."""
+
+    problem: LabelProblem
+    columns: StreamedColumns
+    sample: LabelProblem
+
+    def sweep(self, xi: Floats, sigma: float, band: float, inside: int | None = None) -> Sweep:
+        """Return the sweep at a point, with the rows that sigma / band does not decide.
+
+        ``inside`` is the number of undecided rows at a point nearby: if it is large, the sweep is
+        organised differently, and no rows are collected.
+        """
+        close, n = (sigma / band, self.largest_band), self.columns.shape[1]
+        mostly_inside = inside is not None and inside > 0.5 * n
+        many = inside is None or mostly_inside or band * inside > 2 * self.largest_band
+        found = self.columns.sweep(
+            self.problem.labels, xi, sigma, mostly_inside, None if many else close
+        )
+        return replace(found, Mq=centred(found.Mq))
+
+    @property
+    def largest_band(self) -> int:
+        """How many rows are solved for in memory."""
+        r, n = self.columns.shape
+        at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
+        return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(BAND_NUMBERS // r, at_least))
+
+    def stays(self, xi: Floats, direction: Floats, sigma: float) -> bool:
+        """Return whether no row of the sample that sigma decides changes sides after a step."""
+        labels, columns = self.sample.labels, self.sample.columns
+        p = columns.project(xi)
+        differs = labels.best(p) != labels.best(p + columns.project(direction))
+        moved = differs if differs.ndim == 1 else differs.any(axis=1)
+        return not bool((moved & ~labels.undecided(p, sigma)).any())
+
+
+def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) -> tuple[_Best, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
-    goal = problem.gap_within(tol)
+    goal = rows.problem.gap_within(tol)
     xi, sigma, iterations, band = start.xi, start.sigma, start.iterations, BAND
     best = _Best(np.inf, xi, feasible=False)
     before: tuple[float, Floats] | None = None
-    for _ in range(STAGES):
-        arrived, sweep, steps = _minimise_psi(problem, columns, sigma, xi, goal)
+    sweep = rows.sweep(xi, sigma, band)
+    for stage in range(STAGES):
+        xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, goal)
         iterations += steps
-        if before is None and steps == STEPS_PER_SIGMA:
+        if stage == 0 and steps == STEPS_PER_SIGMA:
             return _Best(np.inf, xi, lost=True), iterations
-        found = (
-            _on_path(problem, columns, sweep, arrived, sigma),
-            *_in_band(problem, columns, sweep, arrived, sigma, band, tol),
-        )
-        gap_before, best = best.gap, min((best, *found), key=lambda answer: answer.order)
+        band *= 2.0
+        gap_before, on_path = best.gap, _on_path(rows, sweep, xi, sigma)
+        in_band, sweep_there = _in_band(rows, sweep, xi, sigma, band, tol)
+        best = min((best, on_path, in_band), key=lambda answer: answer.order)
         close_enough = best.gap <= AIM * goal or 0.5 * gap_before < best.gap <= goal
         if (close_enough and best.feasible) or iterations >= max_iter or sweep.inside == 0:
             break
+        if best is in_band and best.gap <= 0.5 * gap_before:
+            xi, sweep = in_band.xi, sweep_there
+            continue
         # Where the path is nearly straight, longer strides do not cost more steps.
-        stride = GROWTH**2 if steps <= 2 else GROWTH
-        xi = _continued(arrived, sigma, before, sigma * stride)
-        before, sigma, band = (sigma, arrived), sigma * stride, band * 2.0
+        ahead = sigma * (GROWTH**2 if steps <= 2 else GROWTH)
+        before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
+        sweep = rows.sweep(xi, sigma, band, sweep.inside)
     return best, iterations
 
 
@@ -200,11 +243,14 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Column
 
 
 def _minimise_psi(
-    problem: LabelProblem, columns: StreamedColumns, sigma: float, xi: Floats, goal: float
+    rows: _AllRows, sigma: float, xi: Floats, here: Sweep, band: float, goal: float
 ) -> tuple[Floats, Sweep, int]:
-    """Return (dual point, its sweep, steps) near the minimum of psi over all rows."""
-    labels, t = problem.labels, problem.target
-    here = _centred(columns.sweep(labels, xi, sigma))
+    """Return (dual point, its sweep, steps) near the minimum of psi over all rows.
+
+    ``here`` is the sweep of the first point. The steps end early if it seems that a sweep has
+    collected all rows whose labels are still to be determined.
+    """
+    problem, labels, t = rows.problem, rows.problem.labels, rows.problem.target
     for step in range(STEPS_PER_SIGMA):
         g = problem.gradient(xi, here.Mq - t)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
@@ -217,24 +263,16 @@ def _minimise_psi(
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
-        mostly_inside = here.inside > 0.5 * columns.shape[1]
-        there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
-        slope = float(np.vdot(g, direction))
-        psi, ahead = (
-            problem.conjugate(point) - sweep.inner
-            for point, sweep in ((xi, here), (xi + direction, there))
-        )
-        if ahead > psi + 1e-4 * slope:
-            length = _step_length(problem, columns, sigma, xi, direction, slope)
+        if here.can_be_solved and rows.stays(xi, direction, sigma / band):
+            return xi, here, step
+        psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
+        there = rows.sweep(xi + direction, sigma, band, here.inside)
+        if problem.conjugate(xi + direction) - there.inner > psi + 1e-4 * slope:
+            length = _step_length(problem, rows.columns, sigma, xi, direction, slope)
             direction = length * direction
-            there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
+            there = rows.sweep(xi + direction, sigma, band, here.inside)
         xi, here = xi + direction, there
     return xi, here, STEPS_PER_SIGMA
-
-
-def _centred(sweep: Sweep) -> Sweep:
-    """Return a sweep with M Q of several classes without its mean over them."""
-    return replace(sweep, Mq=centred(sweep.Mq))
 
 
 def _gap(problem: LabelProblem, sweep: Sweep, xi: Floats) -> float:
@@ -274,16 +312,16 @@ def _step_length(
     return float(low - at_low * (high - low) / (at_high - at_low))
 
 
-def _on_path(
-    problem: LabelProblem, columns: StreamedColumns, sweep: Sweep, xi: Floats, sigma: float
-) -> _Best:
-    labels = HyperplaneLabels(problem.labels, columns.B.T @ xi, sigma)
+def _on_path(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float) -> _Best:
+    problem = rows.problem
+    labels = HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, sigma)
     return _Best(
         _gap(problem, sweep, xi),
         xi,
         labels,
         nu=_multipliers(problem, xi),
         feasible=problem.meets_prior(sweep.Mq - problem.target),
+        moment=sweep.moment,
     )
 
 
@@ -292,29 +330,26 @@ def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
 
 
 def _in_band(
-    problem: LabelProblem,
-    columns: StreamedColumns,
+    rows: _AllRows,
     sweep: Sweep,
     xi: Floats,
     sigma: float,
-    band: float,
+    next_band: float,
     tol: float,
-) -> Iterator[_Best]:
-    """Solve for the rows close to the hyperplane with all others fixed, and compute the gap."""
-    t, labels, (r, n) = problem.target, problem.labels, columns.shape
-    share = max(int(LARGEST_BAND * n), FEW_ROWS)
-    limit = min(share, max(BAND_NUMBERS // r, BAND_PER_COLUMN * r * n_contrasts(labels)))
-    if band * sweep.inside > limit:
-        return
-    gathered = columns.band(labels, xi, sigma / band, limit)
-    close = gathered.stacked()
-    if close is None:
-        return
-    positions, inner_columns = close
-    fixed = centred(gathered.fixed_sum)
+) -> tuple[_Best, Sweep]:
+    """Solve for the rows close to the hyperplane with all others fixed, and compute the gap.
+
+    The pass that computes it is the sweep of the new hyperplane, with its own band.
+    """
+    problem, columns, band = rows.problem, rows.columns, sweep.band
+    if band is None or not sweep.can_be_solved:
+        return _Best(np.inf, xi, feasible=False), sweep
+    t, labels, positions = problem.target, problem.labels, band.positions
+    others = sweep.moment - band.sum
+    fixed = centred(columns.B @ others)
     inner = replace(
         problem,
-        columns=inner_columns,
+        columns=band.stacked(columns.B),
         target=t - fixed,
         labels=labels.take(positions),
         prior=None if problem.prior is None else problem.prior.without(fixed),
@@ -323,9 +358,14 @@ def _in_band(
     nu = np.zeros(0) if found.multipliers is None else found.multipliers
     reached = inner.residual(found.labels)
     dual = problem.dual_point(reached, nu)
+    after = rows.sweep(dual, sigma, next_band, sweep.inside)
     squares = float(np.vdot(dual, reached)) + float(np.vdot(t, dual))
-    gap = squares - columns.support(labels, dual) + problem.prior_gap(reached, nu)
-    V = columns.B.T @ xi
-    within = HyperplaneLabels(labels, V, np.inf, positions, found.labels)
-    feasible = problem.meets_prior(reached)
-    yield _Best(gap, dual, within, nu=found.multipliers, feasible=feasible)
+    best = _Best(
+        squares - after.support + problem.prior_gap(reached, nu),
+        dual,
+        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, found.labels),
+        nu=found.multipliers,
+        feasible=problem.meets_prior(reached),
+        moment=others + band.sum_of(found.labels),
+    )
+    return best, after
