@@ -7,15 +7,19 @@ this would cancel.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import add
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import get_namespace, get_namespace_and_device
+from primum._sklearn import library_of
 from primum._typing import Floats
 from primum.rows.base import Block, Rows, to_numpy
+
+# Arrays of at most this many bytes are sent to a device once.
+SENT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class View:
         self.xp: Any = np
         self.device: Any = None
         if not (isinstance(block.X, np.ndarray) or sparse.issparse(block.X)):
-            self.xp, _, self.device = get_namespace_and_device(block.X)
+            self.xp, self.device = library_of(block.X), block.X.device
 
     def dot(self, V: Floats) -> Any:
         """Return the design rows times V."""
@@ -146,7 +150,20 @@ class View:
         """Return a small NumPy array as an array of this block's library."""
         if self.xp is np:
             return values
-        return self.xp.asarray(np.ascontiguousarray(values), device=self.device)
+        values = np.ascontiguousarray(values)
+        if values.nbytes > SENT_ONCE:
+            return self.xp.asarray(values, device=self.device)
+        return _sent(self.xp, self.device, values.tobytes(), values.dtype.str, values.shape)
+
+
+@lru_cache(maxsize=64)
+def _sent(xp: Any, device: Any, content: bytes, dtype: str, shape: tuple[int, ...]) -> Any:
+    """Return an array on a device: the same one for all blocks of a pass.
+
+    Every transfer waits for all work of the device that was asked for before.
+    """
+    values = np.frombuffer(content, dtype=dtype).reshape(shape)
+    return xp.asarray(values.copy(), device=device)
 
 
 def _part(block: Block, chosen: Any, X: Any) -> Block:
@@ -224,5 +241,4 @@ class Design:
         """Return the label of every row, on the device of the rows."""
         frame = self.frame
         parts = list(self.rows.map(lambda block: labels(frame.view(block))))
-        xp, _ = get_namespace(*parts)
-        return xp.concat(parts, axis=0)
+        return library_of(parts[0]).concat(parts, axis=0)

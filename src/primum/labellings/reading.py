@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from primum._sklearn import get_namespace
+from primum._sklearn import library_of
 from primum._typing import Floats
 from primum.equations import Frame, RowValues, View
 from primum.labellings.columns import StreamedColumns
@@ -173,8 +173,7 @@ def _kernel(
 
 
 def _joined(parts: list[Any]) -> Any:
-    xp, _ = get_namespace(*parts)
-    return xp.concat(parts, axis=0)
+    return library_of(parts[0]).concat(parts, axis=0)
 
 
 def _on_different_sides(view: View, scores: Any, rounding: float) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from primum._sklearn import library_of
 from primum._typing import Floats
 from primum.equations import View
 from primum.labellings.sets import LabelSet
-from primum.labellings.sets.base import array_library
 
 
 def scores_of(view: View, V: Floats) -> Any:
@@ -59,4 +59,4 @@ def duality_gap(labels: LabelSet, p: Floats, q: Floats, weight: Floats | None = 
 
 def per_row(values: Any) -> Any:
     """Return the sum over the classes of values that are one or more per row."""
-    return values if values.ndim == 1 else array_library(values).sum(values, axis=1)
+    return values if values.ndim == 1 else library_of(values).sum(values, axis=1)

@@ -18,7 +18,7 @@ T = TypeVar("T")
 BLOCK_NUMBERS = 2**19
 # An accelerator needs few and large blocks: this many, unless they would be small. A device that
 # stores the rows has room for a few arrays of this size.
-DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 32, 2**24
+DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 16, 2**24
 # A sparse block has at least this many stored values per column: a sum over its rows has as many
 # numbers as there are columns, however few values it has.
 VALUES_PER_COLUMN = 8

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from primum._sklearn import get_namespace
+from primum._sklearn import library_of
 from primum._typing import Floats, Index, Mask
 from primum.equations import View
 from primum.rows import to_numpy
@@ -158,7 +158,7 @@ def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
 
 def groups(keys: Any, skipped: int) -> list[tuple[int, Any]]:
     """Return (key, indices of the rows that have it) for every key but one."""
-    xp = array_library(keys)
+    xp = library_of(keys)
     if keys.dtype == xp.bool:
         return [(1, xp.nonzero(keys)[0])] if skipped == 0 else [(0, xp.nonzero(~keys)[0])]
     if xp is not np:
@@ -173,8 +173,3 @@ def groups(keys: Any, skipped: int) -> list[tuple[int, Any]]:
         (int(values[start]), order[start:end])
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
-
-
-def array_library(values: Any) -> Any:
-    """Return the array library of values."""
-    return np if isinstance(values, np.ndarray) else get_namespace(values)[0]
