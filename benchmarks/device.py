@@ -55,9 +55,9 @@ def problem(options, U, device):
     L, d, K = options.labeled, options.features, options.classes
     generator = torch.Generator(device).manual_seed(0)
     mix = torch.eye(d, device=device)
-    if options.correlated:  # neighbouring features correlate by about 0.95
-        mix = torch.linalg.matrix_power(mix + torch.diag(torch.ones(d - 1, device=device), 1), 8)
-        mix = mix / torch.linalg.norm(mix, dim=0)
+    if options.correlated:  # features j and k correlate by 0.95^|j - k|
+        place = torch.arange(d, device=device)
+        mix = torch.linalg.cholesky(0.95 ** abs(place[:, None] - place)).T
     X_u = torch.empty(U, d, device=device, dtype=torch.float32)
     step = 2**22
     for start in range(0, U, step):  # in parts, because the peak of the memory is of interest

@@ -46,11 +46,16 @@ class Frame:
         """Number of columns of the design matrix."""
         return len(self.center) + int(self.fit_intercept)
 
-    def view(self, block: Block) -> "View":
-        """Return a block of rows as rows of the design matrix."""
+    def view(self, block: Block, *, rough: bool = False) -> "View":
+        """Return a block of rows as rows of the design matrix.
+
+        If ``rough`` is True, rows in single precision on a device are multiplied as they are, which
+        is several times as fast, unless large means would cancel.
+        """
         view = View(block, self)
         double = view.xp is np or block.X.dtype == view.xp.float64
-        if sparse.issparse(block.X) or (self.near and double):
+        if sparse.issparse(block.X) or (self.near and (double or rough)):
+            view.rough = not double
             return view
         view.X, view.center = block.X - view.like(self.center), None
         return view
@@ -77,13 +82,15 @@ class View:
 
     The leading 1 is not stored, and ``center`` (None: nothing) is subtracted from the products.
     ``xp`` is the array library of all results. They stay on their device: sums of blocks are added
-    there, and only the total of a pass is fetched.
+    there, and only the total of a pass is fetched. If ``rough`` is True, the rows are in single
+    precision, and so are the products with them; ``sum`` and ``total`` are in double precision.
     """
 
     def __init__(self, block: Block, frame: Frame) -> None:
         self.block, self.frame = block, frame
         self.X: Any = block.X
         self.center: Floats | None = frame.center
+        self.rough = False
         self.xp: Any = np
         self.device: Any = None
         if not (isinstance(block.X, np.ndarray) or sparse.issparse(block.X)):
@@ -107,10 +114,11 @@ class View:
     def _shifted(self, V: Floats) -> tuple[Floats, Floats]:
         """Return (the part of V for the features, what is added to each product)."""
         first = int(self.frame.fit_intercept)
+        features: Any = V[first:].astype(np.float32) if self.rough else V[first:]
         level = V[0] if first else np.zeros(V.shape[1:])
         if self.center is not None:
-            level = level - self.center @ V[first:]
-        return V[first:], level
+            level = level - self.center @ features
+        return features, np.asarray(level, dtype=features.dtype)
 
     def sum(self, q: Any) -> Any:
         """Return the sum of the design rows, each times its entry of q and its weight.
@@ -121,22 +129,27 @@ class View:
         if q.ndim > 1 and isinstance(self.X, np.ndarray):  # the order that BLAS prefers
             features, total = np.dot(weighted.T, self.X).T, weighted.sum(axis=0)
         else:
-            features, total = self.X.T @ weighted, xp.sum(weighted, axis=0)
+            factor = xp.astype(weighted, self.X.dtype) if self.rough else weighted
+            features = xp.astype(self.X.T @ factor, xp.float64)
+            total = xp.sum(weighted, axis=0, dtype=xp.float64)
         if self.center is not None:
             center = self.like(self.center)
             features = features - (center if q.ndim == 1 else center[:, None]) * total
         return xp.concat([total[None, ...], features]) if self.frame.fit_intercept else features
 
     def pick(self, chosen: Any) -> "View":
-        """Return some of the rows."""
+        """Return some of the rows, in double precision."""
         X = self.X[chosen] if self.xp is np else self.xp.take(self.X, chosen, axis=0)
-        picked = View(_part(self.block, chosen, X), self.frame)
+        part = _part(self.block, chosen, X)
+        if self.rough:
+            return self.frame.view(part)
+        picked = View(part, self.frame)
         picked.center = self.center
         return picked
 
     def total(self, values: Any) -> Any:
         """Return the sum of values, one or more per row, each times the weight of its row."""
-        return self.xp.sum(self.weighted(values))
+        return self.xp.sum(self.weighted(values), dtype=self.xp.float64)
 
     def weighted(self, values: Any) -> Any:
         """Return values, one or more per row, times the weight of their row."""

@@ -17,7 +17,7 @@ from scipy import sparse
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
 from primum.labellings.rowwise import duality_gap, inner, scores_of, towards, weighted
-from primum.labellings.sets import LabelSet, groups
+from primum.labellings.sets import LabelSet, grouped
 from primum.rows import (
     BLOCK_NUMBERS,
     Block,
@@ -284,19 +284,21 @@ class StreamedColumns:
         sigma: float,
         mostly_inside: bool = False,
         close: tuple[float, int] | None = None,
+        rough: bool = False,
     ) -> Sweep:
         """Compute everything that a Newton step needs, in one pass.
 
         If the labels of most rows can move in all directions, it is cheaper to subtract the others
         from the Gram matrix of all rows, which is computed once. ``close`` are (sigma, limit): the
         rows that this sigma does not decide are collected, unless there are more than the limit.
+        If ``rough`` is True, products with rows in single precision are in single precision.
         """
         V, frame, main = self.B.T @ xi, self.design.frame, labels.key_of_all
         skipped = main if mostly_inside and main > 0 else 0
         all_but_last = xi.ndim > 1 and self._sum_of_all is not None
 
         def block_sweep(block: Block) -> _BlockSweep:
-            view = frame.view(block)
+            view = frame.view(block, rough=rough)
             here, p = labels.at(view), scores_of(view, V)
             q = here.project(towards(here, -sigma, p))
             keys, rows, band = here.keys(here.open(q)), view, None
@@ -304,9 +306,8 @@ class StreamedColumns:
                 # No row outside the band can move.
                 chosen = view.xp.nonzero(here.undecided(p, close[0]))[0]
                 rows, keys = view.pick(chosen), view.xp.take(keys, chosen, axis=0)
-                band = _band(
-                    view.block.start + chosen, rows, view.xp.take(q, chosen, axis=0), close[1]
-                )
+                sum_of_close = rows.sum(view.xp.take(q, chosen, axis=0))
+                band = _band(block.start + chosen, rows, sum_of_close, close[1])
             return _BlockSweep(
                 view.sum(q[:, :-1] if all_but_last else q),
                 self._grams(rows, keys, skipped),
@@ -347,13 +348,15 @@ class StreamedColumns:
 
     def _grams(self, view: View, keys: Any, skipped: int) -> dict[int, Any]:
         """Return the Gram matrix of the rows of every key but one."""
-        grams = {}
-        for key, rows in groups(keys, skipped):
-            if rows.shape[0]:
-                chosen = view.pick(rows)
-                M_t = chosen.dot(self.B.T)
-                grams[key] = chosen.weighted(M_t).T @ M_t
-        return grams
+        order, parts = grouped(keys, skipped)
+        chosen = view.pick(order)
+        M_t = chosen.dot(self.B.T)
+        weighted = chosen.weighted(M_t)
+        return {
+            key: weighted[start:end, :].T @ M_t[start:end, :]
+            for key, start, end in parts
+            if end > start
+        }
 
     @cached_property
     def gram_of_all(self) -> Floats:  # noqa: D102
@@ -365,6 +368,19 @@ class StreamedColumns:
             return view.weighted(M_t).T @ M_t
 
         return np.asarray(to_numpy(self.design.rows.map_reduce(block_gram, add)))
+
+    def measure(self, labels: LabelSet, xi: Floats, q: RowValues) -> tuple[Floats, float]:
+        """Return the sum of the design rows times q, and the sum of the slacks at Xi: one pass."""
+        V, frame = self.B.T @ xi, self.design.frame
+
+        def block_sums(block: Block) -> Any:
+            view = frame.view(block)
+            xp, of_rows = view.xp, q(view)
+            slack = view.total(labels.at(view).slack(scores_of(view, V), of_rows))
+            return xp.concat([xp.reshape(view.sum(of_rows), (-1,)), slack[None]])
+
+        sums = to_numpy(self.design.rows.map_reduce(block_sums, add))
+        return sums[:-1].reshape(V.shape), float(sums[-1])
 
     def gaps(self, labels: LabelSet, duals: Floats, q: Floats | RowValues) -> Floats:  # noqa: D102
         # All duals side by side, so that one product with the rows serves all of them.
@@ -458,8 +474,8 @@ class StreamedColumns:
         return self.design.rows.fill(block_norms)
 
 
-def _band(positions: Any, rows: View, q: Any, limit: int) -> Band:
+def _band(positions: Any, rows: View, total: Any, limit: int) -> Band:
     """Return the rows of a block that are close to the hyperplane, unless there are too many."""
     count = int(positions.shape[0])
     pieces = [(positions, rows)] if count else []
-    return Band(rows.sum(q), pieces if count <= limit else None, count, limit)
+    return Band(total, pieces if count <= limit else None, count, limit)

@@ -226,7 +226,7 @@ def label_set_of(family: LeastSquaresFamily, labels: LabelSet | None) -> LabelSe
     rows = family.unlabeled.rows
     # Where M is formed, the solvers need the set of every row.
     few = rows.in_memory or rows.n_rows <= FORM_ROWS_UP_TO
-    return labels.take(np.arange(rows.n_rows)) if few else labels
+    return labels.take(np.arange(rows.n_rows)) if few and not labels.uniform else labels
 
 
 def _problem(

@@ -18,6 +18,10 @@ progress is made on few rows.
    failed try only costs passes. If everything fails and the rows are in memory, ``newton.py``
    solves the problem in many passes.
 
+Rows in single precision on a device are multiplied as they are in steps 2 and 3, which is several
+times as fast. What is found there is measured in double precision; if it does not suffice, the
+search continues in double precision.
+
 Nothing is stored per row, so the rows need not fit in memory: the solution is a hyperplane and the
 labels of a band of rows (``HyperplaneLabels``).
 """
@@ -57,9 +61,11 @@ STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
 FEW_ROWS = 2**12  # unless there are no more than this many,
-BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB),
+BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB), or
+DEVICE_BAND_NUMBERS = 2**19  # if passes are fast compared with main memory,
 BAND_PER_COLUMN = 8  # but at least this many rows for each dimension
 STEPS_PER_SIGMA = 12
+SINGLE_ROUNDING = 1e-5  # of sums over many rows in single precision
 STAGES = 25
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
@@ -102,7 +108,8 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
         # A row with many copies may stay undecided; it counts as one row.
         sample = replace(sample, columns=merged(sample.columns))
     start = _sample_stage(sample, tol, max_iter)
-    rows = _AllRows(problem, columns, sample)
+    rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
+    rows = _AllRows(problem, columns, sample, rough)
     best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > problem.gap_within(tol) and best.lost:
         start = replace(_uncommitted(problem, columns, sample.columns), iterations=iterations)
@@ -139,18 +146,19 @@ class _AllRows:
     problem: LabelProblem
     columns: StreamedColumns
     sample: LabelProblem
+    rough: bool = False
 
-    def sweep(self, xi: Floats, sigma: float, band: float, inside: int | None = None) -> Sweep:
+    def sweep(self, xi: Floats, sigma: float, band: float, inside: float) -> Sweep:
         """Return the sweep at a point, with the rows that sigma / band does not decide.
 
         ``inside`` is the number of undecided rows at a point nearby: if it is large, the sweep is
         organised differently, and no rows are collected.
         """
         close, n = (sigma / band, self.largest_band), self.columns.shape[1]
-        mostly_inside = inside is not None and inside > 0.5 * n
-        many = inside is None or mostly_inside or band * inside > 2 * self.largest_band
+        many = band * inside > 2 * self.largest_band
+        mostly_inside = many and inside > 0.5 * n
         found = self.columns.sweep(
-            self.problem.labels, xi, sigma, mostly_inside, None if many else close
+            self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
         )
         return replace(found, Mq=centred(found.Mq))
 
@@ -158,8 +166,9 @@ class _AllRows:
     def largest_band(self) -> int:
         """How many rows are solved for in memory."""
         r, n = self.columns.shape
+        numbers = DEVICE_BAND_NUMBERS if self.columns.design.rows.single else BAND_NUMBERS
         at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
-        return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(BAND_NUMBERS // r, at_least))
+        return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
 
     def stays(self, xi: Floats, direction: Floats, sigma: float) -> bool:
         """Return whether no row of the sample that sigma decides changes sides after a step."""
@@ -176,27 +185,45 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
     xi, sigma, iterations, band = start.xi, start.sigma, start.iterations, BAND
     best = _Best(np.inf, xi, feasible=False)
     before: tuple[float, Floats] | None = None
-    sweep = rows.sweep(xi, sigma, band)
+    share = start.undecided / rows.sample.columns.shape[1]
+    sweep = rows.sweep(xi, sigma, band, share * rows.columns.shape[1])
     for stage in range(STAGES):
         xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, goal)
         iterations += steps
         if stage == 0 and steps == STEPS_PER_SIGMA:
             return _Best(np.inf, xi, lost=True), iterations
-        band *= 2.0
-        gap_before, on_path = best.gap, _on_path(rows, sweep, xi, sigma)
-        in_band, sweep_there = _in_band(rows, sweep, xi, sigma, band, tol)
+        gap_before, on_path = best.gap, _on_path(rows, sweep, xi, sigma, goal)
+        in_band, sweep_there = _in_band(rows, sweep, xi, sigma, 2.0 * band, tol)
         best = min((best, on_path, in_band), key=lambda answer: answer.order)
-        close_enough = best.gap <= AIM * goal or 0.5 * gap_before < best.gap <= goal
+        # In single precision, no more than the goal is aimed at.
+        converged = best.gap <= goal and (rows.rough or best.gap > 0.5 * gap_before)
+        close_enough = best.gap <= AIM * goal or converged
         if (close_enough and best.feasible) or iterations >= max_iter or sweep.inside == 0:
             break
-        if best is in_band and best.gap <= 0.5 * gap_before:
+        if sweep.can_be_solved:
+            band *= 2.0
+        improved = best is in_band and best.gap <= 0.5 * gap_before
+        if rows.rough and np.isfinite(best.gap):  # what can be found in single precision
+            rows = replace(rows, rough=False)
+            xi = in_band.xi if improved else xi
+            sweep = rows.sweep(xi, sigma, band, sweep.inside)
+            continue
+        if improved:
             xi, sweep = in_band.xi, sweep_there
             continue
-        # Where the path is nearly straight, longer strides do not cost more steps.
-        ahead = sigma * (GROWTH**2 if steps <= 2 else GROWTH)
+        ahead = sigma * _stride(rows, sweep, band, steps)
         before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
         sweep = rows.sweep(xi, sigma, band, sweep.inside)
     return best, iterations
+
+
+def _stride(rows: _AllRows, sweep: Sweep, band: float, steps: int) -> float:
+    """Return the factor by which sigma grows."""
+    # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
+    # longer than it takes to leave so few rows undecided that their labels can be solved for.
+    longest = GROWTH**2 if steps <= 2 else GROWTH
+    enough = 1.5 * band * sweep.inside / rows.largest_band
+    return longest if sweep.can_be_solved else min(longest, max(GROWTH, enough))
 
 
 def _continued(
@@ -267,7 +294,8 @@ def _minimise_psi(
             return xi, here, step
         psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
         there = rows.sweep(xi + direction, sigma, band, here.inside)
-        if problem.conjugate(xi + direction) - there.inner > psi + 1e-4 * slope:
+        noise = SINGLE_ROUNDING * (abs(psi) + abs(here.inner)) if rows.rough else 0.0
+        if problem.conjugate(xi + direction) - there.inner > psi + 1e-4 * slope + noise:
             length = _step_length(problem, rows.columns, sigma, xi, direction, slope)
             direction = length * direction
             there = rows.sweep(xi + direction, sigma, band, here.inside)
@@ -312,10 +340,10 @@ def _step_length(
     return float(low - at_low * (high - low) / (at_high - at_low))
 
 
-def _on_path(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float) -> _Best:
+def _on_path(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float, goal: float) -> _Best:
     problem = rows.problem
     labels = HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, sigma)
-    return _Best(
+    found = _Best(
         _gap(problem, sweep, xi),
         xi,
         labels,
@@ -323,6 +351,10 @@ def _on_path(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float) -> _Best:
         feasible=problem.meets_prior(sweep.Mq - problem.target),
         moment=sweep.moment,
     )
+    if not rows.rough:
+        return found
+    at_goal = found.gap <= goal and not sweep.can_be_solved
+    return _measured(rows, found) if at_goal else replace(found, gap=np.inf)
 
 
 def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
@@ -358,14 +390,27 @@ def _in_band(
     nu = np.zeros(0) if found.multipliers is None else found.multipliers
     reached = inner.residual(found.labels)
     dual = problem.dual_point(reached, nu)
-    after = rows.sweep(dual, sigma, next_band, sweep.inside)
-    squares = float(np.vdot(dual, reached)) + float(np.vdot(t, dual))
     best = _Best(
-        squares - after.support + problem.prior_gap(reached, nu),
+        np.inf,
         dual,
         HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, found.labels),
         nu=found.multipliers,
         feasible=problem.meets_prior(reached),
         moment=others + band.sum_of(found.labels),
     )
-    return best, after
+    if rows.rough:
+        return _measured(rows, best), sweep
+    after = rows.sweep(dual, sigma, next_band, sweep.inside)
+    squares = float(np.vdot(dual, reached)) + float(np.vdot(t, dual))
+    gap = squares - after.support + problem.prior_gap(reached, nu)
+    return replace(best, gap=gap), after
+
+
+def _measured(rows: _AllRows, found: _Best) -> _Best:
+    """Return a labelling with its sum and its gap, in double precision: one pass."""
+    problem, labels = rows.problem, rows.problem.labels
+    assert found.labels is not None
+    moment, slack = rows.columns.measure(labels, found.xi, found.labels)
+    residual = centred(rows.columns.B @ moment - problem.target)
+    off = residual - found.xi
+    return replace(found, gap=slack + 0.5 * float(np.vdot(off, off)), moment=moment)

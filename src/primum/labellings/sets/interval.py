@@ -61,7 +61,7 @@ class Interval:
         return library_of(v).clip(v, self.low, self.high)
 
     def support(self, p: Any) -> Any:  # noqa: D102
-        return p * self.best(p)
+        return library_of(p).minimum(self.low * p, self.high * p)
 
     def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
         xp = library_of(p)
