@@ -129,7 +129,7 @@ class View:
         if q.ndim > 1 and isinstance(self.X, np.ndarray):  # the order that BLAS prefers
             features, total = np.dot(weighted.T, self.X).T, weighted.sum(axis=0)
         else:
-            factor = xp.astype(weighted, self.X.dtype) if self.rough else weighted
+            factor = weighted if xp is np else xp.astype(weighted, self.X.dtype, copy=False)
             features = xp.astype(self.X.T @ factor, xp.float64)
             total = xp.sum(weighted, axis=0, dtype=xp.float64)
         if self.center is not None:
@@ -150,6 +150,12 @@ class View:
     def total(self, values: Any) -> Any:
         """Return the sum of values, one or more per row, each times the weight of its row."""
         return self.xp.sum(self.weighted(values), dtype=self.xp.float64)
+
+    def product(self, one: Any, other: Any) -> Any:
+        """Return the sum of the products of values, each times the weight of its row."""
+        if one.ndim == 1 and self.xp is np:
+            return one @ self.weighted(other)
+        return self.total(one * other)
 
     def weighted(self, values: Any) -> Any:
         """Return values, one or more per row, times the weight of their row."""

@@ -185,7 +185,8 @@ def _dense_moments(block: Block) -> Moments:
     first = xp.astype(X[0, :], xp.float64)
     centred = X - first
     if block.weight is None:
-        total, shift = float(X.shape[0]), xp.mean(centred, axis=0)
+        total = float(X.shape[0])
+        shift = xp.ones(X.shape[0], dtype=xp.float64, device=device) @ centred / total
     else:
         w, total = xp.asarray(block.weight, device=device), float(block.weight.sum())
         shift = w @ centred / total if total > 0 else xp.zeros_like(first)

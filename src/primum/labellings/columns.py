@@ -16,6 +16,7 @@ from scipy import sparse
 
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
+from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.rowwise import duality_gap, inner, scores_of, towards, weighted
 from primum.labellings.sets import LabelSet, grouped
 from primum.rows import (
@@ -301,19 +302,21 @@ class StreamedColumns:
             view = frame.view(block, rough=rough)
             here, p = labels.at(view), scores_of(view, V)
             q = here.project(towards(here, -sigma, p))
-            keys, rows, band = here.keys(here.open(q)), view, None
+            rows, face, band = view, None, None
             if close is not None:
                 # No row outside the band can move.
                 chosen = view.xp.nonzero(here.undecided(p, close[0]))[0]
-                rows, keys = view.pick(chosen), view.xp.take(keys, chosen, axis=0)
-                sum_of_close = rows.sum(view.xp.take(q, chosen, axis=0))
-                band = _band(block.start + chosen, rows, sum_of_close, close[1])
+                rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
+                band = _band(block.start + chosen, rows, rows.sum(q_of_rows), close[1])
+                alike = labels.uniform
+                face = here.open(q_of_rows) if alike else view.xp.take(here.open(q), chosen, axis=0)
+            keys = here.keys(here.open(q) if face is None else face)
             return _BlockSweep(
                 view.sum(q[:, :-1] if all_but_last else q),
                 self._grams(rows, keys, skipped),
                 view.xp.count_nonzero(keys),
                 view.total(here.support(p)),
-                view.total(inner(here, sigma, p, q)),
+                inner(view, here, sigma, p, q),
                 band,
             )
 
@@ -369,18 +372,23 @@ class StreamedColumns:
 
         return np.asarray(to_numpy(self.design.rows.map_reduce(block_gram, add)))
 
-    def measure(self, labels: LabelSet, xi: Floats, q: RowValues) -> tuple[Floats, float]:
+    def measure(self, labels: LabelSet, xi: Floats, q: HyperplaneLabels) -> tuple[Floats, float]:
         """Return the sum of the design rows times q, and the sum of the slacks at Xi: one pass."""
-        V, frame = self.B.T @ xi, self.design.frame
+        normal, frame, n_entries = self.B.T @ xi, self.design.frame, int(np.prod(labels.shape))
+        V = np.concatenate([part.reshape(-1, n_entries) for part in (normal, q.V)], axis=1)
 
         def block_sums(block: Block) -> Any:
             view = frame.view(block)
-            xp, of_rows = view.xp, q(view)
-            slack = view.total(labels.at(view).slack(scores_of(view, V), of_rows))
+            xp, P = view.xp, view.dot_by_column(V)
+            p, on_plane = P[:n_entries, :].T, P[n_entries:, :].T
+            if not labels.shape:
+                p, on_plane = p[:, 0], on_plane[:, 0]
+            of_rows = q.given(view, on_plane)
+            slack = view.total(labels.at(view).slack(p, of_rows))
             return xp.concat([xp.reshape(view.sum(of_rows), (-1,)), slack[None]])
 
         sums = to_numpy(self.design.rows.map_reduce(block_sums, add))
-        return sums[:-1].reshape(V.shape), float(sums[-1])
+        return sums[:-1].reshape(normal.shape), float(sums[-1])
 
     def gaps(self, labels: LabelSet, duals: Floats, q: Floats | RowValues) -> Floats:  # noqa: D102
         # All duals side by side, so that one product with the rows serves all of them.

@@ -35,13 +35,10 @@ def towards(labels: LabelSet, step: float, p: Any) -> Any:
     return v
 
 
-def inner(labels: LabelSet, sigma: float, p: Any, q: Any) -> Any:
-    """Return ``p q + (q - centre)^2 / (2 sigma)``, with as few temporary arrays as possible."""
-    terms = q - labels.centre
-    terms *= terms
-    terms /= 2 * sigma
-    terms += p * q
-    return terms
+def inner(view: View, labels: LabelSet, sigma: float, p: Any, q: Any) -> Any:
+    """Return the weighted sum of ``p q + (q - centre)^2 / (2 sigma)`` over some rows."""
+    off = q - labels.centre
+    return view.product(p, q) + view.product(off, off) / (2 * sigma)
 
 
 def weighted(values: Floats, weight: Floats | None) -> Floats:
