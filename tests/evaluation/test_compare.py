@@ -229,10 +229,37 @@ def test_a_folder_is_resumed_extended_and_never_mixed(tmp_path):
     assert extended.table.loc["neighbours", "splits"] == 15
     with pytest.raises(ResultsError, match="already contains results"):
         primum.compare(X, y, **options, folder=tmp_path)
-    with pytest.raises(ResultsError, match=r"results of another configuration \(comparison was"):
-        primum.compare(X + 1, y, **options, folder=tmp_path, resume=True)
-    with pytest.raises(ResultsError, match="another configuration"):
-        primum.compare(X, y, **options, random_state=1, folder=tmp_path, resume=True)
+
+
+def _more_labels(X, y):
+    return {"y": np.where(np.arange(len(y)) == np.flatnonzero(y == -1)[0], 0, y)}
+
+
+OTHER = {
+    "features": (lambda X, y: {"X": X + 1}, r"X was '\d+ x \d+, checksum \w+', now '\d+ x \d+, "),
+    "labels": (_more_labels, r"labels was '40 of \d+ known, .*', now '41 of \d+ known, checksum"),
+    "seed": (lambda X, y: {"random_state": 1}, r"seed was 0, now 1; cv was '5 folds, "),
+    "folds": (lambda X, y: {"cv": 4}, r"cv was '5 folds, checksum \w+', now '4 folds, checksum"),
+    "nested": (lambda X, y: {"nested": True}, r"nested was False, now True\)"),
+    "method": (
+        lambda X, y: {"methods": [("own", LogisticRegression(C=2.0), False)]},
+        r"data\.own\.classifier\.steps\.classify\.C was 1\.0, now 2\.0\)",
+    ),
+    "use": (
+        lambda X, y: {"methods": [("own", LogisticRegression())]},
+        r"data\.own\.uses_unlabeled was False, now True\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "named"), OTHER.values(), ids=OTHER)
+def test_a_folder_of_another_comparison_is_refused_and_the_setting_named(tmp_path, change, named):
+    X, y = partly()
+    methods = [("own", LogisticRegression(C=1.0), False)]
+    given = {"X": X, "y": y, **QUICK, "methods": methods, "curves": False, "folder": tmp_path}
+    primum.compare(**given)
+    with pytest.raises(ResultsError, match=rf"results of another configuration \({named}"):
+        primum.compare(**given | change(X, y), resume=True)
 
 
 class Failing(LogisticRegression):

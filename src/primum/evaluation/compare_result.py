@@ -16,7 +16,7 @@ import numpy as np
 from primum._sklearn import take_rows
 from primum._typing import Floats
 from primum.evaluation.compare_curves import learning_curves
-from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan
+from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, classifier_of
 from primum.evaluation.compare_run import Records
 from primum.evaluation.compare_scoring import Loss, Predictions, twin_loss
 from primum.evaluation.compare_statistics import SplitStatistics
@@ -125,11 +125,11 @@ class ComparisonResult:
         """The fits that raised an error: name, stage, split and reason."""
         return [
             {
-                "name": unit[0].partition("/")[2],
+                "name": classifier_of(unit[0]),
                 "stage": unit[0].partition("/")[0],
                 "split": unit[1],
                 "reason": record["note"],
-                "text": f"{unit[0].partition('/')[2]} failed in split {unit[1]}: {record['note']}",
+                "text": f"{classifier_of(unit[0])} failed in split {unit[1]}: {record['note']}",
             }
             for unit, record in self.records.done.items()
             if record["predicted"] is None

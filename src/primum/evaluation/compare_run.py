@@ -17,7 +17,14 @@ from sklearn import config_context
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
-from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, Task, last_step
+from primum.evaluation.compare_plan import (
+    ALL,
+    CROSS_FITTED,
+    ComparisonPlan,
+    Task,
+    classifier_of,
+    last_step,
+)
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.progress import TimeLeft, with_time_left
 from primum.evaluation.seeds import seeded
@@ -94,7 +101,9 @@ def run_comparison(
     if folder is None:
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
-    with ResultStore(folder, plan.config, resume=resume, packages=packages) as store:
+    with ResultStore(
+        folder, plan.config, resume=resume, packages=packages, part_of=classifier_of
+    ) as store:
         stored = {unit: rows[0] for unit, rows in store.done.items()}
         return run.all_rounds(stored, store)
 
@@ -223,7 +232,7 @@ class _Run:
 def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
     """Return the expected time of a classifier's tasks, or of one if there are none."""
     done = records.done.items()
-    times = [r["seconds"] for unit, r in done if unit[0].partition("/")[2] == name]
+    times = [r["seconds"] for unit, r in done if classifier_of(unit[0]) == name]
     count = sum(task.entry.name == name for task in tasks) if tasks else 1
     return count * float(np.mean(times)) if times else 0.0
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primum.evaluation.compare_plan import ALL, last_step
+from primum.evaluation.compare_plan import ALL, classifier_of, last_step
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.store import package_versions
 from primum.report.blocks import Block, Bullets, Chart, Folded, Text
@@ -358,7 +358,7 @@ def left_out_section(result: Any) -> list[Block]:
     """Return failed fits, what the budget of time left out, notes and warnings of fits."""
     sentences = list(dict.fromkeys([*result.left_out, *_notes(result)]))
     warned = Counter(
-        (unit[0].partition("/")[2], record["note"])
+        (classifier_of(unit[0]), record["note"])
         for unit, record in result.records.done.items()
         if record["predicted"] is not None and record.get("note")
     )
