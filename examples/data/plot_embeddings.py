@@ -79,7 +79,7 @@ levels = {
     "ICLS, ridge and metric tuned": (100 * (1 - tuned.score(X_more, truth_more)), "#009E73", "-."),
 }
 for name, (level, _, _) in levels.items():
-    print(f"{name:30}{level:.1f} %")
+    print(f"{name:30}{level:.1f}%")
 
 # %%
 # A few hundred unlabelled rows give most of the gain over the supervised twin, and the hundred

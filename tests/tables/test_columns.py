@@ -95,7 +95,7 @@ def test_cells_of_another_kind_count_as_missing():
     assert found.kind == "number"
     assert found.missing == 0.05
     assert found.note == ("3 cells are not numbers, such as 'no idea', which counts as missing.")
-    assert found.action == "5 % missing, filled in with the median; a column says where; scaled."
+    assert found.action == "5% missing, filled in with the median; a column says where; scaled."
 
 
 def test_a_mixture_of_numbers_and_text_is_text():
@@ -121,7 +121,7 @@ def test_rare_levels_are_said_to_be_grouped():
 def test_a_value_or_nothing_is_a_category():
     found = column(["x", None] * 30)
     assert (found.kind, found.used) == ("category", True)
-    assert found.action.endswith("50 % missing, which is a level of its own.")
+    assert found.action.endswith("50% missing, which is a level of its own.")
 
 
 def test_doubtful_dates_are_said():

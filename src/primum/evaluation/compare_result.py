@@ -170,6 +170,15 @@ class ComparisonResult:
         ]
 
     @property
+    def blended(self) -> list[str]:
+        """Names of the methods whose estimated change also uses their probabilities.
+
+        SafeClassifier blends errors and Brier scores in the verdict on itself. All other methods
+        are judged by their errors alone, because their scores need not be calibrated.
+        """
+        return [e.name for e, _ in self._cross_fitted] if self.loss.scoring == "accuracy" else []
+
+    @property
     def _cross_fitted(self) -> list[tuple[Entry, dict[str, Any]]]:
         """The methods that judged themselves, with their records."""
         found = [
@@ -204,6 +213,7 @@ class ComparisonResult:
             float(record["seconds"]),
             1,
             change,
+            self.loss.measure if "supervised" in own else None,
         )
 
     @cached_property
@@ -255,8 +265,10 @@ class ComparisonResult:
     def _judged(self, entry: Entry, difference: Difference, p_value: float, level: float) -> Any:
         bound, other = self._disagreement(entry), f"the tuned {BASELINE}"
         verdict = self._verdict(difference, bound, entry.name, other, level)
-        found = self._plain(entry, verdict=verdict, p_value=p_value, twin=self._twin(entry, level))
-        return replace(found, observed_change=found.loss - self._baseline_loss)
+        twin, measure = self._twin(entry, level)
+        found = self._plain(entry, verdict=verdict, p_value=p_value, twin=twin)
+        change = found.loss - self._baseline_loss
+        return replace(found, observed_change=change, twin_measure=measure)
 
     def _difference(self, entry: Entry) -> Difference:
         pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
@@ -288,18 +300,18 @@ class ComparisonResult:
         share = (n_rows * share + 1) / (n_rows + 2)
         return float(min(share + 2 * np.sqrt(share * (1 - share) / n_rows), 1.0))
 
-    def _twin(self, entry: Entry, level: float) -> Verdict | None:
-        """Return the verdict against the method's own supervised twin."""
+    def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
+        """Return the verdict against the method's own supervised twin, and in which loss it is."""
         records = [self.records.done[f"{ALL}/{entry.name}", number] for number in self.splits]
         if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
-            return None
+            return None, None
         pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
         loss, bound = twin_loss(self.loss, pairs, self.plan.table.labels.classes), None
-        if loss.scoring == "accuracy":  # plainly, without the Brier score
-            pairs = [(one, replace(other, scores=None)) for one, other in pairs]
+        if loss.scoring == "accuracy":
             bound = self._twin_disagreement(records)
         difference = self._statistics.difference(pairs, loss)
-        return self._verdict(difference, bound, entry.name, TWIN, level, loss.measure)
+        verdict = self._verdict(difference, bound, entry.name, TWIN, level, loss.measure)
+        return verdict, loss.measure
 
     def _twin_disagreement(self, records: Sequence[dict[str, Any]]) -> float | None:
         """Return how large the difference in error of a method and its twin can be.

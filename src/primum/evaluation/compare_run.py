@@ -1,4 +1,4 @@
-"""Running the fits of a comparison: in parallel, resumable, within a budget of time.
+"""Running the fits of a comparison: in parallel, resumable, within a time budget.
 
 A fit that raises an exception becomes a record with its message. Held-out predictions are stored,
 not scores, so that any scoring can be applied to them afterwards.
@@ -34,7 +34,7 @@ from primum.selection.entries import Entry, class_scores
 from primum.selection.safe import SafeClassifier
 
 PROBE_DIGITS = 3
-# With a budget of time, a fit is tried with an eighth of the unlabelled rows, if these are enough.
+# With a time budget, a fit is tried with an eighth of the unlabelled rows, if these are enough.
 TRIAL_PART, TRIAL_ROWS = 8, 50
 # A method that judges itself fits the baselines in about this many splits, whatever its limit.
 LEAST_SPLITS = 10
@@ -51,7 +51,7 @@ class Records:
     done : dict of unit to record
         Held-out rows, predictions, scores, seconds and the note of every fit.
     left_out : list of str
-        A sentence for whatever the budget of time left out.
+        A sentence for whatever the time budget left out.
     seconds : float
         Time that this run took.
     """
@@ -198,8 +198,8 @@ class _Run:
     def _drop(self, name: str, seconds: float, records: Records) -> None:
         """Leave out a method for good."""
         self.dropped.add(name)
-        needed = f"needs about {seconds:.0f} more seconds, which exceeds" if seconds else "exceeds"
-        records.left_out.append(f"{name} was left out: it {needed} the budget of time.")
+        reason = f" (it needs about {seconds:.0f} more seconds)" if seconds else ""
+        records.left_out.append(f"{name} was left out to keep within the time budget{reason}.")
 
     def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> Iterator[Any]:
         shared = Shared.of(self.plan)
@@ -240,7 +240,7 @@ def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
 def _left_out_round(tasks: list[Task]) -> str:
     stage = tasks[0].stage
     what = "a repeat of the cross-validation" if stage == ALL else f"the learning curve at {stage}"
-    return f"{what[0].upper()}{what[1:]} was left out, to keep the budget of time."
+    return f"{what[0].upper()}{what[1:]} was left out to keep within the time budget."
 
 
 def _n_processes(n_jobs: int) -> int:

@@ -137,7 +137,7 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
             )
         )
     return Table(
-        "Data sets. PCA99: principal components that retain 99 % of the variance. Majority: "
+        "Data sets. PCA99: principal components that retain 99% of the variance. Majority: "
         "fraction of rows in the larger class.",
         ("Dataset", "Objects", "Features", "PCA99", "Majority"),
         tuple(rows),

@@ -315,4 +315,4 @@ def _share(count: int, total: int) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "under 1 %"
+    return f"{100 * share:.0f}%" if share >= 0.01 else "under 1%"
