@@ -300,7 +300,7 @@ def compare(
         Further unlabelled rows; those of a table need no column with labels.
     target : str, default=None
         Column of X with the classes, empty where unknown. The other columns are prepared by their
-        kind (numbers, categories, dates, truth values), and columns that cannot be learnt from are
+        kind (numbers, categories, dates, booleans), and columns that cannot be learnt from are
         set aside; ``columns`` of the result says what was done to each.
     id : str, default=None
         Column that identifies the rows; not a feature.

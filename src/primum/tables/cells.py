@@ -1,4 +1,4 @@
-"""Cells of a table as numbers, days, truth values or text, whatever people wrote in them.
+"""Cells of a table as numbers, days, booleans or text, whatever people wrote in them.
 
 A cell that cannot be read as asked counts as missing. All functions take a pandas Series of any
 dtype, so that a column is read the same way from CSV, Parquet, a spreadsheet or a DataFrame; what
@@ -134,12 +134,12 @@ def _days(dates: "pd.Series", pd: Any) -> Floats:
     return np.asarray((dates - start).dt.total_seconds(), dtype=float) / SECONDS_PER_DAY
 
 
-def truths_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:
-    """Return truth values as 1 and 0; NaN where missing or neither."""
-    return _each(objects_of(values, missing), _truth)
+def booleans_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:
+    """Return booleans as 1 and 0; NaN where missing or neither."""
+    return _each(objects_of(values, missing), _boolean)
 
 
-def _truth(cell: Any) -> float:
+def _boolean(cell: Any) -> float:
     if isinstance(cell, bool | np.bool_ | int | float | np.number):
         return float(cell) if cell in (0, 1) else np.nan
     word = cell.lower() if isinstance(cell, str) else ""
