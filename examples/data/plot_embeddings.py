@@ -62,7 +62,7 @@ print(f"largest difference to the fit in memory: {abs(clf.coef_ - in_memory.coef
 # ------------------------------------
 #
 # The error over the number of unlabelled rows. A tuned ridge, fitted to the labelled rows alone, is
-# the opponent that matters, so there is also ICLS with a tuned ridge and metric.
+# the baseline that matters, so there is also ICLS with a tuned ridge and metric.
 
 sizes = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 ridge = RidgeClassifierCV(np.logspace(-2, 4, 25)).fit(X_labeled, y)

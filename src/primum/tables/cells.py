@@ -70,6 +70,11 @@ def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] =
         The decimal mark of numbers written as text; the other one separates thousands.
     missing : sequence of str
         Markers of missing cells.
+
+    Returns
+    -------
+    array of shape (n_cells,)
+        The numbers.
     """
     import pandas as pd
 
@@ -112,6 +117,11 @@ def days_of(values: "pd.Series", layout: str = ISO, missing: Sequence[str] = ())
         How text is written, as in ``pandas.to_datetime``.
     missing : sequence of str
         Markers of missing cells.
+
+    Returns
+    -------
+    array of shape (n_cells,)
+        The days.
     """
     import pandas as pd
 

@@ -98,9 +98,9 @@ def describe_columns(
     frame : DataFrame
         The table.
     target, id, group : str, optional
-        Columns with the labels, with the identity of rows and with groups of rows; no features.
+        Columns with the labels, the identifiers of rows and the groups of rows; not features.
     exclude : sequence of str
-        Further columns that are no features.
+        Further columns that are not features.
     missing : sequence of str
         Markers of missing cells, in addition to empty ones.
 

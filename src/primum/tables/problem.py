@@ -74,7 +74,7 @@ def table_problem(
     group : str, optional
         Column with groups of rows that belong together, such as those of one patient.
     exclude : sequence of str
-        Columns that are no features.
+        Columns that are not features.
     missing : sequence of str
         Markers of missing cells and labels, in addition to empty ones.
 
