@@ -91,7 +91,11 @@ class Table:
 
     def to_latex(self) -> str:
         """Return a LaTeX table (package booktabs)."""
-        body = "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in self.rows)
+        body, foot = (
+            "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in rows)
+            for rows in (self.rows, self.foot)
+        )
+        body += f"\n\\midrule\n{foot}" if foot else ""
         return (
             "\\begin{table}\n\\centering\n"
             f"\\caption{{{_latex_escape(self.caption)}}}\n"
