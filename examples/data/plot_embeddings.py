@@ -55,7 +55,7 @@ print(clf.certificate_)
 print(f"passes over the file: {clf.certificate_.passes}")
 print(f"error {np.mean(predicted != truth_more):.3f}")
 in_memory = ICLSClassifier(n_jobs=1).fit(X_labeled, y, X_unlabeled=X_more)
-print(f"largest difference to the fit in memory: {abs(clf.coef_ - in_memory.coef_).max():.1e}")
+print(f"largest difference from the fit in memory: {abs(clf.coef_ - in_memory.coef_).max():.1e}")
 
 # %%
 # How many unlabelled rows are useful?

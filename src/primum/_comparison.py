@@ -71,7 +71,7 @@ class Comparison(ComparisonResult):
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
     table : DataFrame
-        One row per classifier: mean loss on held-out rows, its observed difference to the
+        One row per classifier: mean loss on held-out rows, its observed difference from the
         baseline's, the estimated change with its interval (the posterior median, which is shrunk
         towards 0; see Notes of ``compare``), the probabilities of help, no difference and harm, and
         the answer.

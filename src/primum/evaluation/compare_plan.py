@@ -173,7 +173,7 @@ class Task:
         return f"{self.stage}/{self.entry.name}", self.number
 
 
-def classifier_of(unit_name: str) -> str:
+def classifier_name(unit_name: str) -> str:
     """Return the name of the classifier that a fit with the given name is of."""
     return unit_name.partition("/")[2]
 

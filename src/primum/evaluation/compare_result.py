@@ -1,9 +1,9 @@
-"""What a comparison found: losses, differences to the baseline, verdicts, learning curves.
+"""What a comparison found: losses, differences from the baseline, verdicts, learning curves.
 
 The baseline is the average of the scores of the tuned baselines (ridge and logistic regression by
-default): it is as good as the better of the two in hindsight, and nobody has to choose between
-them. A method is said to help or to harm only if the probability of that is at least ``level``,
-adjusted for the number of methods, because several are compared.
+default): it is usually close to the better of the two, which is not known beforehand. A method is
+said to help or to harm only if the probability of that is at least ``level``, adjusted for the
+number of methods, because several are compared.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import numpy as np
 from primum._sklearn import take_rows
 from primum._typing import Floats
 from primum.evaluation.compare_curves import learning_curves
-from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, classifier_of
+from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, classifier_name
 from primum.evaluation.compare_run import Records
 from primum.evaluation.compare_scoring import Loss, Predictions, twin_loss
 from primum.evaluation.compare_statistics import SplitStatistics
@@ -125,11 +125,11 @@ class ComparisonResult:
         """The fits that raised an error: name, stage, split and reason."""
         return [
             {
-                "name": classifier_of(unit[0]),
+                "name": classifier_name(unit[0]),
                 "stage": unit[0].partition("/")[0],
                 "split": unit[1],
                 "reason": record["note"],
-                "text": f"{classifier_of(unit[0])} failed in split {unit[1]}: {record['note']}",
+                "text": f"{classifier_name(unit[0])} failed in split {unit[1]}: {record['note']}",
             }
             for unit, record in self.records.done.items()
             if record["predicted"] is None
@@ -282,13 +282,28 @@ class ComparisonResult:
         """Return how large the difference in error of a method and the baseline can be."""
         if self.loss.scoring != "accuracy" or len(self.plan.probe) == 0:
             return None
-        shares = []
+        return self._bound(self.changed_share(entry))
+
+    def changed_share(self, entry: Entry) -> float:
+        """Return how often a method and the baseline predict different classes.
+
+        Parameters
+        ----------
+        entry : Entry
+            A method that was fitted in all splits.
+
+        Returns
+        -------
+        float
+            Share of the unlabelled rows ``plan.probe``, mean over splits.
+        """
+        done, shares = self.records.done, []
         for number in self.splits:
-            records = [self.records.done[f"{ALL}/{e.name}", number] for e in self.plan.baselines]
+            records = [done[f"{ALL}/{e.name}", number] for e in self.plan.baselines]
             scores = np.mean([np.array(record["probe_scores"]) for record in records], axis=0)
-            own = self.records.done[f"{ALL}/{entry.name}", number]["probe"]
+            own = done[f"{ALL}/{entry.name}", number]["probe"]
             shares.append(np.mean(scores.argmax(axis=1) != np.array(own)))
-        return self._bound(float(np.mean(shares)))
+        return float(np.mean(shares))
 
     def _bound(self, share: float) -> float:
         """Return an upper bound on how often two classifiers predict different classes.

@@ -22,7 +22,7 @@ from primum.evaluation.compare_plan import (
     CROSS_FITTED,
     ComparisonPlan,
     Task,
-    classifier_of,
+    classifier_name,
     last_step,
 )
 from primum.evaluation.identity import distributions_of
@@ -102,7 +102,7 @@ def run_comparison(
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
     with ResultStore(
-        folder, plan.config, resume=resume, packages=packages, part_of=classifier_of
+        folder, plan.config, resume=resume, packages=packages, part_of=classifier_name
     ) as store:
         stored = {unit: rows[0] for unit, rows in store.done.items()}
         return run.all_rounds(stored, store)
@@ -232,7 +232,7 @@ class _Run:
 def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
     """Return the expected time of a classifier's tasks, or of one if there are none."""
     done = records.done.items()
-    times = [r["seconds"] for unit, r in done if classifier_of(unit[0]) == name]
+    times = [r["seconds"] for unit, r in done if classifier_name(unit[0]) == name]
     count = sum(task.entry.name == name for task in tasks) if tasks else 1
     return count * float(np.mean(times)) if times else 0.0
 
@@ -371,7 +371,7 @@ def prepared_rows(fitted: Any, X: Any) -> Any:
 
 
 def _own_verdict(safe: Any) -> dict[str, Any]:
-    """Return the differences to the baseline and to the supervised stack, and the notes."""
+    """Return the differences from the baseline and from the supervised stack, and the notes."""
     verdicts = {"baseline": safe.verdict_.baseline, "supervised": safe.verdict_.supervised}
     return {
         "verdicts": {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primum.evaluation.compare_plan import ALL, classifier_of, last_step
+from primum.evaluation.compare_plan import classifier_name, last_step
 from primum.evaluation.compare_words import blending_note, with_article
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.store import package_versions
@@ -302,18 +302,9 @@ def _changed_rows(changed: Any) -> list[Block]:
 
 def _changed_shares(result: Any) -> dict[str, float]:
     """Return the share of changed predictions of every method that was fitted in all splits."""
-    done, plan = result.records.done, result.plan
-    judged = {method.name for method in result.methods if method.verdict is not None}
-    shares = {}
-    for entry in plan.split_entries if len(plan.probe) else ():
-        if entry.name in judged:
-            changed = []
-            for number in result.splits:
-                scores = [done[f"{ALL}/{e.name}", number]["probe_scores"] for e in plan.baselines]
-                own = done[f"{ALL}/{entry.name}", number]["probe"]
-                changed.append(np.mean(np.mean(scores, axis=0).argmax(axis=1) != np.array(own)))
-            shares[entry.name] = float(np.mean(changed))
-    return shares
+    judged = {method.name for method in compared_methods(result)}
+    entries = result.plan.split_entries if len(result.plan.probe) else ()
+    return {entry.name: result.changed_share(entry) for entry in entries if entry.name in judged}
 
 
 def coefficients_section(result: Any) -> list[Block]:
@@ -361,7 +352,7 @@ def left_out_section(result: Any) -> list[Block]:
     """Return failed fits, what the time budget left out, and the notes and warnings of fits."""
     sentences = list(dict.fromkeys([*result.left_out, *_notes(result)]))
     warned = Counter(
-        (classifier_of(unit[0]), record["note"])
+        (classifier_name(unit[0]), record["note"])
         for unit, record in result.records.done.items()
         if record["predicted"] is not None and record.get("note")
     )

@@ -105,7 +105,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         The mean of the baselines.
     supervised_ : StackedClassifier
         The stack of the supervised candidates and of the supervised counterparts of the others.
-        The difference to it is what unlabelled rows contribute.
+        The difference from it is what unlabelled rows contribute.
     verdict_ : SafeVerdict
         Whether the model is better than ``baseline_`` (``verdict_.baseline.answer``, which is also
         ``verdict_.answer``), and whether unlabelled rows contribute to it
