@@ -74,7 +74,7 @@ def measure_budget(name, frame, seconds):
     result = primum.compare(frame, target=TARGET, time_budget=seconds, progress=False)
     used = time.monotonic() - start
     print(
-        f"{name:20s} budget {seconds:4.0f} s, used {used:6.1f} s ({100 * used / seconds:.0f} %); "
+        f"{name:20s} budget {seconds:4.0f} s, used {used:6.1f} s ({100 * used / seconds:.0f}%); "
         f"{len(result.left_out)} things left out",
         flush=True,
     )

@@ -70,8 +70,8 @@ def helpful_manifold(rng, n_rows):
 def harmful(rng, n_rows):
     """Draw clusters that contradict the classes.
 
-    With 20 labels, label spreading and the deformed kernel err on 28 and 36 % of the rows where
-    the baseline errs on 24 %.
+    With 20 labels, label spreading and the deformed kernel err on 28 and 36% of the rows where
+    the baseline errs on 24%.
     """
     seed = int(rng.integers(2**31))
     return harmful_clusters(n_rows, 5, distance=2.0, agreement=0.6, random_state=seed)
@@ -192,7 +192,7 @@ def claims(results):
 def calibration(results):
     """Return how often unlabelled rows truly help, by the claimed probability of it.
 
-    ``low`` and ``high`` contain the count of true cases with 99 % probability, if the claimed
+    ``low`` and ``high`` contain the count of true cases with 99% probability, if the claimed
     probabilities are right.
     """
     truth = results["true_change"] < -EQUIVALENCE

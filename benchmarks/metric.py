@@ -81,7 +81,7 @@ def main():
             worse = found[:, 1:, 1] > found[:, :1, 1] * (1 + 1e-6)
             changes[regime].append((error.mean(axis=0), 100 * worse.mean(axis=0)))
             print(
-                f"{name:14s} {n_labeled:4d} labels, twin {100 * found[:, 0, 0].mean():5.1f} %:",
+                f"{name:14s} {n_labeled:4d} labels, twin {100 * found[:, 0, 0].mean():5.1f}%:",
                 "  ".join(f"{value:+6.1f}" for value in error.mean(axis=0)),
                 flush=True,
             )
@@ -89,7 +89,7 @@ def main():
     print("s     " + "".join(f"{regime:>16s}" for regime in changes))
     for i, share in enumerate(SHARES):
         cells = [np.mean([(e[i], w[i]) for e, w in changes[r]], axis=0) for r in changes]
-        print(f"{share:<6}" + "".join(f"{e:+9.1f}, {w:3.0f} %" for e, w in cells))
+        print(f"{share:<6}" + "".join(f"{e:+9.1f}, {w:3.0f}%" for e, w in cells))
 
 
 if __name__ == "__main__":

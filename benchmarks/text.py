@@ -78,7 +78,7 @@ def main():
         for name, values in errors.items():
             spread = np.std(values) / SPLITS**0.5
             print(
-                f"  {name:42s} {np.mean(values):5.1f} +- {spread:.1f} %"
+                f"  {name:42s} {np.mean(values):5.1f} +- {spread:.1f}%"
                 f"  {np.median(seconds[name]):7.2f} s"
             )
 

@@ -53,7 +53,7 @@ def clusters_across_classes(rng: np.random.Generator) -> Drawn:
 
 
 def other_shares(rng: np.random.Generator) -> Drawn:
-    """Draw two Gaussian classes: of equal size if labelled, of 90 and 10 % otherwise."""
+    """Draw two Gaussian classes: of equal size if labelled, of 90 and 10% otherwise."""
     y = np.append(np.arange(20) % 2, rng.uniform(size=300 + N_TEST) < 0.1).astype(int)
     X = rng.normal(size=(len(y), 2))
     X[:, 0] += 2.0 * y

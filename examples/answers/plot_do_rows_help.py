@@ -106,5 +106,5 @@ plt.show()
 # the comparison is certain of it, because the two models predict the same class for nearly all
 # rows. On the digits it lowers the error, by as much as the comparison estimates, but with 100
 # labels the interval still contains 0, and the answer is "cannot tell". ICLS with this ridge does
-# harm to the digits, which the comparison detects. Where a method is neither clearly better nor
+# harm on the digits, which the comparison detects. Where a method is neither clearly better nor
 # clearly worse, the recommendation is to use the baseline.

@@ -18,7 +18,7 @@ from primum.datasets import harmful_clusters, harmful_clusters_bayes_error
 # -------------------------------
 #
 # A row is in the cluster of its class with probability 0.6 only, so a boundary in the gap has an
-# error of 40 %. The best possible error is 15 %.
+# error of 40%. The best possible error is 15%.
 
 N_LABELED, N_TRAIN, AGREEMENT = 10, 320, 0.6
 print(f"{harmful_clusters_bayes_error(agreement=AGREEMENT):.3f}")

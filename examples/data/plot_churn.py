@@ -128,7 +128,7 @@ print({name: round(change, 1) for name, change in true.items()})
 # %%
 # The left panel shows the intervals of the comparison and, as diamonds, the true changes. The right
 # panel shows what a supervised logistic regression relies on: its largest coefficients, for scaled
-# numbers and for categories. Those to the left of 0 speak for "left".
+# numbers and for categories. Negative ones make "left" more likely.
 
 logistic = make_pipeline(prepare, LogisticRegression(C=0.3))
 logistic.fit(customers[~unknown], left[~unknown])

@@ -55,14 +55,14 @@ print(clf.certificate_)
 print(f"passes over the file: {clf.certificate_.passes}")
 print(f"error {np.mean(predicted != truth_more):.3f}")
 in_memory = ICLSClassifier(n_jobs=1).fit(X_labeled, y, X_unlabeled=X_more)
-print(f"largest difference to the fit in memory: {abs(clf.coef_ - in_memory.coef_).max():.1e}")
+print(f"largest difference from the fit in memory: {abs(clf.coef_ - in_memory.coef_).max():.1e}")
 
 # %%
 # How many unlabelled rows are useful?
 # ------------------------------------
 #
 # The error over the number of unlabelled rows. A tuned ridge, fitted to the labelled rows alone, is
-# the opponent that matters, so there is also ICLS with a tuned ridge and metric.
+# the baseline that matters, so there is also ICLS with a tuned ridge and metric.
 
 sizes = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 ridge = RidgeClassifierCV(np.logspace(-2, 4, 25)).fit(X_labeled, y)
@@ -79,7 +79,7 @@ levels = {
     "ICLS, ridge and metric tuned": (100 * (1 - tuned.score(X_more, truth_more)), "#009E73", "-."),
 }
 for name, (level, _, _) in levels.items():
-    print(f"{name:30}{level:.1f} %")
+    print(f"{name:30}{level:.1f}%")
 
 # %%
 # A few hundred unlabelled rows give most of the gain over the supervised twin, and the hundred

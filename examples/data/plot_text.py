@@ -88,7 +88,7 @@ axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(
 plt.show()
 
 # %%
-# The decomposition of all texts helps most: with 40 labels it lowers the error from 35 % to 22 %.
+# The decomposition of all texts helps most: with 40 labels it lowers the error from 35% to 22%.
 # ICLS lowers it by a few more points while labels are very few, and agrees with its twin from 100
 # labels on. Self-learning is the best of all with 200 labels and the worst with 20: it repeats the
 # mistakes of its first fit. With 200 labels, a tuned ridge on plain counts is about as good as ICLS

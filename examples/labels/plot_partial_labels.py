@@ -3,7 +3,7 @@ Partial labels: classes that are ruled out
 ==========================================
 
 Often something is known about a row that has no label: this wine is not from the third grower, this
-patient has a risk of at least 70 %. :class:`~primum.ICLSClassifier` accepts both: ``possible`` says
+patient has a risk of at least 70%. :class:`~primum.ICLSClassifier` accepts both: ``possible`` says
 which classes a row may have, and ``label_bounds`` between which bounds its share of the second
 class lies.
 """
@@ -65,7 +65,7 @@ print(np.round(mean, 1))
 
 X2, truth2 = load_breast_cancer(return_X_y=True)
 X2 = scale(X2)
-found = {"supervised twin": [], "no bounds": [], "bounds for 40 %": []}
+found = {"supervised twin": [], "no bounds": [], "bounds for 40%": []}
 for seed in range(10):
     rng = np.random.default_rng(seed)
     y = truth2.copy()

@@ -17,7 +17,7 @@ FEATURES, N_LABELED, N_UNLABELED, SHARE = 20, 40, 1000, 0.1
 
 
 def draw(seed):
-    """Return as many labelled rows of both classes, and unlabelled rows of which 10 % are ill."""
+    """Return as many labelled rows of both classes, and unlabelled rows of which 10% are ill."""
     rng = np.random.default_rng(seed)
     healthy = rng.random(N_UNLABELED) >= SHARE
     ill = np.append(np.arange(N_LABELED) % 2 == 1, ~healthy)
@@ -38,16 +38,16 @@ def draw(seed):
 #
 # Two models without unlabelled rows are included: the supervised twin, and linear discriminant
 # analysis with the true shares as its ``priors``. Predicting "healthy" for everyone has an error of
-# 10 %.
+# 10%.
 
 priors = {
     "no prior": None,
-    "10 % ill": {"ill": 0.1},
-    "5 to 20 % ill": {"ill": (0.05, 0.2)},
-    "50 % ill (wrong)": {"ill": 0.5},
+    "10% ill": {"ill": 0.1},
+    "5 to 20% ill": {"ill": (0.05, 0.2)},
+    "50% ill (wrong)": {"ill": 0.5},
     "confidence (not applicable)": "confidence",
 }
-errors = {"supervised twin": [], "LDA, 10 % ill": [], **{name: [] for name in priors}}
+errors = {"supervised twin": [], "LDA, 10% ill": [], **{name: [] for name in priors}}
 for seed in range(12):
     X, y, X_more, truth = draw(seed)
     for name, prior in priors.items():
@@ -55,9 +55,9 @@ for seed in range(12):
         errors[name].append(100 * (1 - clf.score(X_more, truth)))
     lda = LDAClassifier(priors=(1 - SHARE, SHARE)).fit(X, y)
     errors["supervised twin"].append(100 * (1 - clf.supervised_.score(X_more, truth)))
-    errors["LDA, 10 % ill"].append(100 * (1 - lda.score(X_more, truth)))
+    errors["LDA, 10% ill"].append(100 * (1 - lda.score(X_more, truth)))
 for name, values in errors.items():
-    print(f"{name:28}{np.mean(values):5.1f} % errors")
+    print(f"{name:28}{np.mean(values):5.1f}% errors")
 
 # %%
 # What the certificate says about a prior
@@ -86,7 +86,7 @@ axes.axvline(100 * SHARE, color="0.3", linestyle=":")
 axes.set_yticks(range(len(errors)), list(errors))
 axes.invert_yaxis()
 axes.set_xlabel("error on the unlabelled rows (%)")
-axes.set_title("Balanced labels, 10 % ill among the unlabelled rows")
+axes.set_title("Balanced labels, 10% ill among the unlabelled rows")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 

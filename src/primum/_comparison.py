@@ -71,10 +71,10 @@ class Comparison(ComparisonResult):
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
     table : DataFrame
-        One row per classifier: mean loss on held-out rows, its observed difference to the
+        One row per classifier: mean loss on held-out rows, its observed difference from the
         baseline's, the estimated change with its interval (the posterior median, which is shrunk
-        towards 0; that of SafeClassifier also uses the scores), the probabilities of help, no
-        difference and harm, and the answer.
+        towards 0; see Notes of ``compare``), the probabilities of help, no difference and harm, and
+        the answer.
     methods : list of MethodResult
         The same as objects.
     curves : list of dict
@@ -88,9 +88,10 @@ class Comparison(ComparisonResult):
     columns : list of Column
         What was done to each column of a table; empty for arrays.
     changed : Changes or None
-        Which unlabelled rows have another class by the recommended method than by the baseline;
-        if the baseline is recommended, by the safe stack or the most promising method. None if
-        there are no unlabelled rows, no such method, or baselines without probabilities.
+        The unlabelled rows for which the recommended method and the baseline predict different
+        classes; if the baseline is recommended, the safe stack or the most promising method is
+        compared with it. None if there are no unlabelled rows, no such method, or baselines without
+        probabilities.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
 
@@ -142,7 +143,7 @@ class Comparison(ComparisonResult):
 
     @cached_property
     def changed(self) -> Changes | None:
-        """Which unlabelled rows have another class by a method than by the baseline."""
+        """The unlabelled rows for which a method and the baseline predict different classes."""
         rows, method = self.plan.compared, self._of_interest
         stored = method in {entry.name for entry, _ in self._cross_fitted}
         known = stored or can_be_averaged(self.plan.baselines)
@@ -300,14 +301,14 @@ def compare(
         Further unlabelled rows; those of a table need no column with labels.
     target : str, default=None
         Column of X with the classes, empty where unknown. The other columns are prepared by their
-        kind (numbers, categories, dates, truth values), and columns that cannot be learnt from are
-        set aside; ``columns`` of the result says what was done to each.
+        kind (numbers, categories, dates, booleans), and columns that cannot be learnt from are
+        not used; ``columns`` of the result says what was done to each.
     id : str, default=None
         Column that identifies the rows; not a feature.
     group : str, default=None
         Column with groups of rows that stay together, such as those of one patient; not a feature.
     exclude : sequence of str, default=()
-        Further columns that are no features.
+        Further columns that are not features.
     missing : sequence of str, default=()
         Markers of missing cells and of unknown labels in a table, in addition to empty cells.
     methods : "default" or list of (name, classifier[, uses_unlabeled])
@@ -377,7 +378,12 @@ def compare(
     Notes
     -----
     With few labelled rows the right verdict is often that one cannot tell; it then says about how
-    many more labels would settle it. The statistics are described in docs/comparing.md.
+    many more labels would settle it.
+
+    The estimated changes are posterior medians, shrunk towards 0. Methods are judged by their
+    losses alone, with one exception: the difference in error of a SafeClassifier that is fitted
+    once (``nested=False``) is blended with its difference in Brier score. The statistics are
+    described in docs/comparing.md.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def succeeded(answer):
 
 def test_a_verdict_a_table_and_a_report(compare, tmp_path):
     output = succeeded(compare("--id", "case"))
-    assert "24 labelled rows, of 'no' (12), 'yes' (12), and 36 unlabelled rows." in output
+    assert "24 labelled rows ('no': 12, 'yes': 12) and 36 unlabelled rows." in output
     assert "3 of 5 columns are used" in output
     assert "tuned baseline" in output
     first = {line.split(" ")[0] for line in output.splitlines()}
@@ -169,7 +169,7 @@ def test_list_of_methods(call):
 
 def test_all_rows_labelled(compare, table):
     output = succeeded(compare(frame=table[:N_LABELED]))
-    assert "All 24 rows are labelled, 'no' (12), 'yes' (12), so there are no unlabelled" in output
+    assert "All 24 rows are labelled ('no': 12, 'yes': 12), so there are no unlabelled" in output
 
 
 def test_cells_with_markup_and_control_characters(compare, table, tmp_path):
@@ -190,7 +190,7 @@ def test_a_spreadsheet_export_with_accents_and_groups(compare, table):
     options = ("--group", "patient", "--exclude", "case", "--missing", "k.A.")
     table.loc[5, "größe"] = None
     output = succeeded(compare(*options, frame=table, sep=";", decimal=",", na_rep="k.A."))
-    assert "'gekündigt' (12), 'treu' (12)" in output
+    assert "'gekündigt': 12, 'treu': 12" in output
 
 
 def test_a_long_table_is_sampled(compare, table):

@@ -65,7 +65,7 @@ def test_a_model_remembers_the_table(tmp_path, model):
         "colour": ["category", ""],
         "code": ["category", ""],
         "seen": ["date", "%d.%m.%Y"],
-        "smoker": ["truth", ""],
+        "smoker": ["boolean", ""],
     }
 
 

@@ -1,4 +1,4 @@
-"""The comparison on a partly labelled table: splits, storage, budget of time, statistics."""
+"""The comparison on a partly labelled table: splits, storage, time budget, statistics."""
 
 import json
 
@@ -156,7 +156,7 @@ def test_a_clear_improvement_is_recommended_and_a_clear_harm_is_named():
     assert worse.recommended == "baseline"
     assert (
         "None of the 2 methods has been shown to help, "
-        'and "linear" and "least squares" would harm.' in worse.verdict
+        'and "linear" and "least squares" would do harm.' in worse.verdict
     )
 
 
@@ -229,10 +229,37 @@ def test_a_folder_is_resumed_extended_and_never_mixed(tmp_path):
     assert extended.table.loc["neighbours", "splits"] == 15
     with pytest.raises(ResultsError, match="already contains results"):
         primum.compare(X, y, **options, folder=tmp_path)
-    with pytest.raises(ResultsError, match=r"results of another configuration \(comparison was"):
-        primum.compare(X + 1, y, **options, folder=tmp_path, resume=True)
-    with pytest.raises(ResultsError, match="another configuration"):
-        primum.compare(X, y, **options, random_state=1, folder=tmp_path, resume=True)
+
+
+def _more_labels(X, y):
+    return {"y": np.where(np.arange(len(y)) == np.flatnonzero(y == -1)[0], 0, y)}
+
+
+OTHER = {
+    "features": (lambda X, y: {"X": X + 1}, r"X was '\d+ x \d+, checksum \w+', now '\d+ x \d+, "),
+    "labels": (_more_labels, r"labels was '40 of \d+ known, .*', now '41 of \d+ known, checksum"),
+    "seed": (lambda X, y: {"random_state": 1}, r"seed was 0, now 1; cv was '5 folds, "),
+    "folds": (lambda X, y: {"cv": 4}, r"cv was '5 folds, checksum \w+', now '4 folds, checksum"),
+    "nested": (lambda X, y: {"nested": True}, r"nested was False, now True\)"),
+    "method": (
+        lambda X, y: {"methods": [("own", LogisticRegression(C=2.0), False)]},
+        r"data\.own\.classifier\.steps\.classify\.C was 1\.0, now 2\.0\)",
+    ),
+    "use": (
+        lambda X, y: {"methods": [("own", LogisticRegression())]},
+        r"data\.own\.uses_unlabeled was False, now True\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "named"), OTHER.values(), ids=OTHER)
+def test_a_folder_of_another_comparison_is_refused_and_the_setting_named(tmp_path, change, named):
+    X, y = partly()
+    methods = [("own", LogisticRegression(C=1.0), False)]
+    given = {"X": X, "y": y, **QUICK, "methods": methods, "curves": False, "folder": tmp_path}
+    primum.compare(**given)
+    with pytest.raises(ResultsError, match=rf"results of another configuration \({named}"):
+        primum.compare(**given | change(X, y), resume=True)
 
 
 class Failing(LogisticRegression):
@@ -275,13 +302,16 @@ class Slow(KNeighborsClassifier):
         return super().fit(X, y)
 
 
-def test_what_exceeds_the_budget_of_time_is_left_out_and_said():
+def test_what_exceeds_the_time_budget_is_left_out_and_said():
     X, y = partly()
     methods = [("slow", Slow(), False), *METHODS]
     result = primum.compare(X, y, **{**QUICK, "methods": methods}, time_budget=0.9, curves=False)
     assert "slow" not in result.table.index
     # On a busy machine the time is over before the first fit, whose time is then unknown.
-    assert any(text.startswith("slow was left out: it ") for text in result.left_out)
+    assert any(
+        text.startswith("slow was left out to keep within the time budget")
+        for text in result.left_out
+    )
 
 
 def test_the_baseline_is_computed_whatever_the_budget():

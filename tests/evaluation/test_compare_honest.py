@@ -10,6 +10,7 @@ from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.evaluation.compare_plan import ComparisonPlan, read_table
 from primum.selection.entries import Entry
+from primum.selection.wording import ERROR
 
 BASELINES = [("logistic", LogisticRegression())]
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=1)
@@ -87,6 +88,9 @@ def test_twins_are_compared_by_the_chosen_loss():
     losses = {method.name: method.loss for method in both.methods}
     assert plain.methods[-1].twin.difference.mean == pytest.approx(losses["ICLS"] - losses["twin"])
     assert "Brier score" in found.methods[-1].twin.text
+    assert found.methods[-1].to_dict()["twin_measure"] == "Brier score"
+    harm = found.to_markdown().partition("Could a method do harm?")[2].partition("In words")[0]
+    assert harm.count("| Brier score |") == 2
 
 
 def test_a_twin_without_scores_is_compared_in_error():
@@ -99,6 +103,7 @@ def test_a_twin_without_scores_is_compared_in_error():
             record["twin_scores"] = None
     again = type(found)(found.plan, found.records, found.loss)
     assert "error" in again.methods[-1].twin.text
+    assert again.methods[-1].twin_measure == ERROR
 
 
 class NotANumber(LogisticRegression):

@@ -129,3 +129,12 @@ def test_differences_are_named():
     assert name_differences(before, before) == ""
     many = {str(k): k for k in range(9)}
     assert name_differences({}, many).endswith("2 was absent, now 2; and 6 more")
+
+
+def test_a_changed_step_of_a_pipeline_is_named():
+    before, now = (
+        describe(make_pipeline(RBFSampler(), LogisticRegression(C=c)), "it") for c in (1.0, 2.0)
+    )
+    assert name_differences(before, now) == "steps.logisticregression.C was 1.0, now 2.0"
+    before, now = (describe({"alphas": alphas}, "it") for alphas in ([1, 2], [1, 3]))
+    assert name_differences(before, now) == "alphas was [1, 2], now [1, 3]"

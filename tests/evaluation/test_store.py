@@ -81,7 +81,7 @@ CHANGES = {
     ),
     "parameter": (
         with_icls(estimator=ICLSClassifier(alpha=2.0)),
-        r"methods.ICLS.estimator.parameters.alpha was 0.0, now 2.0",
+        r"methods.ICLS.estimator.alpha was 0.0, now 2.0",
     ),
     "sees": (with_icls(sees="all"), "methods.ICLS.sees was 'partly', now 'all'"),
     "every": (with_icls(every=2), "methods.ICLS.every was 1, now 2"),

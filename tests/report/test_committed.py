@@ -15,8 +15,10 @@ from primum.evaluation import (
     agreement,
     ordering_claims,
     published,
+    read_snapshot,
 )
 from primum.report.figures import curves_figure, z_figure
+from primum.report.provenance import design_sentence
 from primum.report.tables import error_table
 
 PAPER = [method.name for method in LEAST_SQUARES]
@@ -49,6 +51,20 @@ def test_judgements():
             assert agreement(summary, measure).sentence().replace("<", "&lt;") in page
     for claim in ordering_claims(summary_of("table2")):
         assert claim.sentence() in (EXPERIMENTS / "table2" / "report.html").read_text()
+
+
+WITH_DESIGN = [
+    folder.name
+    for folder in sorted(EXPERIMENTS.iterdir())
+    if (folder / "config.json").exists()
+    and "Design: " in (folder / "report.html").read_text()  # older reports use other words
+]
+
+
+@pytest.mark.parametrize("name", WITH_DESIGN)
+def test_reports_state_the_design_that_was_run(name):
+    design = read_snapshot(EXPERIMENTS / name)["config"]["design"]
+    assert design_sentence(design) in (EXPERIMENTS / name / "report.html").read_text()
 
 
 def test_figures():

@@ -32,10 +32,10 @@ HEADINGS = [
     "The answer",
     "The data",
     "The methods",
-    "Could they do harm?",
+    "Could a method do harm?",
     "More unlabelled rows",
     "Predictions that changed",
-    "What the baseline looks at",
+    "Coefficients of the baseline",
     "What was done to the columns",
     "Failures and what was left out",
     "What was run",
@@ -98,14 +98,14 @@ def test_tables_say_what_the_result_says(result):
     np.testing.assert_allclose(
         shares, [100 * odds.help, 100 * odds.no_difference, 100 * odds.harm], atol=0.5
     )
-    harm = cells(page, "Could they do harm?")
-    assert [row[1] for row in harm] == ["the tuned baseline", "itself without them"]
+    harm = cells(page, "Could a method do harm?")
+    assert [row[1] for row in harm] == ["the tuned baseline", "itself without unlabelled rows"]
     changed = cells(page, "Predictions that changed")
     assert sum(int(row[2]) for row in changed) == result.changed.n_changed
     assert [row[0] for row in cells(page, "What was done to the columns")] == [
         *("customer", "charge", "plan", "left us?"),
     ]
-    features = [row[0] for row in cells(page, "What the baseline looks at")]
+    features = [row[0] for row in cells(page, "Coefficients of the baseline")]
     assert sorted(features) == sorted(one.feature for one in result.coefficients)
     counts = [(row[0], int(row[1])) for row in cells(page, "The data")]
     known = churn()["left us?"].value_counts()
@@ -189,7 +189,9 @@ def method(name, answer, twin=None, uses_unlabeled=True):
         ("a", [method("a", "help", "help")], "The unlabelled rows help: use a."),
         ("a", [method("a", "help", "cannot_tell")], "Use a: it is better than the tuned baseline."),
         ("a", [method("a", "help", None, False)], "Use a: it is better than the tuned baseline."),
-        ("baseline", [method("a", "harm")], "The unlabelled rows would harm"),
+        ("safe stack", [method("safe stack", "help", "help")], "help: use the safe stack."),
+        ("safe stack", [method("safe stack", "help")], "Use the safe stack: it is better than"),
+        ("baseline", [method("a", "harm")], "The unlabelled rows would do harm"),
         ("baseline", [method("a", "no_difference")], "make no practical difference"),
         ("baseline", [method("a", "harm"), method("b", "cannot_tell")], "not been shown to help"),
         ("baseline", [method("a", "cannot_tell", None, False)], "Use the tuned baseline."),
@@ -217,4 +219,4 @@ def test_baselines_that_cannot_be_averaged_as_one_model_do_not_prevent_the_repor
     baselines = [("ridge", RidgeClassifier()), ("logistic", LogisticRegression())]
     settings = {**QUICK, "baselines": baselines, "curves": False}
     page = primum.compare(X, y, X_unlabeled, **settings).to_html()
-    assert "coefficients of logistic, fitted to all labelled rows" in page
+    assert "coefficients of the logistic baseline, fitted to all labelled rows" in page

@@ -21,6 +21,7 @@ from primum import ICLSClassifier, L2SVMClassifier, LeastSquaresClassifier
 from primum.evaluation import (
     CrossValidation,
     Experiment,
+    HoldOut,
     LearningCurve,
     Method,
     ResultsError,
@@ -148,6 +149,12 @@ def test_learning_curves(tmp_path):
         "nested sets of unlabelled rows of growing size",
     ):
         assert words in page, words
+
+
+def test_one_test_set_per_repeat(tmp_path):
+    _, page = report(tmp_path, design=HoldOut(n_labeled=10, test_share=0.25))
+    assert "Design: one random test set per repeat, with a share of 0.25 of the rows;" in page
+    assert "nested sets" not in page
 
 
 def test_different_losses_are_not_compared(tmp_path):

@@ -76,6 +76,7 @@ def test_tables_have_headings_for_columns_and_rows():
     assert "class='sortable'" in page
     assert "class='sortable'" not in Table("", ("Name",), ((Cell("a"),),)).to_html()
     assert table.to_text().splitlines()[-1].split() == ["sum"] * 3
+    assert "\\midrule\nsum & sum & sum \\\\\n\\bottomrule" in table.to_latex()
 
 
 def test_markdown_cells_end_where_they_should():

@@ -12,7 +12,7 @@ from primum.selection.drift import find_drift
 
 
 def test_false_alarms_are_rare_where_there_is_no_drift(monkeypatch):
-    """The p-value keeps its level, here 20 %."""
+    """The p-value keeps its level, here 20%."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
 
@@ -31,7 +31,7 @@ def test_a_shift_is_found_and_said():
     assert found.found
     assert found.n_rows == 60
     assert found.text.startswith("Warning: labelled and unlabelled rows come from visibly differ")
-    assert f"{100 * found.accuracy:.0f} % accuracy" in found.text
+    assert f"{100 * found.accuracy:.0f}% accuracy" in found.text
     assert set(found.to_dict()) == {"accuracy", "p_value", "n_rows", "found"}
 
 

@@ -65,7 +65,7 @@ def correlated_splits(rng, n_rows, *, disagree, shift, training_noise):
 @pytest.mark.parametrize("n_rows", [20, 50, 200])
 @pytest.mark.parametrize("training_noise", [0.0, 0.1])
 def test_false_alarms_where_the_models_are_equally_good(n_rows, training_noise):
-    """At the nominal 5 %, no more than 5 % of 1000 comparisons, up to sampling error."""
+    """At the nominal 5%, no more than 5% of 1000 comparisons, up to sampling error."""
     rng = np.random.default_rng(n_rows)
     found = 0
     for _ in range(1000):

@@ -58,5 +58,5 @@ def test_the_standard_error_of_a_pooled_score_is_about_right():
         difference = pooled_difference(change, [np.arange(64)], np.arange(64), [10**9])
         found.append(difference.mean)
         errors.append(difference.standard_error)
-    # The spread of 100 estimates is known up to 7 %; the jackknife is somewhat conservative.
+    # The spread of 100 estimates is known up to 7%; the jackknife is somewhat conservative.
     assert 0.8 * np.std(found) < np.mean(errors) < 1.5 * np.std(found)

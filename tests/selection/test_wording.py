@@ -19,8 +19,8 @@ def test_help():
     found = verdict(-0.1, 0.02)
     assert found.answer == "help"
     assert found.text.startswith("The safe stack is better than ridge: its error is about 9.")
-    assert "points lower (90 % interval -12" in found.text
-    assert found.text.endswith(" points, probability above 99 %).")
+    assert "points lower (90% interval -12" in found.text
+    assert found.text.endswith(" points, probability above 99%).")
     assert found.n_labels_to_settle is None
 
 
@@ -33,7 +33,7 @@ def test_harm():
 def test_no_difference():
     found = verdict(0.001, 0.002)
     assert found.answer == "no_difference"
-    assert "differ by less than 1.0 points of error, which makes no practical" in found.text
+    assert "differ in error by less than 1 point, which makes no practical" in found.text
 
 
 def test_cannot_tell():
@@ -49,7 +49,7 @@ def test_what_is_probable_is_said_though_it_is_not_clear():
     assert found.answer == "cannot_tell"
     share = percent(found.probabilities.help)
     assert found.text.startswith(f"The safe stack is probably better ({share}) than ridge, but")
-    assert "with 100 labelled rows this is not beyond doubt: the error may change by" in found.text
+    assert "with 100 labelled rows this is not certain: the error may change by" in found.text
     worse = verdict(0.035, 0.018).text
     assert worse.startswith(f"The safe stack is probably worse ({share}) than ridge, but with")
     same = verdict(0.0, 0.008).text
@@ -119,12 +119,17 @@ def test_rows_that_no_split_holds_out_are_counted_as_labelled():
 
 def test_ranges_have_signs_except_zero():
     assert Measure().show_range(-5e-18, 0.012) == "0.0 to +1.2 points"
-    assert percent_of_level(0.975) == "97.5 %"
+    assert percent_of_level(0.975) == "97.5%"
+
+
+def test_limits_have_no_digits_that_they_do_not_need():
+    assert [Measure().show_limit(x) for x in (0.01, 0.025)] == ["1 point", "2.5 points"]
+    assert Measure("Brier score", "", 1.0, 3).show_limit(0.01) == "0.01"
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0 %"), (0.001, "below 1 %"), (0.5, "50 %"), (0.999, "above 99 %"), (1, "100 %")],
+    [(0, "0%"), (0.001, "below 1%"), (0.5, "50%"), (0.999, "above 99%"), (1, "100%")],
 )
 def test_certainty_is_not_rounded_up(value, text):
     assert percent(value) == text

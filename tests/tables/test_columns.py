@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.tables.cells import days_of, names_of, numbers_of, truths_of
+from primum.tables.cells import booleans_of, days_of, names_of, numbers_of
 from primum.tables.columns import describe_columns
 
 RNG = np.random.default_rng(0)
@@ -28,9 +28,9 @@ def column(values, name="x", **options):
         ([f"1.{v}00,50" for v in RNG.integers(1, 9, N)], "number", ","),
         (["red", "green", "blue"] * 20, "category", ""),
         (pd.Categorical([1, 2, 3] * 20), "category", ""),
-        (["yes", "no"] * 30, "truth", ""),
-        ([True, False] * 30, "truth", ""),
-        ([True, None, False] * 20, "truth", ""),
+        (["yes", "no"] * 30, "boolean", ""),
+        ([True, False] * 30, "boolean", ""),
+        ([True, None, False] * 20, "boolean", ""),
         (pd.date_range("2024-01-01", periods=N), "date", "ISO8601"),
         (pd.date_range("2024-01-01", periods=N, tz="Europe/Paris"), "date", "ISO8601"),
         ([datetime.date(2024, 1, 1 + i % 28) for i in range(N)], "date", "ISO8601"),
@@ -85,7 +85,7 @@ def test_columns_with_a_role_are_no_features():
     notes = {column.name: column.note for column in found}
     assert notes["copy"] == "It equals the column that identifies the rows."
     assert notes["class"] == "It contains the labels."
-    assert notes["patient"] == "It contains the groups of rows."
+    assert notes["patient"] == "It contains the groups."
     assert notes["useless"] == "You excluded it."
 
 
@@ -94,8 +94,10 @@ def test_cells_of_another_kind_count_as_missing():
     found = column(cells)
     assert found.kind == "number"
     assert found.missing == 0.05
-    assert found.note == ("3 cells are not numbers, such as 'no idea', which counts as missing.")
-    assert found.action == "5 % missing, filled in with the median; a column says where; scaled."
+    assert found.note == "3 cells are not numbers (such as 'no idea') and count as missing."
+    assert found.action == (
+        "5% missing, filled in with the median; a further column marks these cells; scaled."
+    )
 
 
 def test_a_mixture_of_numbers_and_text_is_text():
@@ -106,7 +108,7 @@ def test_a_mixture_of_numbers_and_text_is_text():
 
 def test_infinite_and_huge_numbers_count_as_missing():
     found = column([np.inf, 1e200, -np.inf, *RNG.normal(size=57)])
-    assert found.note == "3 cells are infinite or too large, which counts as missing."
+    assert found.note == "3 cells are infinite or too large and count as missing."
     assert found.missing == 0.05
 
 
@@ -121,7 +123,7 @@ def test_rare_levels_are_said_to_be_grouped():
 def test_a_value_or_nothing_is_a_category():
     found = column(["x", None] * 30)
     assert (found.kind, found.used) == ("category", True)
-    assert found.action.endswith("50 % missing, which is a level of its own.")
+    assert found.action.endswith("50% missing, which is a level of its own.")
 
 
 def test_doubtful_dates_are_said():
@@ -176,4 +178,4 @@ def test_days_and_truth():
     half = pd.Series(pd.to_datetime(["1970-01-01 12:00", None]))
     np.testing.assert_array_equal(days_of(half), [0.5, np.nan])
     cells = pd.Series([True, "No", "t", 0, 2, None, "maybe"])
-    np.testing.assert_array_equal(truths_of(cells), [1, 0, 1, 0, np.nan, np.nan, np.nan])
+    np.testing.assert_array_equal(booleans_of(cells), [1, 0, 1, 0, np.nan, np.nan, np.nan])

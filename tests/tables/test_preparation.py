@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from primum.cli._trusted import TRUSTED
 from primum.tables.columns import describe_columns
-from primum.tables.preparation import STORED_TYPES, preparing
+from primum.tables.preparation import preparing
 from primum.tables.problem import table_problem
 
 N = 80
@@ -117,7 +118,7 @@ def test_it_works_in_pipelines_and_can_be_stored(tmp_path):
     model = make_pipeline(transformer_of(frame), LogisticRegression(max_iter=1000)).fit(frame, y)
     skops.io.dump(model, tmp_path / "model.skops")
     strange = skops.io.get_untrusted_types(file=tmp_path / "model.skops")
-    assert set(strange) <= set(STORED_TYPES)
+    assert set(strange) <= set(TRUSTED)
     loaded = skops.io.load(tmp_path / "model.skops", trusted=strange)
     np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
 

@@ -128,6 +128,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def check_file(path: Path, option: str) -> None:
+    """Raise an error, in terms of the option, for a file that cannot be written."""
     try:
         check_out(None, None, path)  # type: ignore[arg-type]
     except click.BadParameter as problem:

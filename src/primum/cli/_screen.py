@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 from primum._words import listed
+from primum.evaluation.compare_words import blending_note
 from primum.selection.wording import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
 
 WIDTH = 80
@@ -35,15 +36,15 @@ def data_text(result: Any) -> str:
     table = result.plan.table
     names = [str(name) for name in table.labels.classes.tolist()]
     counts = Counter(table.labels.codes.tolist())
-    classes = listed([f"{name!r} ({counts[code]})" for code, name in enumerate(names)])
+    classes = listed([f"{name!r}: {counts[code]}" for code, name in enumerate(names)])
     if table.n_unlabeled == 0:
         return (
-            f"All {table.n_labeled} rows are labelled, {classes}, so there are no unlabelled rows "
-            "that could help: the methods are compared on labelled rows alone. Labels that are "
-            f"unknown must be empty, or listed in --missing.{_columns(result)}"
+            f"All {table.n_labeled} rows are labelled ({classes}), so there are no unlabelled rows "
+            "that could help, and the methods are compared on the labelled rows alone. Unknown "
+            f"labels must be empty cells, or markers listed in --missing.{_columns(result)}"
         )
     unlabeled = f"{table.n_unlabeled} unlabelled rows"
-    return f"{table.n_labeled} labelled rows, of {classes}, and {unlabeled}.{_columns(result)}"
+    return f"{table.n_labeled} labelled rows ({classes}) and {unlabeled}.{_columns(result)}"
 
 
 def _columns(result: Any) -> str:
@@ -90,8 +91,9 @@ def _interval(interval: tuple[float, float], measure: Any) -> str:
 def _caption(result: Any) -> str:
     measure = result.loss.measure
     unit = f", in{measure.unit}" if measure.unit.strip() else ""
+    also = blending_note(result.blended)
     return (
-        f"loss: {measure.name}{unit}, on rows held out. change: to the tuned baseline, "
-        "estimated and so shrunk towards 0, with its interval; negative is better. help, harm: "
-        "their probabilities."
+        f"loss: {measure.name}{unit}, on held-out rows. change: estimated difference from the "
+        f"tuned baseline, shrunk towards 0{also}, with its interval; negative is better. "
+        "help, harm: their probabilities."
     )

@@ -11,7 +11,7 @@ import numpy as np
 from primum._words import listed
 from primum.cli._models import StoredModel
 from primum.cli._options import PREDICTION, SCORE
-from primum.tables.cells import USUAL_MISSING, days_of, numbers_of, objects_of, truths_of
+from primum.tables.cells import USUAL_MISSING, booleans_of, days_of, numbers_of, objects_of
 from primum.tables.columns import LAYOUTS, MAIN_SHARE
 from primum.tables.csv import CsvOptions
 from primum.tables.frames import read_frame
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Kernels compare every row of a block with the rows that the model was fitted to.
 ROWS_PER_BLOCK = 2**13
 PROBABILITY = "probability"
-KINDS = {"number": "numbers", "date": "dates", "truth": "yes or no"}
+KINDS = {"number": "numbers", "date": "dates", "boolean": "yes or no"}
 
 
 def table_predictions(
@@ -90,8 +90,8 @@ def _as_kind(values: "pd.Series", kind: str, reading: str, missing: Sequence[str
     """
     import pandas as pd
 
-    if kind == "truth":
-        return truths_of(values, missing)
+    if kind == "boolean":
+        return booleans_of(values, missing)
     if kind == "date" and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # a number is no date
     read, notations = (numbers_of, (".", ",")) if kind == "number" else (days_of, LAYOUTS)

@@ -74,7 +74,13 @@ RUN_OPTIONS = (
         show_default=True,
         help="Of a longer table, compare on a random sample of its rows.",
     ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Seed of everything random.",
+    ),
     click.option(
         "--jobs",
         type=int,

@@ -27,7 +27,7 @@ class DatasetInfo:
     coding : str
         How the published columns are encoded.
     rows, features, pca99 : int
-        Number of rows, of features after encoding, and of principal components that retain 99 % of
+        Number of rows, of features after encoding, and of principal components that retain 99% of
         the variance of the standardised features, all as in Table 1 of the paper.
     majority : float
         Fraction of rows in the larger class, to two digits, as in Table 1.

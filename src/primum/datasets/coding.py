@@ -130,7 +130,7 @@ def z_score(X: Floats) -> Floats:
 
 
 def pca99(X: Floats, share: float = 0.99) -> int:
-    """Return the number of principal components of standardised X that retain 99 % of the variance.
+    """Return the number of principal components of standardised X that retain 99% of the variance.
 
     Parameters
     ----------

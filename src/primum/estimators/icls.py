@@ -220,7 +220,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
             in y must be among its possible classes. None means that any class is possible.
         label_bounds : array-like of shape (n_samples, 2), default=None
             For two classes, bounds on the soft label of each unlabelled row of X, its share of the
-            second class ``classes_[1]``: [0.7, 1] means at least 70 % positive, and [NaN, NaN]
+            second class ``classes_[1]``: [0.7, 1] means at least 70% positive, and [NaN, NaN]
             means [0, 1]. The two bounds can be equal. Unlike a labelled row, a row with bounds
             [1, 1] does not enter the labelled loss. The bounds of a labelled row must include its
             label, 0 or 1.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Agreement:
     """The distribution of z for one measure.
 
-    A faithful run has about 95 % of its cells within 2, and none beyond 4. ``repeats`` is the
+    A faithful run has about 95% of its cells within 2, and none beyond 4. ``repeats`` is the
     largest number of repeats among the cells that have a published value.
     """
 
@@ -28,7 +28,7 @@ class Agreement:
 
     @property
     def faithful(self) -> bool:
-        """Whether at least 90 % of the cells are within 2 and none is beyond 4."""
+        """Whether at least 90% of the cells are within 2 and none is beyond 4."""
         return self.cells > 0 and self.share_within_2 >= 0.9 and self.largest <= 4
 
     def sentence(self) -> str:

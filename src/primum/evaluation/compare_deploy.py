@@ -30,7 +30,7 @@ MAX_LISTED = 1000
 
 @dataclass(frozen=True)
 class ChangedRow:
-    """An unlabelled row for which a method predicts another class than the baseline.
+    """An unlabelled row for which a method and the baseline predict different classes.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ChangedRow:
 
 @dataclass(frozen=True)
 class Changes:
-    """Which unlabelled rows a method assigns to another class than the baseline.
+    """Which unlabelled rows a method and the baseline assign to different classes.
 
     Attributes
     ----------

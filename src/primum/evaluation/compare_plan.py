@@ -173,6 +173,11 @@ class Task:
         return f"{self.stage}/{self.entry.name}", self.number
 
 
+def classifier_name(unit_name: str) -> str:
+    """Return the name of the classifier that a fit with the given name is of."""
+    return unit_name.partition("/")[2]
+
+
 @dataclass(frozen=True)
 class ComparisonPlan:
     """The fits of a comparison.
@@ -366,23 +371,32 @@ class ComparisonPlan:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What stored fits depend on; classifiers, repeats and curves may be added later."""
+        """What stored fits depend on; classifiers, repeats and curves may be added later.
+
+        Every part is a setting of its own, because an error names those that differ.
+        """
         table = self.table
+        known = f"{table.n_labeled} of {len(table.codes)} known"
         return {
-            "comparison": _hash([table.X, table.codes, table.groups]),
-            "cv": _hash([(fold.train, fold.test) for fold in self.folds(0)]),
+            "X": f"{table.X.shape[0]} x {table.X.shape[1]}, {_checksum(table.X)}",
+            "labels": f"{known}, {_checksum(table.codes)}",
+            "groups": None if table.groups is None else _checksum(table.groups),
             "seed": int(self.seed),
             "nested": bool(self.nested),
+            "cv": self._describe_folds(),
             "data": {
-                name: describe([entry.estimator, entry.uses_unlabeled], f"{entry.name!r}")
+                entry.name: {
+                    "classifier": describe(entry.estimator, f"{entry.name!r}"),
+                    "uses_unlabeled": entry.uses_unlabeled,
+                }
                 for entry in self.entries
-                for name in self._unit_names(entry)
             },
         }
 
-    def _unit_names(self, entry: Entry) -> list[str]:
-        stages = {task.stage for tasks in self._curve_rounds() for task in tasks}
-        return [f"{stage}/{entry.name}" for stage in [ALL, CROSS_FITTED, *sorted(stages)]]
+    def _describe_folds(self) -> str:
+        folds = [(fold.train, fold.test) for fold in self.folds(0)]
+        own = "" if self._is_number else f" of {type(self.cv).__name__}"
+        return f"{len(folds)} folds{own}, {_checksum(folds)}"
 
 
 def _judges_itself(entry: Entry) -> bool:
@@ -410,7 +424,7 @@ def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
-def _hash(value: Any) -> str:
+def _checksum(value: Any) -> str:
     import joblib
 
-    return str(joblib.hash(value))
+    return f"checksum {joblib.hash(value)}"

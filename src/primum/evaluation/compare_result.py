@@ -1,9 +1,9 @@
-"""What a comparison found: losses, differences to the baseline, verdicts, learning curves.
+"""What a comparison found: losses, differences from the baseline, verdicts, learning curves.
 
 The baseline is the average of the scores of the tuned baselines (ridge and logistic regression by
-default): it is as good as the better of the two in hindsight, and nobody has to choose between
-them. A method is said to help or to harm only if the probability of that is at least ``level``,
-adjusted for the number of methods, because several are compared.
+default): it is usually close to the better of the two, which is not known beforehand. A method is
+said to help or to harm only if the probability of that is at least ``level``, adjusted for the
+number of methods, because several are compared.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import numpy as np
 from primum._sklearn import take_rows
 from primum._typing import Floats
 from primum.evaluation.compare_curves import learning_curves
-from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan
+from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, classifier_name
 from primum.evaluation.compare_run import Records
 from primum.evaluation.compare_scoring import Loss, Predictions, twin_loss
 from primum.evaluation.compare_statistics import SplitStatistics
@@ -125,11 +125,11 @@ class ComparisonResult:
         """The fits that raised an error: name, stage, split and reason."""
         return [
             {
-                "name": unit[0].partition("/")[2],
+                "name": classifier_name(unit[0]),
                 "stage": unit[0].partition("/")[0],
                 "split": unit[1],
                 "reason": record["note"],
-                "text": f"{unit[0].partition('/')[2]} failed in split {unit[1]}: {record['note']}",
+                "text": f"{classifier_name(unit[0])} failed in split {unit[1]}: {record['note']}",
             }
             for unit, record in self.records.done.items()
             if record["predicted"] is None
@@ -170,6 +170,15 @@ class ComparisonResult:
         ]
 
     @property
+    def blended(self) -> list[str]:
+        """Names of the methods whose estimated change also uses their probabilities.
+
+        SafeClassifier blends errors and Brier scores in the verdict on itself. All other methods
+        are judged by their errors alone, because their scores need not be calibrated.
+        """
+        return [e.name for e, _ in self._cross_fitted] if self.loss.scoring == "accuracy" else []
+
+    @property
     def _cross_fitted(self) -> list[tuple[Entry, dict[str, Any]]]:
         """The methods that judged themselves, with their records."""
         found = [
@@ -204,6 +213,7 @@ class ComparisonResult:
             float(record["seconds"]),
             1,
             change,
+            self.loss.measure if "supervised" in own else None,
         )
 
     @cached_property
@@ -255,8 +265,10 @@ class ComparisonResult:
     def _judged(self, entry: Entry, difference: Difference, p_value: float, level: float) -> Any:
         bound, other = self._disagreement(entry), f"the tuned {BASELINE}"
         verdict = self._verdict(difference, bound, entry.name, other, level)
-        found = self._plain(entry, verdict=verdict, p_value=p_value, twin=self._twin(entry, level))
-        return replace(found, observed_change=found.loss - self._baseline_loss)
+        twin, measure = self._twin(entry, level)
+        found = self._plain(entry, verdict=verdict, p_value=p_value, twin=twin)
+        change = found.loss - self._baseline_loss
+        return replace(found, observed_change=change, twin_measure=measure)
 
     def _difference(self, entry: Entry) -> Difference:
         pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
@@ -270,13 +282,28 @@ class ComparisonResult:
         """Return how large the difference in error of a method and the baseline can be."""
         if self.loss.scoring != "accuracy" or len(self.plan.probe) == 0:
             return None
-        shares = []
+        return self._bound(self.changed_share(entry))
+
+    def changed_share(self, entry: Entry) -> float:
+        """Return how often a method and the baseline predict different classes.
+
+        Parameters
+        ----------
+        entry : Entry
+            A method that was fitted in all splits.
+
+        Returns
+        -------
+        float
+            Share of the unlabelled rows ``plan.probe``, mean over splits.
+        """
+        done, shares = self.records.done, []
         for number in self.splits:
-            records = [self.records.done[f"{ALL}/{e.name}", number] for e in self.plan.baselines]
+            records = [done[f"{ALL}/{e.name}", number] for e in self.plan.baselines]
             scores = np.mean([np.array(record["probe_scores"]) for record in records], axis=0)
-            own = self.records.done[f"{ALL}/{entry.name}", number]["probe"]
+            own = done[f"{ALL}/{entry.name}", number]["probe"]
             shares.append(np.mean(scores.argmax(axis=1) != np.array(own)))
-        return self._bound(float(np.mean(shares)))
+        return float(np.mean(shares))
 
     def _bound(self, share: float) -> float:
         """Return an upper bound on how often two classifiers predict different classes.
@@ -288,18 +315,18 @@ class ComparisonResult:
         share = (n_rows * share + 1) / (n_rows + 2)
         return float(min(share + 2 * np.sqrt(share * (1 - share) / n_rows), 1.0))
 
-    def _twin(self, entry: Entry, level: float) -> Verdict | None:
-        """Return the verdict against the method's own supervised twin."""
+    def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
+        """Return the verdict against the method's own supervised twin, and in which loss it is."""
         records = [self.records.done[f"{ALL}/{entry.name}", number] for number in self.splits]
         if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
-            return None
+            return None, None
         pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
         loss, bound = twin_loss(self.loss, pairs, self.plan.table.labels.classes), None
-        if loss.scoring == "accuracy":  # plainly, without the Brier score
-            pairs = [(one, replace(other, scores=None)) for one, other in pairs]
+        if loss.scoring == "accuracy":
             bound = self._twin_disagreement(records)
         difference = self._statistics.difference(pairs, loss)
-        return self._verdict(difference, bound, entry.name, TWIN, level, loss.measure)
+        verdict = self._verdict(difference, bound, entry.name, TWIN, level, loss.measure)
+        return verdict, loss.measure
 
     def _twin_disagreement(self, records: Sequence[dict[str, Any]]) -> float | None:
         """Return how large the difference in error of a method and its twin can be.

@@ -1,4 +1,4 @@
-"""Running the fits of a comparison: in parallel, resumable, within a budget of time.
+"""Running the fits of a comparison: in parallel, resumable, within a time budget.
 
 A fit that raises an exception becomes a record with its message. Held-out predictions are stored,
 not scores, so that any scoring can be applied to them afterwards.
@@ -17,7 +17,14 @@ from sklearn import config_context
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
-from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, Task, last_step
+from primum.evaluation.compare_plan import (
+    ALL,
+    CROSS_FITTED,
+    ComparisonPlan,
+    Task,
+    classifier_name,
+    last_step,
+)
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.progress import TimeLeft, with_time_left
 from primum.evaluation.seeds import seeded
@@ -27,7 +34,7 @@ from primum.selection.entries import Entry, class_scores
 from primum.selection.safe import SafeClassifier
 
 PROBE_DIGITS = 3
-# With a budget of time, a fit is tried with an eighth of the unlabelled rows, if these are enough.
+# With a time budget, a fit is tried with an eighth of the unlabelled rows, if these are enough.
 TRIAL_PART, TRIAL_ROWS = 8, 50
 # A method that judges itself fits the baselines in about this many splits, whatever its limit.
 LEAST_SPLITS = 10
@@ -44,7 +51,7 @@ class Records:
     done : dict of unit to record
         Held-out rows, predictions, scores, seconds and the note of every fit.
     left_out : list of str
-        A sentence for whatever the budget of time left out.
+        A sentence for whatever the time budget left out.
     seconds : float
         Time that this run took.
     """
@@ -94,7 +101,9 @@ def run_comparison(
     if folder is None:
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
-    with ResultStore(folder, plan.config, resume=resume, packages=packages) as store:
+    with ResultStore(
+        folder, plan.config, resume=resume, packages=packages, part_of=classifier_name
+    ) as store:
         stored = {unit: rows[0] for unit, rows in store.done.items()}
         return run.all_rounds(stored, store)
 
@@ -189,8 +198,8 @@ class _Run:
     def _drop(self, name: str, seconds: float, records: Records) -> None:
         """Leave out a method for good."""
         self.dropped.add(name)
-        needed = f"needs about {seconds:.0f} more seconds, which exceeds" if seconds else "exceeds"
-        records.left_out.append(f"{name} was left out: it {needed} the budget of time.")
+        reason = f" (it needs about {seconds:.0f} more seconds)" if seconds else ""
+        records.left_out.append(f"{name} was left out to keep within the time budget{reason}.")
 
     def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> Iterator[Any]:
         shared = Shared.of(self.plan)
@@ -223,7 +232,7 @@ class _Run:
 def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
     """Return the expected time of a classifier's tasks, or of one if there are none."""
     done = records.done.items()
-    times = [r["seconds"] for unit, r in done if unit[0].partition("/")[2] == name]
+    times = [r["seconds"] for unit, r in done if classifier_name(unit[0]) == name]
     count = sum(task.entry.name == name for task in tasks) if tasks else 1
     return count * float(np.mean(times)) if times else 0.0
 
@@ -231,7 +240,7 @@ def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
 def _left_out_round(tasks: list[Task]) -> str:
     stage = tasks[0].stage
     what = "a repeat of the cross-validation" if stage == ALL else f"the learning curve at {stage}"
-    return f"{what[0].upper()}{what[1:]} was left out, to keep the budget of time."
+    return f"{what[0].upper()}{what[1:]} was left out to keep within the time budget."
 
 
 def _n_processes(n_jobs: int) -> int:
@@ -362,7 +371,7 @@ def prepared_rows(fitted: Any, X: Any) -> Any:
 
 
 def _own_verdict(safe: Any) -> dict[str, Any]:
-    """Return the differences to the baseline and to the supervised stack, and the notes."""
+    """Return the differences from the baseline and from the supervised stack, and the notes."""
     verdicts = {"baseline": safe.verdict_.baseline, "supervised": safe.verdict_.supervised}
     return {
         "verdicts": {

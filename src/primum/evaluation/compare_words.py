@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from primum.selection.wording import CANNOT_TELL, HARM, HELP, Verdict, percent, quoted
+from primum.selection.wording import HARM, HELP, Measure, Verdict, percent, quoted
 
 BASELINE = "baseline"
 SAFE = "safe stack"
@@ -31,16 +31,19 @@ class MethodResult:
     p_value : float or None
         Two-sided, adjusted for the number of methods by Holm's method.
     twin : Verdict or None
-        Against its own supervised twin: what the unlabelled rows contribute. It is in the loss of
-        the comparison, or in error if that needs scores which the twin does not have.
+        Against its own supervised twin: what the unlabelled rows contribute.
     seconds : float
         Mean time of a fit and its predictions.
     n_splits : int
         Number of splits it is judged by.
     observed_change : float or None
         Its loss minus the baseline's, as observed on held-out rows; None for a baseline. The
-        verdict's ``change`` is an estimate of the true one, shrunk towards 0; that of
-        SafeClassifier uses the scores as well.
+        verdict's ``change`` is an estimate of the true one, shrunk towards 0. That of a
+        SafeClassifier judged by its own cross-fitted scores also uses the differences in Brier
+        score; every other one uses the loss alone.
+    twin_measure : Measure or None
+        The loss of ``twin``: that of the comparison, or the error if the former needs scores which
+        the twin does not have.
     """
 
     name: str
@@ -52,6 +55,7 @@ class MethodResult:
     seconds: float
     n_splits: int
     observed_change: float | None = None
+    twin_measure: Measure | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
@@ -65,12 +69,25 @@ class MethodResult:
             "seconds": self.seconds,
             "n_splits": self.n_splits,
             "observed_change": self.observed_change,
+            "twin_measure": None if self.twin_measure is None else self.twin_measure.name,
         }
 
 
+def with_article(name: str) -> str:
+    """Return a method's name as part of a heading or caption: "the safe stack", "ICLS"."""
+    return f"the {name}" if name == SAFE else name
+
+
 def phrase(name: str) -> str:
-    """Return a method's name as part of a sentence."""
-    return "the safe stack (SafeClassifier)" if name == SAFE else quoted(name)
+    """Return a method's name as part of a sentence; names that the user chose are quoted."""
+    return f"{with_article(name)} (SafeClassifier)" if name == SAFE else quoted(name)
+
+
+def blending_note(names: Sequence[str]) -> str:
+    """Return a remark on the methods whose estimates are not based on their errors alone."""
+    if not names:
+        return ""
+    return f" (for {' and '.join(map(with_article, names))} also using predicted probabilities)"
 
 
 def compose_verdict(
@@ -95,7 +112,7 @@ def _answer(compared: Sequence[Any], recommended: str) -> str:
         best = next(method for method in compared if method.name == recommended)
         return f"{best.verdict.text} Use {phrase(best.name)}.{_twin_sentence(best)}"
     best = max(compared, key=lambda method: method.verdict.probabilities.help)
-    later = "Until then, use" if best.verdict.answer == CANNOT_TELL else "Use"
+    later = "Until then, use" if best.verdict.n_labels_to_settle is not None else "Use"
     return f"{_others(compared)}{best.verdict.text} {later} the tuned {BASELINE}."
 
 
@@ -104,7 +121,7 @@ def _others(compared: Sequence[Any]) -> str:
     if len(compared) == 1:
         return ""
     harmful = [phrase(method.name) for method in compared if method.verdict.answer == HARM]
-    harm = f", and {' and '.join(harmful)} would harm" if harmful else ""
+    harm = f", and {' and '.join(harmful)} would do harm" if harmful else ""
     return f"None of the {len(compared)} methods has been shown to help{harm}. "
 
 
@@ -115,8 +132,9 @@ def _twin_sentence(method: MethodResult) -> str:
     if method.twin is None or method.twin.answer == HELP:
         return ""
     return (
-        " Whether the unlabelled rows contribute to that has not been shown: against the same "
-        f"method without them, help has the probability {percent(method.twin.probabilities.help)}."
+        " It has not been shown that the unlabelled rows contribute to this: compared with the "
+        "same method without them, the probability of help is "
+        f"{percent(method.twin.probabilities.help)}."
     )
 
 

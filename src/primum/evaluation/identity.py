@@ -172,12 +172,27 @@ def checksum(config: Mapping[str, Any]) -> str:
 
 def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
     """Yield a description of every difference between two configurations."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*before, *now]):
-            inner = f"{path}.{key}" if path else key
-            yield from differences(before.get(key, ABSENT), now.get(key, ABSENT), inner)
+    old, new = _parts(before), _parts(now)
+    if old is not None and new is not None:
+        for key in dict.fromkeys([*old, *new]):
+            # Parameters of an estimator are not a level of their own for the user.
+            inner = path if key == "parameters" else f"{path}.{key}" if path else key
+            yield from differences(old.get(key, ABSENT), new.get(key, ABSENT), inner)
     elif type(before) is not type(now) or before != now:
         yield f"{path} was {_short(before)}, now {_short(now)}"
+
+
+def _parts(value: Any) -> dict[str, Any] | None:
+    """Return the parts of a configuration by name, or None if it is a plain value.
+
+    The steps of a pipeline go by their names; short lists of numbers or texts are plain.
+    """
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, list) or not any(isinstance(item, dict | list) for item in value):
+        return None
+    steps = all(isinstance(i, list) and len(i) == 2 and isinstance(i[0], str) for i in value)
+    return dict(value) if steps else {str(k): item for k, item in enumerate(value)}
 
 
 def name_differences(before: Any, now: Any) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
-# |t| above this is a difference; 5 % two-sided with 20 repeats.
+# |t| above this is a difference; 5% two-sided with 20 repeats.
 CRITICAL = 2.1
 LEVEL = 0.05
 # Differences of errors and losses below this are rounding.
@@ -116,7 +116,7 @@ def race_summary(compared: "pd.DataFrame") -> "pd.DataFrame":
     """Return, for every method, its mean difference and on how many data sets it differs.
 
     ``better`` and ``worse`` count data sets with t below -2.1 or above 2.1, ``better_holm`` and
-    ``worse_holm`` those that remain significant at 5 % after Holm's correction over the data sets,
+    ``worse_holm`` those that remain significant at 5% after Holm's correction over the data sets,
     and ``largest_loss`` is the largest mean difference.
     """
     import pandas as pd

@@ -12,7 +12,7 @@ import json
 import os
 import platform
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
@@ -54,6 +54,9 @@ class ResultStore:
         Whether to continue a folder that already contains results.
     packages : sequence of str
         Further packages whose versions are recorded.
+    part_of : callable, optional
+        The name of a unit to the key of ``config["data"]`` that its rows depend on; by default the
+        name itself, that of a data set.
 
     Attributes
     ----------
@@ -68,8 +71,10 @@ class ResultStore:
         *,
         resume: bool = False,
         packages: list[str] | None = None,
+        part_of: Callable[[str], str] = str,
     ) -> None:
         self.folder = Path(folder)
+        self._part_of = part_of
         self.journal = self.folder / "journal.jsonl"
         self.snapshot = self.folder / "config.json"
         self.config = json.loads(_to_json(config))
@@ -160,7 +165,7 @@ class ResultStore:
         return done
 
     def _parse(self, content: bytes) -> Iterator[tuple[Unit, list[dict[str, Any]]]]:
-        expected = {name: self._checksum_of(name) for name in self.config["data"]}
+        expected = {part: self._checksum_of(part) for part in self.config["data"]}
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
             crc, _, payload = line.partition(b" ")
             if crc != _crc(payload):
@@ -172,7 +177,7 @@ class ResultStore:
             name, repeat = record["unit"]
             if "config" not in record:
                 raise _of_another_version(self.journal)
-            if record["config"] != expected.get(name):
+            if record["config"] != expected.get(self._part_of(name)):
                 raise ResultsError(
                     f"Line {number} of {self.journal} contains results for data set {name!r} with "
                     f"a configuration other than that of {self.snapshot.name} or of this run: "
@@ -180,13 +185,14 @@ class ResultStore:
                 )
             yield (name, repeat), record["rows"]
 
-    def _checksum_of(self, name: str) -> str:
-        """Return the checksum of everything that the results of one data set depend on."""
-        return checksum({**self.config, "data": {name: self.config["data"][name]}})
+    def _checksum_of(self, part: str) -> str:
+        """Return the checksum of everything that results of one part of the data depend on."""
+        return checksum({**self.config, "data": {part: self.config["data"][part]}})
 
     def append(self, unit: Unit, rows: list[dict[str, Any]]) -> None:
         """Write the rows of a finished unit, all or nothing."""
-        record = {"config": self._checksum_of(unit[0]), "unit": list(unit), "rows": rows}
+        config = self._checksum_of(self._part_of(unit[0]))
+        record = {"config": config, "unit": list(unit), "rows": rows}
         payload = _to_json(record).encode()
         try:
             with self.journal.open("ab") as file:

@@ -7,6 +7,7 @@ columns, failures, and how to repeat it.
 
 from typing import Any
 
+from primum.evaluation.compare_words import BASELINE, with_article
 from primum.report.blocks import Answer, Block, Chart, Code, Facts, Section, markdown_of, page_of
 from primum.report.charts import Interval, interval_chart
 from primum.report.comparison_code import code_of, target_of
@@ -38,7 +39,7 @@ from primum.selection.wording import (
 )
 
 TITLE = "Do the unlabelled rows help?"
-BASELINE = "baseline"
+TUNED = f"the tuned {BASELINE}"
 
 
 def comparison_page(result: Any, *, code: str | None = None) -> str:
@@ -98,10 +99,10 @@ def _sections(result: Any, code: str | None) -> list[Section]:
         ("The answer", _lead(result)),
         ("The data", data_section(result)),
         ("The methods", methods_section(result)),
-        ("Could they do harm?", harm_section(result)),
+        ("Could a method do harm?", harm_section(result)),
         ("More unlabelled rows", curves_section(result)),
         ("Predictions that changed", changed_section(result)),
-        ("What the baseline looks at", coefficients_section(result)),
+        ("Coefficients of the baseline", coefficients_section(result)),
         ("What was done to the columns", columns_section(result)),
         ("Failures and what was left out", left_out_section(result)),
         ("What was run", run_section(result)),
@@ -125,11 +126,11 @@ def headline(result: Any) -> tuple[str, str]:
     if result.recommended != BASELINE:
         best = next(method for method in compared if method.name == result.recommended)
         if best.twin is not None and best.twin.answer == HELP:
-            return f"The unlabelled rows help: use {best.name}.", HELP
-        return f"Use {best.name}: it is better than the tuned baseline.", HELP
+            return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
+        return f"Use {with_article(best.name)}: it is better than the tuned baseline.", HELP
     answers = {method.verdict.answer for method in compared if method.uses_unlabeled}
     if answers == {HARM}:
-        return "The unlabelled rows would harm: use the tuned baseline.", HARM
+        return "The unlabelled rows would do harm: use the tuned baseline.", HARM
     if answers == {NO_DIFFERENCE}:
         return "The unlabelled rows make no practical difference: use the tuned baseline.", ""
     if CANNOT_TELL in answers:
@@ -147,7 +148,7 @@ def _facts(result: Any) -> list[tuple[str, str]]:
         ("Unlabelled rows", f"{table.n_unlabeled:,}"),
         *(
             (
-                f"{name} of {'the tuned ' if method.name == BASELINE else ''}{method.name}",
+                f"{name} of {TUNED if method.name == BASELINE else with_article(method.name)}",
                 show_level(method.loss, measure),
             )
             for method in shown
@@ -175,7 +176,7 @@ def _changes_chart(result: Any) -> Chart:
         for method in compared
     ]
     level = percent_of_level(compared[0].verdict.interval_level)
-    edge = measure.show(result.equivalence)
+    edge = measure.show_limit(result.equivalence)
     label = f"Estimated change in {measure.name} against the tuned baseline{unit}"
     described = "; ".join(
         f"{method.name}: {measure.show_range(*method.verdict.interval)}, "
@@ -184,21 +185,24 @@ def _changes_chart(result: Any) -> Chart:
     )
     point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""
     caption = (
-        f"{label}: how the {measure.name} on rows that were held out would change if you used the "
-        f"method instead of the tuned baseline.{point} Dots are the best estimates; bars contain "
-        f"the change with {level} probability, which allows for the number of methods. Shaded: "
-        f"changes of up to {edge}, which make no practical difference. A bar that reaches beyond "
-        "the shaded region on both sides says that one cannot tell yet."
+        f"{label}: how much the {measure.name} on new rows would change if you used the method "
+        f"instead of the tuned baseline.{point} Dots are estimates; bars are {level} intervals, "
+        "widened to allow for the number of methods. Shaded: changes of up to "
+        f"{edge}, which make no practical difference. If a bar extends beyond the shaded region on "
+        "both sides, the method may be better or worse."
     )
     drawing = interval_chart(items, result.equivalence * scale, label, f"{label}. {described}.")
-    return Chart(drawing, caption, _changes_table(items, label, level))
+    return Chart(drawing, caption, _changes_table(items, label, level, measure.digits))
 
 
-def _changes_table(items: list[Interval], label: str, level: str) -> Table:
+def _changes_table(items: list[Interval], label: str, level: str, digits: int) -> Table:
     rows = [
         (
             Cell(item.name),
-            *(Cell(f"{value:+.3g}") for value in (item.middle, item.low, item.high)),
+            *(
+                Cell(f"{round(value, digits) + 0.0:+.{digits}f}")
+                for value in (item.middle, item.low, item.high)
+            ),
             Cell(item.words),
         )
         for item in items

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primum.evaluation.compare_plan import ALL, last_step
+from primum.evaluation.compare_plan import classifier_name, last_step
+from primum.evaluation.compare_words import blending_note, with_article
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.store import package_versions
 from primum.report.blocks import Block, Bullets, Chart, Folded, Text
@@ -49,7 +50,7 @@ def unit_of(measure: Measure) -> str:
 
 def show_level(loss: float, measure: Measure) -> str:
     """Return a loss, in per cent if its changes are in points."""
-    sign = " %" if measure.unit == ERROR.unit else ""
+    sign = "%" if measure.unit == ERROR.unit else ""
     return f"{loss * measure.scale:.{measure.digits}f}{sign}"
 
 
@@ -83,8 +84,8 @@ def data_section(result: Any) -> list[Block]:
 def _drift_sentences(drift: Any) -> Iterator[str]:
     if drift is None:
         yield (
-            "Whether labelled and unlabelled rows come from the same distribution was not tested: "
-            "there are fewer than ten of one kind."
+            "It was not tested whether labelled and unlabelled rows come from the same "
+            "distribution: there are fewer than ten of one kind."
         )
     elif drift.found:
         yield drift.text
@@ -105,11 +106,11 @@ def methods_section(result: Any) -> list[Block]:
     needed = compared[0].verdict.level if compared else result.level
     level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
     table = Table(
-        f"{name} on rows that were held out, lower is better, and its change against the tuned "
-        f"baseline{unit_of(measure)}, negative is better. Observed: the difference of the two "
-        f"means. Estimated: the true change, which allows for chance. "
-        f"Interval: contains the true change with {share} probability. P: probability. Bold: "
-        "recommended.",
+        f"{name} on held-out rows, and its change from the tuned baseline{unit_of(measure)}; lower "
+        "is better. Observed change: the difference of the two means. Estimated change: an "
+        "estimate of the true one, shrunk towards 0 because part of the observed change is chance"
+        f"{blending_note(result.blended)}. Interval: contains the true change with {share} "
+        "probability. P: probability. Bold: recommended.",
         (
             *("Method", "Unlabelled rows", f"{name}{percentage}"),
             *("Observed change", "Estimated change", f"{share} interval"),
@@ -117,12 +118,12 @@ def methods_section(result: Any) -> list[Block]:
         ),
         tuple(rows),
     )
-    parts = " and ".join(entry.name for entry in result.plan.baselines)
+    names = [entry.name for entry in result.plan.baselines]
+    parts = f"the average of {' and '.join(names)}" if len(names) > 1 else names[0]
     explained = (
-        f"The tuned baseline ({parts}, tuned by cross-validation and averaged if there are "
-        "several) sees only the labelled rows. A method is called better or worse only if the "
-        f"probability of that is at least {level}; differences of up to "
-        f"{measure.show(result.equivalence)} count as none."
+        f"The tuned baseline ({parts}) is fitted to the labelled rows alone. A method is called "
+        f"better or worse only if the probability of that is at least {level}; differences of up "
+        f"to {measure.show_limit(result.equivalence)} count as none."
     )
     return [Text(explained), table]
 
@@ -162,22 +163,21 @@ def _signed(change: float, measure: Measure) -> Cell:
 
 def harm_section(result: Any) -> list[Block]:
     """Return harm against the baseline and against the same method without unlabelled rows."""
-    once = {entry.name for entry in result.plan.cross_fitted}
+    stacks = {entry.name for entry in result.plan.cross_fitted}
     found: list[tuple[str, str, Verdict, Measure]] = []
     for method in compared_methods(result):
         found.append((method.name, "the tuned baseline", method.verdict, result.loss.measure))
         if method.twin is not None:
-            # Only a stack is compared with its twin by the scoring; the others are by their error.
-            measure = result.loss.measure if method.name in once else ERROR
-            twin = "its supervised stack" if method.name in once else "itself without them"
-            found.append((method.name, twin, method.twin, measure))
+            is_stack = method.name in stacks
+            twin = "the supervised stack" if is_stack else "itself without unlabelled rows"
+            found.append((method.name, twin, method.twin, method.twin_measure))
     if not found:
         return []
     table = Table(
-        "Probability of harm: that the method is worse by more than makes a practical difference. "
-        "Compared with the tuned baseline, which decides what to use, and with the same method "
-        "without the unlabelled rows, which shows what these contribute.",
-        ("Method", "Compared with", "P(worse)", "Estimated change", "Interval", "Of", "Answer"),
+        "P(worse): the probability that the method is worse by more than the difference that "
+        "counts as none. The comparison with the tuned baseline decides which model to use; that "
+        "with the same method without unlabelled rows shows what these contribute.",
+        ("Method", "Compared with", "P(worse)", "Estimated change", "Interval", "Loss", "Answer"),
         tuple(_harm_row(*one) for one in found),
     )
     return [table, Folded("In words", Bullets([verdict.text for _, _, verdict, _ in found]))]
@@ -218,14 +218,15 @@ def _curve_chart(result: Any, axis: str) -> Chart:
     unit = " (%)" if measure.unit == ERROR.unit else ""
     what = f"{capitalised(measure.name)}{unit}"
     caption = (
-        f"{what} on rows that were held out against the {AXES[axis].lower()}. Lines are means over "
-        "the splits of one repeat, bands one standard error on either side."
+        f"{what} on held-out rows against the {AXES[axis].lower()}. Lines are means over the "
+        "splits of one repeat; bands are one standard error on either side."
     )
     once = [entry.name for entry in result.plan.cross_fitted if entry.name in names]
     if once and axis == "n_unlabeled":
         caption += (
-            f" The curve of {' and '.join(once)} is the baseline's {measure.name} plus the change "
-            "that was found; its band is the standard error of that change."
+            f" The curve of {' and '.join(map(with_article, once))} is the baseline's "
+            f"{measure.name} plus the observed change; its band is the standard error of that "
+            "change."
         )
     ends = "; ".join(
         f"{curve.name}: {curve.points[0][1]:.3g} at {curve.points[0][0]:,} rows, "
@@ -256,17 +257,18 @@ def _curve_table(series: Sequence[Series], x_label: str, what: str) -> Table:
 
 
 def changed_section(result: Any) -> list[Block]:
-    """Return which unlabelled rows get another class than from the baseline, and how often."""
+    """Return which unlabelled rows a method and the baseline classify differently."""
     shares, blocks = _changed_shares(result), list[Block]()
     try:
         blocks += [] if result.changed is None else _changed_rows(result.changed)
     except ValueError as reason:  # an average of baselines that cannot be fitted as one model
-        blocks.append(Text(f"Which rows change is not known. {reason}"))
+        blocks.append(Text(f"It is not known which predictions change. {reason}"))
     if shares:
         rows = tuple((Cell(n), Cell(f"{share:.1%}", value=share)) for n, share in shares.items())
         caption = (
-            "Share of the unlabelled rows for which a method predicts another class than the tuned "
-            f"baseline does: mean over all splits, in {len(result.plan.probe):,} unlabelled rows."
+            "Share of the unlabelled rows for which a method and the tuned baseline predict "
+            f"different classes: mean over all splits, on {len(result.plan.probe):,} unlabelled "
+            "rows."
         )
         blocks.append(Table(caption, ("Method", "Predictions changed"), rows))
     return blocks
@@ -275,8 +277,8 @@ def changed_section(result: Any) -> list[Block]:
 def _changed_rows(changed: Any) -> list[Block]:
     """Return the rows that change, by pair of classes and one by one."""
     text = (
-        f"Fitted to all rows, {changed.method} predicts another class than the tuned baseline for "
-        f"{changed.n_changed:,} of {changed.n_compared:,} unlabelled rows."
+        f"Fitted to all rows, {with_article(changed.method)} and the tuned baseline predict "
+        f"different classes for {changed.n_changed:,} of {changed.n_compared:,} unlabelled rows."
     )
     if not changed.n_changed:
         return [Text(text)]
@@ -290,7 +292,7 @@ def _changed_rows(changed: Any) -> list[Block]:
         f"The first {len(listed)} of these rows. "
         f"{'Row: its id' if by_id else 'Row: its number, from 1'}."
     )
-    header = ("By the tuned baseline", f"By {changed.method}")
+    header = ("By the tuned baseline", f"By {with_article(changed.method)}")
     return [
         Text(text),
         Table("Unlabelled rows by predicted class.", (*header, "Rows"), pairs),
@@ -300,18 +302,9 @@ def _changed_rows(changed: Any) -> list[Block]:
 
 def _changed_shares(result: Any) -> dict[str, float]:
     """Return the share of changed predictions of every method that was fitted in all splits."""
-    done, plan = result.records.done, result.plan
-    judged = {method.name for method in result.methods if method.verdict is not None}
-    shares = {}
-    for entry in plan.split_entries if len(plan.probe) else ():
-        if entry.name in judged:
-            changed = []
-            for number in result.splits:
-                scores = [done[f"{ALL}/{e.name}", number]["probe_scores"] for e in plan.baselines]
-                own = done[f"{ALL}/{entry.name}", number]["probe"]
-                changed.append(np.mean(np.mean(scores, axis=0).argmax(axis=1) != np.array(own)))
-            shares[entry.name] = float(np.mean(changed))
-    return shares
+    judged = {method.name for method in compared_methods(result)}
+    entries = result.plan.split_entries if len(result.plan.probe) else ()
+    return {entry.name: result.changed_share(entry) for entry in entries if entry.name in judged}
 
 
 def coefficients_section(result: Any) -> list[Block]:
@@ -325,9 +318,10 @@ def coefficients_section(result: Any) -> list[Block]:
     )
     which = f"The {len(rows)} largest of {len(found)}" if len(found) > len(rows) else "All"
     caption = (
-        f"{which} coefficients of {found[0].model}, fitted to all labelled rows, largest first. "
-        "Direction: what a larger value of the feature (or a row of that category) means. "
-        "Coefficients are per unit of the prepared features. They describe the model, not causes."
+        f"{which} coefficients of the {found[0].model} baseline, fitted to all labelled rows, "
+        "largest first. Direction: what a larger value of the feature, or belonging to that "
+        "category, means for the prediction. Numbers are scaled to unit variance first. "
+        "Coefficients describe the model, not causes."
     )
     return [Table(caption, ("Feature", "Direction", "Coefficient"), rows)]
 
@@ -348,17 +342,17 @@ def columns_section(result: Any) -> list[Block]:
     ]
     caption = (
         "Columns of the table and how they are prepared. Means, scales, medians and categories are "
-        "learnt inside every training set, never from the rows that are held out."
+        "learnt in every training set, never from held-out rows."
     )
     header = ("Column", "Kind", "Used", "What is done", "Note")
     return [Table(caption, header, tuple(rows))]
 
 
 def left_out_section(result: Any) -> list[Block]:
-    """Return failed fits, what the budget of time left out, notes and warnings of fits."""
+    """Return failed fits, what the time budget left out, and the notes and warnings of fits."""
     sentences = list(dict.fromkeys([*result.left_out, *_notes(result)]))
     warned = Counter(
-        (unit[0].partition("/")[2], record["note"])
+        (classifier_name(unit[0]), record["note"])
         for unit, record in result.records.done.items()
         if record["predicted"] is not None and record.get("note")
     )
@@ -385,13 +379,11 @@ def run_section(result: Any) -> list[Block]:
     design = (
         f"The labelled rows were split into {plan.n_folds} folds{times}. Every classifier was "
         "fitted to the training folds, with all unlabelled rows if it uses them, and judged on the "
-        "fold held out."
+        "held-out fold."
     )
-    once = " and ".join(entry.name for entry in plan.cross_fitted)
+    once = " and ".join(with_article(entry.name) for entry in plan.cross_fitted)
     if once:
-        design += (
-            f" {once[:1].upper()}{once[1:]} was fitted once and judged by cross-fitted scores."
-        )
+        design += f" {capitalised(once)} was fitted once and judged by cross-fitted scores."
     settings = (
         f"Seed: {plan.seed}. Scoring: {result.loss.scoring}. Practical equivalence: "
         f"{result.equivalence:g}. Level: {result.level:g}. Time: {result.records.seconds:.0f} "
@@ -424,9 +416,9 @@ def _fits_table(result: Any) -> Table:
             )
         )
     return Table(
-        "Classifiers, which follow the preparation of the columns. Time: mean of one fit and its "
-        "predictions. p: of the difference to the tuned baseline, two-sided, adjusted for the "
-        "number of methods by Holm's method.",
+        "Classifiers, each fitted to the prepared columns. Time: mean of one fit and its "
+        "predictions. p: two-sided p-value of the difference from the tuned baseline, adjusted for "
+        "the number of methods by Holm's method.",
         ("Name", "Time (s)", "Splits", "p (Holm)", "Classifier"),
         tuple(rows),
     )

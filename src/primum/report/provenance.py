@@ -15,6 +15,15 @@ SEES = {
     "shares": "labelled and unlabelled rows, and the true shares of the classes among the latter",
     "all": "all training rows with their labels",
 }
+# By kind of design, with its parameters in braces.
+DESIGNS = {
+    "cross-validation": "{n_folds}-fold cross-validation; in each training set the labels of all "
+    "but the labelled rows are hidden, and the value of a repeat is the mean over its folds",
+    "hold-out": "one random test set per repeat, with a share of {test_share:g} of the rows; all "
+    "other rows but the labelled ones are unlabelled",
+    "learning-curve": "nested sets of unlabelled rows of growing size; all other rows are test "
+    "rows",
+}
 SCALING = {
     "paper": "standardised on the whole data set before any split, so that the scale of the test "
     "rows leaks into training, as in the published runs",
@@ -50,13 +59,7 @@ def design_sentence(design: Mapping[str, Any]) -> str:
     """Return a description of how rows were split."""
     labeled = design["n_labeled"]
     count = "max(d + 5, 20) for d features" if labeled is None else str(labeled)
-    if design["kind"] == "cross-validation":
-        how = (
-            f"{design['n_folds']}-fold cross-validation; in each training set the labels of all "
-            "but the labelled rows are hidden, and the value of a repeat is the mean over its folds"
-        )
-    else:
-        how = "nested sets of unlabelled rows of growing size; all other rows are test rows"
+    how = DESIGNS[design["kind"]].format_map(design)
     scaling = SCALING[design["scaling"]]
     return f"Design: {how}. Labelled rows: {count}. Features: {scaling}."
 

@@ -14,8 +14,10 @@ from primum.report.tables import Cell, Table, dataset_title
 if TYPE_CHECKING:
     import pandas as pd
 
-# Measure, its name, and how many units make one of its numbers in the tables.
-SHOWN = {"error": ("error", 100.0), "loss_test": ("Brier score", 100.0)}
+# Measure, its name, and the unit in which hundredths of it are shown.
+SHOWN = {"error": ("error", "percentage points"), "loss_test": ("Brier score", "hundredths")}
+FACTOR = 100.0
+BETTER_BASELINE = "the better (in hindsight) of tuned ridge and tuned logistic regression"
 TOTALS = {
     "mean": "Mean difference",
     "better": "Better / worse",
@@ -45,56 +47,56 @@ def write_race_report(
 
 
 def race_table(results: "pd.DataFrame", measure: str = "error") -> Table:
-    """Return the differences of all methods to the better baseline, in hundredths."""
-    what, factor = SHOWN[measure]
+    """Return the differences of all methods from the better baseline, in hundredths."""
+    what, unit = SHOWN[measure]
     compared = differences(results, measure)
     names = list(compared["classifier"].unique())
     rows = []
     for dataset, group in compared.groupby("dataset", sort=False):
         found, first = group.set_index("classifier"), group.iloc[0]
-        reference = Cell(f"{first['reference_mean'] * factor:.1f} ({first['reference']})")
-        cells = (_difference_cell(found.loc[name], factor) for name in names)
+        reference = Cell(f"{first['reference_mean'] * FACTOR:.1f} ({first['reference']})")
+        cells = (_difference_cell(found.loc[name]) for name in names)
         rows.append((Cell(dataset_title(str(dataset))), reference, *cells))
     totals = race_summary(compared).set_index("classifier")
     foot = tuple(
-        (Cell(title), Cell(""), *(Cell(_total(totals.loc[name], key, factor)) for name in names))
+        (Cell(title), Cell(""), *(Cell(_total(totals.loc[name], key)) for name in names))
         for key, title in TOTALS.items()
     )
     repeats = int(compared["repeats"].max())
     return Table(
-        f"Difference in {what} on test rows, in hundredths, to the better in hindsight of tuned "
-        f"ridge and tuned logistic regression; means over {repeats} repeats. Bold: better, "
-        f"underlined: worse (paired t beyond {CRITICAL}).",
+        f"Difference in {what} on test rows, in {unit}, from {BETTER_BASELINE}; means over "
+        f"{repeats} repeats. Bold: better, underlined: worse (paired t beyond {CRITICAL}).",
         ("Dataset", "Better baseline", *names),
         tuple(rows),
         foot,
     )
 
 
-def _difference_cell(row: "pd.Series", factor: float) -> Cell:
-    text = f"{row['mean'] * factor:+.1f}"
+def _difference_cell(row: "pd.Series") -> Cell:
+    text = f"{row['mean'] * FACTOR:+.1f}"
     return Cell(text, bold=row["t"] < -CRITICAL, underline=row["t"] > CRITICAL)
 
 
-def _total(row: "pd.Series", key: str, factor: float) -> str:
+def _total(row: "pd.Series", key: str) -> str:
     if key in ("mean", "largest_loss"):
-        return f"{row[key] * factor:+.2f}"
+        return f"{row[key] * FACTOR:+.2f}"
     return f"{int(row[key])} / {int(row[key.replace('better', 'worse')])}"
 
 
 def _sentences(results: "pd.DataFrame") -> Iterator[str]:
     """Describe how the safe stack compares with the baselines and with the supervised stack."""
-    for measure, (what, factor) in SHOWN.items():
-        for against, words in (
-            (None, "the better in hindsight of tuned ridge and tuned logistic regression"),
-            (SUPERVISED, "the stack of supervised models, which is due to the unlabelled rows"),
+    for measure, (what, unit) in SHOWN.items():
+        for against, words, due in (
+            (None, BETTER_BASELINE, ""),
+            (SUPERVISED, "the supervised stack", ", which is due to the unlabelled rows"),
         ):
             total = race_summary(differences(results, measure, against)).set_index("classifier")
             safe = total.loc[SAFE]
             counts = [int(safe[key]) for key in ("better", "worse", "better_holm", "worse_holm")]
+            sets = "data set" if counts[0] == 1 else "data sets"
             yield (
-                f"{what.capitalize()} of the safe stack: on average {safe['mean'] * factor:+.2f} "
-                f"hundredths compared with {words}; better on {counts[0]} data sets and worse on "
-                f"{counts[1]} ({counts[2]} and {counts[3]} with Holm's correction), largest mean "
-                f"loss {safe['largest_loss'] * factor:+.2f}."
+                f"{what.capitalize()} of the safe stack compared with {words}: "
+                f"{safe['mean'] * FACTOR:+.2f} {unit} on average{due}; better on {counts[0]} "
+                f"{sets} and worse on {counts[1]} ({counts[2]} and {counts[3]} with Holm's "
+                f"correction), largest mean loss {safe['largest_loss'] * FACTOR:+.2f}."
             )

@@ -91,7 +91,11 @@ class Table:
 
     def to_latex(self) -> str:
         """Return a LaTeX table (package booktabs)."""
-        body = "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in self.rows)
+        body, foot = (
+            "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in rows)
+            for rows in (self.rows, self.foot)
+        )
+        body += f"\n\\midrule\n{foot}" if foot else ""
         return (
             "\\begin{table}\n\\centering\n"
             f"\\caption{{{_latex_escape(self.caption)}}}\n"
@@ -137,7 +141,7 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
             )
         )
     return Table(
-        "Data sets. PCA99: principal components that retain 99 % of the variance. Majority: "
+        "Data sets. PCA99: principal components that retain 99% of the variance. Majority: "
         "fraction of rows in the larger class.",
         ("Dataset", "Objects", "Features", "PCA99", "Majority"),
         tuple(rows),

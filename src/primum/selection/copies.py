@@ -1,6 +1,6 @@
 """Whether labelled rows are copies of each other.
 
-A held-out row of which a copy is in the training set is easy for models that remember rows, such as
+A held-out row of which a copy is in the training set is easy for models that memorise rows, such as
 forests, kernels and nearest neighbours, and says nothing of new rows. Equal rows need not be
 copies: features with few values are often equal in rows that were observed independently. So equal
 rows are reported, and the user decides.
@@ -26,8 +26,8 @@ def copies_note(labeled: Any, groups: Any) -> str:
         return ""
     return (
         f"{n_copies} of the {n_rows} labelled rows have the same features as another one: if they "
-        "are copies instead of observations of their own, drop them or pass groups, because models "
-        "that remember rows are judged too well."
+        "are copies, drop them or pass groups, because models that memorise rows are judged too "
+        "favourably."
     )
 
 

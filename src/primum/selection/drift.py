@@ -62,7 +62,7 @@ class Drift:
             return ""
         return (
             "Warning: labelled and unlabelled rows come from visibly different distributions (a "
-            f"classifier tells them apart with {100 * self.accuracy:.0f} % accuracy, where 50 % is "
+            f"classifier tells them apart with {100 * self.accuracy:.0f}% accuracy, where 50% is "
             "chance), so what holds for the labelled rows need not hold for the others."
         )
 

@@ -63,6 +63,6 @@ def _bound(probe: dict[str, Floats], safe: Any, other: Any) -> float | None:
 
 def _unpaired_note(name: str) -> str:
     return (
-        f"{name} has no supervised counterpart with scores, and is left out of the verdict on "
+        f"{name} has no supervised counterpart with scores, so it is left out of the verdict on "
         "unlabelled rows."
     )

@@ -1,4 +1,4 @@
-"""The safe choice: a stack of supervised and semi-supervised candidates, shrunk to the baseline.
+"""The safe choice: supervised and semi-supervised candidates, stacked and shrunk to the baseline.
 
 No semi-supervised method is better than a tuned supervised one on all data. A combination of both
 can be about as good everywhere and better where unlabelled rows help, if its weights come from
@@ -45,13 +45,13 @@ MOST_COMPARED = 5000
 
 
 class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
-    """The best combination of supervised and semi-supervised models that the labels can justify.
+    """A stack of supervised and semi-supervised models, shrunk towards a supervised baseline.
 
-    Candidates with and without unlabelled rows are tuned, and scored by cross-validation of the
+    Candidates with and without unlabelled rows are tuned, and scored by cross-validation on the
     labelled rows. The model is their weighted mean, with weights that minimise the squared error
     of the out-of-fold scores plus ``shrinkage / n_labeled`` times the squared distance to the
     baseline: half ridge and half logistic regression. With few labels it is close to the baseline;
-    with more it moves as far as the evidence goes.
+    with more, the scores decide.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     n_repeats : int, default=2
         How often to repeat the folds, shuffled each time; only with a number of folds.
     scoring : str or callable, default="accuracy"
-        By which loss ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
+        The loss by which ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
         "neg_log_loss", or any other scorer of scikit-learn for predictions or probabilities, such
         as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model. A score that
         is undefined in some fold is computed from all held-out rows of a repeat together.
@@ -105,7 +105,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         The mean of the baselines.
     supervised_ : StackedClassifier
         The stack of the supervised candidates and of the supervised counterparts of the others.
-        The difference to it is what unlabelled rows contribute.
+        The difference from it is what unlabelled rows contribute.
     verdict_ : SafeVerdict
         Whether the model is better than ``baseline_`` (``verdict_.baseline.answer``, which is also
         ``verdict_.answer``), and whether unlabelled rows contribute to it
@@ -124,7 +124,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    ICLSClassifier : Never increases the squared loss on the labelled rows.
+    ICLSClassifier : A linear semi-supervised classifier with a certificate of optimality.
     SAFEWClassifier : A combination that needs no cross-validation.
 
     Notes

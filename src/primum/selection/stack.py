@@ -44,6 +44,13 @@ def stack_weights(
         L.
     row_weight : array of shape (n_rows,), optional
         Weights of the rows; by default 1.
+
+    Returns
+    -------
+    weights : array of shape (n_candidates,)
+        The weights, which are at least 0 and add up to 1.
+    gap : float
+        Bound on how much their objective exceeds the minimum.
     """
     weight = np.ones(len(scores)) if row_weight is None else row_weight
     root = np.sqrt(0.5 * weight / weight.sum())[:, None]

@@ -9,7 +9,7 @@ below 0 the method helps), the mean has the standard error
 where s^2 is the variance of the mean of one split and the second term corrects for overlapping
 training sets (Nadeau & Bengio 2003). The variance is estimated from rows instead of from the means
 of the splits, because there are more of them: with few splits the published form has too few
-degrees of freedom. It remains for scores that are no means over rows. With f degrees of freedom
+degrees of freedom. It remains for scores that are not means over rows. With f degrees of freedom
 (rows, or splits, minus 1), the posterior of the true difference delta is (Corani & Benavoli 2015,
 with a prior that is not flat)
 
@@ -29,10 +29,11 @@ differences d_i of the error are therefore replaced by
 
     (1 - w) (difference in error) + w (difference in Brier score) / (1 - 2 e),
 
-with the error e of the baseline and w = 3/4. In simulations other than those by which the verdicts
-are judged, the true change in error was 1.0 times that of the Brier score divided by 1 - 2 e, and
-the blend was as far from the truth as its standard error says; w and the scale of the prior were
-chosen there.
+with the error e of the baseline and w = 3/4, in the verdict on a SafeClassifier. The scores of
+other methods need not be calibrated, so these are judged by their errors alone. In simulations
+other than those by which the verdicts are judged, the true change in error was 1.0 times that of
+the Brier score divided by 1 - 2 e, and the blend was as far from the truth as its standard error
+says; w and the scale of the prior were chosen there.
 
 References
 ----------
@@ -108,8 +109,8 @@ class Difference:
     n_rows : int
         Number of labelled rows, or groups, it is based on.
     raw : float or None
-        The difference of the mean losses as it was observed, if ``mean`` is a blend (see the
-        module); None: it is the mean.
+        The difference of the mean losses as it was observed, where ``mean`` may be another number:
+        a blend (see the module) or a mean over groups. None: it is the mean.
     """
 
     mean: float
@@ -205,7 +206,7 @@ def resampled_difference(
 
     See Also
     --------
-    resampled_difference_of_scores : For scores that are no means over rows.
+    resampled_difference_of_scores : For scores that are not means over rows.
 
     Examples
     --------

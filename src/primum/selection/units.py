@@ -1,7 +1,7 @@
 """What the statistics of a comparison count: labelled rows, or groups of them.
 
-A score that is no mean over rows, such as the area under the ROC curve, may be undefined in a fold:
-one that holds out no row of some class. The rows that all folds of a repeat hold out are then
+A score that is not a mean over rows, such as the area under the ROC curve, may be undefined in a
+fold: one that holds out no row of some class. The rows that all folds of a repeat hold out are then
 scored together, which gives one score per repeat. Its variance comes from the jackknife: with the
 score theta of n rows, and theta_i without row i, the pseudo-values
 

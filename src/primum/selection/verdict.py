@@ -272,7 +272,7 @@ def in_words(
 def contribution(verdict: Verdict, measure: Measure) -> str:
     """Return a sentence on what unlabelled rows contribute, given the verdict on that."""
     size, odds, name = measure.show(verdict.change), verdict.probabilities, measure.name
-    edge = measure.show(PRACTICAL_EQUIVALENCE)
+    edge = measure.show_limit(PRACTICAL_EQUIVALENCE)
     interval = (
         f"{percent_of_level(verdict.interval_level)} interval "
         f"{measure.show_range(*verdict.interval)}"

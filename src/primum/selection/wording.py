@@ -109,6 +109,11 @@ class Measure:
         """Return the size of a change in words, without sign."""
         return f"{abs(value) * self.scale:.{self.digits}f}{self.unit}"
 
+    def show_limit(self, value: float) -> str:
+        """Return a limit that someone chose, without digits that it does not need: "1 point"."""
+        number = f"{value * self.scale:g}"
+        return f"{number}{self.unit.removesuffix('s') if number == '1' else self.unit}"
+
     def show_range(self, low: float, high: float) -> str:
         """Return a range of changes, with signs."""
         ends = [round(value * self.scale, self.digits) + 0.0 for value in (low, high)]
@@ -213,8 +218,8 @@ def verdict_of(
     >>> from primum.selection.wording import verdict_of
     >>> posterior = Posterior(Difference(-0.08, 0.02, 99, 100))
     >>> print(verdict_of(posterior, method="ICLS", baseline="ridge regression"))
-    ICLS is better than ridge regression: its error is about 7.0 points lower (90 % interval -10.5 \
-to -3.5 points, probability above 99 %).
+    ICLS is better than ridge regression: its error is about 7.0 points lower (90% interval -10.5 \
+to -3.5 points, probability above 99%).
     """
     probabilities = posterior.probabilities
     answer = answer_of(probabilities, level)
@@ -254,11 +259,11 @@ class _Sentences:
         """Return the sentence of a clear answer."""
         method, baseline, name = capitalised(self.method), self.baseline, self.measure.name
         size = self.measure.show(self.change)
-        edge = self.measure.show(self.posterior.equivalence)
+        edge = self.measure.show_limit(self.posterior.equivalence)
         first = {
             HELP: f"{method} is better than {baseline}: its {name} is about {size} lower",
             HARM: f"{method} is worse than {baseline}: its {name} is about {size} higher",
-            NO_DIFFERENCE: f"{method} and {baseline} differ by less than {edge} of {name}, "
+            NO_DIFFERENCE: f"{method} and {baseline} differ in {name} by less than {edge}, "
             "which makes no practical difference",
         }[answer]
         probability = percent(self.posterior.probabilities.to_dict()[answer])
@@ -268,14 +273,14 @@ class _Sentences:
 
     def cannot_tell(self, sample: Sample, settle: int | None) -> str:
         """Return the sentences if no answer is probable enough."""
-        odds, edge = self.posterior.probabilities, self.measure.show(self.posterior.equivalence)
+        odds, limit = self.posterior.probabilities, self.posterior.equivalence
         share = percent_of_level(interval_level(self.level))
         may = f"the {self.measure.name} may change by {self.measure.show_range(*self.interval)}"
         likely = {
             HELP: f"is probably better ({percent(odds.help)}) than {self.baseline}",
             HARM: f"is probably worse ({percent(odds.harm)}) than {self.baseline}",
             NO_DIFFERENCE: f"and {self.baseline} probably ({percent(odds.no_difference)}) differ "
-            f"by less than {edge} of {self.measure.name}",
+            f"in {self.measure.name} by less than {self.measure.show_limit(limit)}",
         }
         answer = answer_of(odds, PROBABLE)
         if answer == CANNOT_TELL:
@@ -287,7 +292,7 @@ class _Sentences:
         else:
             first = (
                 f"{capitalised(self.method)} {likely[answer]}, but with {sample} this is not "
-                f"beyond doubt: {may} ({share} interval)."
+                f"certain: {may} ({share} interval)."
             )
         return f"{first} {sample.settling(settle)}"
 
@@ -295,15 +300,15 @@ class _Sentences:
 def percent(probability: float) -> str:
     """Return a probability in per cent; 0 and 100 only if exact."""
     if 0 < probability < 0.005:
-        return "below 1 %"
+        return "below 1%"
     if 0.995 <= probability < 1:
-        return "above 99 %"
-    return f"{100 * probability:.0f} %"
+        return "above 99%"
+    return f"{100 * probability:.0f}%"
 
 
 def percent_of_level(level: float) -> str:
-    """Return a level in per cent, with the digits that it needs: 90 %, 97.5 %."""
-    return f"{round(100 * level, 1):g} %"
+    """Return a level in per cent, with the digits that it needs: 90%, 97.5%."""
+    return f"{round(100 * level, 1):g}%"
 
 
 def capitalised(phrase: str) -> str:

@@ -1,4 +1,4 @@
-"""Cells of a table as numbers, days, truth values or text, whatever people wrote in them.
+"""Cells of a table as numbers, days, booleans or text, whatever people wrote in them.
 
 A cell that cannot be read as asked counts as missing. All functions take a pandas Series of any
 dtype, so that a column is read the same way from CSV, Parquet, a spreadsheet or a DataFrame; what
@@ -70,6 +70,11 @@ def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] =
         The decimal mark of numbers written as text; the other one separates thousands.
     missing : sequence of str
         Markers of missing cells.
+
+    Returns
+    -------
+    array of shape (n_cells,)
+        The numbers.
     """
     import pandas as pd
 
@@ -112,6 +117,11 @@ def days_of(values: "pd.Series", layout: str = ISO, missing: Sequence[str] = ())
         How text is written, as in ``pandas.to_datetime``.
     missing : sequence of str
         Markers of missing cells.
+
+    Returns
+    -------
+    array of shape (n_cells,)
+        The days.
     """
     import pandas as pd
 
@@ -134,12 +144,12 @@ def _days(dates: "pd.Series", pd: Any) -> Floats:
     return np.asarray((dates - start).dt.total_seconds(), dtype=float) / SECONDS_PER_DAY
 
 
-def truths_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:
-    """Return truth values as 1 and 0; NaN where missing or neither."""
-    return _each(objects_of(values, missing), _truth)
+def booleans_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:
+    """Return booleans as 1 and 0; NaN where missing or neither."""
+    return _each(objects_of(values, missing), _boolean)
 
 
-def _truth(cell: Any) -> float:
+def _boolean(cell: Any) -> float:
     if isinstance(cell, bool | np.bool_ | int | float | np.number):
         return float(cell) if cell in (0, 1) else np.nan
     word = cell.lower() if isinstance(cell, str) else ""

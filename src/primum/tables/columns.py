@@ -17,12 +17,12 @@ from primum.tables.cells import (
     ISO,
     TRUE,
     USUAL_MISSING,
+    booleans_of,
     days_of,
     names_of,
     numbers_of,
     objects_of,
     plain_text,
-    truths_of,
 )
 from primum.tables.identifiers import FEWEST_ROWS, is_running_number, looks_like_identifier
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Cells of another kind count as missing if at least this share of a column is of one kind.
 MAIN_SHARE = 0.9
-# With more missing cells than this, that a cell is missing is a feature of its own.
+# With at least this share of missing cells, a further column marks them.
 INDICATED_SHARE = 0.05
 # Of more levels the rare ones are grouped.
 MAX_LEVELS = 20
@@ -55,7 +55,7 @@ class Column:
     ----------
     name : str
         Its name.
-    kind : {"number", "category", "date", "text", "truth"}
+    kind : {"number", "category", "date", "text", "boolean"}
         What it contains.
     used : bool
         Whether it is a feature.
@@ -98,9 +98,9 @@ def describe_columns(
     frame : DataFrame
         The table.
     target, id, group : str, optional
-        Columns with the labels, with the identity of rows and with groups of rows; no features.
+        Columns with the labels, the identifiers of rows and the groups of rows; not features.
     exclude : sequence of str
-        Further columns that are no features.
+        Further columns that are not features.
     missing : sequence of str
         Markers of missing cells, in addition to empty ones.
 
@@ -110,7 +110,7 @@ def describe_columns(
         In the order of the table.
     """
     roles: dict[str | None, str] = dict.fromkeys(exclude, "You excluded it.")
-    roles |= {id: "It identifies the rows.", group: "It contains the groups of rows."}
+    roles |= {id: "It identifies the rows.", group: "It contains the groups."}
     roles |= {target: "It contains the labels."}
     ids = None if id is None else names_of(frame[id], missing)
     return [
@@ -142,8 +142,8 @@ def _read(values: "pd.Series", column: Column, missing: Sequence[str]) -> AnyArr
         return numbers_of(values, column.reading, missing)
     if column.kind == "date":
         return days_of(values, column.reading, missing)
-    if column.kind == "truth":
-        return truths_of(values, missing)
+    if column.kind == "boolean":
+        return booleans_of(values, missing)
     return names_of(values, missing)
 
 
@@ -159,7 +159,7 @@ def _kind(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
 
     types, dtype = pd.api.types, values.dtype
     if types.is_bool_dtype(dtype):
-        return Column(name, "truth", True, "")
+        return Column(name, "boolean", True, "")
     if types.is_datetime64_any_dtype(dtype):
         return Column(name, "date", True, "", reading=ISO)
     if types.is_numeric_dtype(dtype) or types.is_timedelta64_dtype(dtype):
@@ -174,8 +174,7 @@ def _numeric(column: Column, values: "pd.Series", missing: Sequence[str]) -> Col
     markers = sum(plain_text(cell) in missing for cell in values) if missing and lost else 0
     if lost == markers:
         return column
-    note = f"{_cells(lost - markers)} infinite or too large, which counts as missing."
-    return replace(column, note=note)
+    return replace(column, note=_odd_cells(lost - markers, "infinite or too large"))
 
 
 def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
@@ -184,7 +183,7 @@ def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> 
     known = _known(cells)
     words = {str(cell).lower() for cell in known}
     if len(words) == 2 and any({yes, no} == words for yes, no in zip(TRUE, FALSE, strict=True)):
-        return Column(name, "truth", True, "")
+        return Column(name, "boolean", True, "")
     usual = np.array([str(cell).lower() in USUAL_MISSING for cell in known], dtype=bool)
     rest = _series(known[~usual])
     for kind, reading, found in _attempts(rest):
@@ -223,11 +222,10 @@ def _other_cells(kind: str, usual: AnyArray, others: Any, reading: str, rest: An
     strange = [*others, *usual]
     notes = []
     if strange:
-        what = "numbers" if kind == "number" else "dates"
-        notes.append(
-            f"{_cells(len(strange))} not {what}, such as {str(strange[0])[:30]!r}, which counts as "
-            "missing."
-        )
+        one = len(strange) == 1
+        what = f"not a {kind}" if one else f"not {kind}s"
+        example = f"{'' if one else 'such as '}{str(strange[0])[:30]!r}"
+        notes.append(_odd_cells(len(strange), f"{what} ({example})"))
     if reading in ("%d/%m/%Y", "%d/%m/%y") and _equally_well(rest, reading):
         notes.append("Dates are read as day/month/year.")
     return " ".join(notes)
@@ -238,8 +236,10 @@ def _equally_well(rest: "pd.Series", layout: str) -> bool:
     return bool(np.sum(~np.isnan(other)) >= np.sum(~np.isnan(days_of(rest, layout))))
 
 
-def _cells(count: int) -> str:
-    return f"{count} cells are" if count > 1 else "One cell is"
+def _odd_cells(count: int, what: str) -> str:
+    if count == 1:
+        return f"One cell is {what} and counts as missing."
+    return f"{count} cells are {what} and count as missing."
 
 
 def _is_text(known: AnyArray) -> bool:
@@ -271,9 +271,9 @@ def _useless(
 
 def _why_text(known: AnyArray, n_distinct: int) -> str:
     if np.mean([len(text) for text in known]) > LONG_TEXT:
-        return "It is free text, of which nothing is learnt."
+        return "It is free text, which is not used."
     every = "All" if n_distinct == len(known) else "Nearly all"
-    return f"{every} of its values are different, so it identifies rows."
+    return f"{every} of its values are different, so it seems to identify the rows."
 
 
 def _identifies(name: str, known: Floats) -> bool:
@@ -285,12 +285,16 @@ def _action(column: Column, known: AnyArray) -> str:
     if column.kind == "category":
         return _levels(len(set(known.tolist())), column.missing)
     filled = f"{_percent(column.missing)} missing, filled in with the median"
-    if column.kind == "truth":
+    if column.kind == "boolean":
         filled = f"{_percent(column.missing)} missing, filled in with the most frequent value"
     parts = [filled] if column.missing else []
     if column.missing and is_indicated(column):
-        parts.append("a column says where")
-    done = {"number": "scaled", "date": "converted to days and scaled", "truth": "1 or 0"}
+        parts.append("a further column marks these cells")
+    done = {
+        "number": "scaled",
+        "date": "converted to days and scaled",
+        "boolean": "encoded as 0 or 1 and scaled",
+    }
     sentence = "; ".join([*parts, done[column.kind]])
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -306,7 +310,7 @@ def _levels(n_levels: int, missing: float) -> str:
 
 
 def is_indicated(column: Column) -> bool:
-    """Return whether it is a feature of its own that a cell is missing."""
+    """Return whether a further column marks the missing cells of a feature."""
     return column.kind != "category" and column.missing >= INDICATED_SHARE
 
 
@@ -315,4 +319,4 @@ def _share(count: int, total: int) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "under 1 %"
+    return f"{100 * share:.0f}%" if share >= 0.01 else "under 1%"

@@ -237,6 +237,11 @@ def to_numbers(text: Any, decimal: str, missing: Sequence[str]) -> Floats:
         The decimal mark. The other one is not accepted: in 1.500 it may separate thousands.
     missing : sequence of str
         Markers of missing values.
+
+    Returns
+    -------
+    array of shape (n_cells,)
+        The numbers.
     """
     text = pc.if_else(pc.is_in(text, value_set=pa.array(missing, pa.string())), None, text)
     if decimal == ",":

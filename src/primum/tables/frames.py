@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEXT_SUFFIXES = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
-# Cells that could be read as numbers, but are more: truth values and codes with leading zeros.
+# Cells that could be read as numbers, but are more: booleans and codes with leading zeros.
 NAMES = r"^(?i:true|false)$|^0\d"
 # The library that reads a spreadsheet, by its suffix.
 SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}

@@ -34,6 +34,11 @@ def labels_of(
         Its cells: text of a CSV file, or the values stored in Parquet.
     missing : sequence of str
         Markers of unknown labels, in addition to an empty cell, and to -1 among integers.
+
+    Returns
+    -------
+    list
+        One label per cell.
     """
     where = f"column {target!r} of {table.path}"
     return typed_labels(values, where, missing, from_text=table.is_text)

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from primum._typing import AnyArray
-from primum.tables.cells import days_of, names_of, numbers_of, truths_of
+from primum.tables.cells import booleans_of, days_of, names_of, numbers_of
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
@@ -28,7 +28,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    kind : {"number", "date", "truth", "category"}
+    kind : {"number", "date", "boolean", "category"}
         What the columns contain.
     reading : str, default=""
         The decimal mark of numbers, or the layout of dates, written as text.
@@ -108,8 +108,8 @@ class ReadCells(TransformerMixin, BaseEstimator):
             return self._numbers(values)
         if self.kind == "date":
             return days_of(values, self.reading, self.missing)
-        if self.kind == "truth":
-            return truths_of(values, self.missing)
+        if self.kind == "boolean":
+            return booleans_of(values, self.missing)
         names = names_of(values, self.missing)
         names[[name is None for name in names]] = MISSING_LEVEL
         return names
@@ -203,7 +203,7 @@ def _steps(kind: str) -> list[Any]:
             feature_name_combiner=level_name,
         )
         return [levels]
-    strategy = "most_frequent" if kind == "truth" else "median"
+    strategy = "most_frequent" if kind == "boolean" else "median"
     # A column may be empty in the rows of one fold.
     return [SimpleImputer(strategy=strategy, keep_empty_features=True), StandardScaler()]
 
@@ -214,7 +214,3 @@ def _ambiguous(used: Sequence[Column]) -> bool:
     names = {column.name for column in used}
     derived = {f"{c.name} (days)" for c in used} | {f"{c.name} (missing)" for c in used}
     return bool(names & derived) or any(name.startswith(tuple(made)) for name in names if made)
-
-
-# What skops has to trust to load a fitted preparation.
-STORED_TYPES = ("numpy.dtype", f"{__name__}.ReadCells", f"{__name__}.level_name")

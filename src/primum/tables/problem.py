@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._typing import AnyArray
-from primum.tables.cells import days_of, names_of, numbers_of, objects_of, truths_of
+from primum.tables.cells import booleans_of, days_of, names_of, numbers_of, objects_of
 from primum.tables.columns import Column, describe_columns
 from primum.tables.labels import check_labels, typed_labels
 from primum.tables.preparation import preparing
@@ -74,7 +74,7 @@ def table_problem(
     group : str, optional
         Column with groups of rows that belong together, such as those of one patient.
     exclude : sequence of str
-        Columns that are no features.
+        Columns that are not features.
     missing : sequence of str
         Markers of missing cells and labels, in addition to empty ones.
 
@@ -235,7 +235,7 @@ def _features(
     read = {
         "number": lambda column: numbers_of(frame[column.name], column.reading, missing),
         "date": lambda column: days_of(frame[column.name], column.reading, missing),
-        "truth": lambda column: truths_of(frame[column.name], missing),
+        "boolean": lambda column: booleans_of(frame[column.name], missing),
         "category": lambda column: names_of(frame[column.name], missing),
     }
     used = [column for column in columns if column.used]

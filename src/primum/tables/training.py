@@ -48,6 +48,11 @@ def read_labeled_table(
         The column with the labels.
     missing : sequence of str
         Markers of unknown labels, in addition to an empty cell, and to -1 among integers.
+
+    Returns
+    -------
+    LabeledTable
+        The features and the labels.
     """
     parts = list(table.parts(names, [target]))
     cells = [cell for part in parts for cell in part.as_written[target].to_pylist()]

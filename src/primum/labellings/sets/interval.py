@@ -2,7 +2,7 @@
 
     S_i = [low_i, high_i]
 
-Two classes are [0, 1]; "at least 70 % positive" is [0.7, 1]; a target that is known to lie between
+Two classes are [0, 1]; "at least 70% positive" is [0.7, 1]; a target that is known to lie between
 3 and 5 is [3, 5].
 """
 

@@ -83,7 +83,7 @@ def read_entrants(
     baselines = _check_baselines(list(baselines), known)
     chosen = [known[name] for name in dict.fromkeys([*baselines, *names])]
     notes = [
-        f"{candidate.name} is for two classes only, and left out."
+        f"{candidate.name} is for two classes only and is left out."
         for candidate in chosen
         if not candidate.applies_to(n_classes)
     ]

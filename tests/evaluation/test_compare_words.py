@@ -1,0 +1,33 @@
+"""The verdict on several methods in words."""
+
+import pytest
+
+from primum.evaluation.compare_words import MethodResult, blending_note, compose_verdict, phrase
+from primum.selection.statistics import Difference, Posterior
+from primum.selection.wording import verdict_of
+
+
+def judged(name, mean, error, **options):
+    posterior = Posterior(Difference(mean, error, 99, 100), **options)
+    verdict = verdict_of(posterior, method=phrase(name))
+    return MethodResult(name, True, 0.2, verdict, 0.5, None, 1.0, 5)
+
+
+@pytest.mark.parametrize(
+    ("method", "end"),
+    [
+        (judged("a", -0.02, 0.02), "stays the same. Until then, use the tuned baseline."),
+        (judged("a", -0.01, 0.02), "would probably not settle it. Use the tuned baseline."),
+        (judged("a", 0.0, 0.001), "). Use the tuned baseline."),
+    ],
+)
+def test_advice_to_wait_needs_something_to_wait_for(method, end):
+    assert compose_verdict([method], "baseline", ("", ""), []).endswith(end)
+
+
+def test_only_the_safe_stack_has_an_article():
+    text = compose_verdict([judged("safe stack", -0.1, 0.01)], "safe stack", ("", ""), [])
+    assert text.startswith("The safe stack (SafeClassifier) is better than the baseline")
+    assert text.endswith("Use the safe stack (SafeClassifier).")
+    assert blending_note(["safe stack", "own"]).startswith(" (for the safe stack and own also")
+    assert blending_note([]) == ""
