@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from primum.cli._output import check_out, refuse_inputs, replacing
+from primum.cli._output import check_length, check_out, refuse_inputs, replacing
 
 FORMATS = ("html", "md", "json")
 FITS = "fits"  # the folder of finished fits, inside the folder of the comparison
@@ -109,6 +109,8 @@ def output_of(
     if out is None:
         stem = data.name.removesuffix(".gz")
         out = Path(f"{Path(stem).stem}-comparison")
+    with _naming("--out"):
+        check_length(out)
     if out.suffix not in _WRITERS or out.is_dir():
         return ComparisonOutput(out / f"report.{chosen or 'html'}", out / FITS, model)
     if chosen is not None and out.suffix != f".{chosen}":
@@ -129,10 +131,17 @@ def _check_folder(folder: Path) -> None:
 
 def check_file(path: Path, option: str) -> None:
     """Raise an error, in terms of the option, for a file that cannot be written."""
-    try:
+    with _naming(f"{option} {path}"):
         check_out(None, None, path)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Show the option to which an error belongs."""
+    try:
+        yield
     except click.BadParameter as problem:
-        raise click.UsageError(f"{option} {path}: {problem.message}") from problem
+        raise click.UsageError(f"{option}: {problem.message}") from problem
 
 
 def _same(one: Path, other: Path) -> bool:

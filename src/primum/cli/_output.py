@@ -16,6 +16,8 @@ from primum.cli import DISK_FULL
 from primum.rows.parquet import write_parquet
 from primum.tables.reading import is_parquet
 
+LONGEST_NAME = 200  # bytes: file systems allow 255, and an unfinished file has a longer name
+
 
 def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
     """Write a table from blocks of its columns; the file appears only once it is complete."""
@@ -75,6 +77,7 @@ def _files(path: Path) -> Iterable[Path]:
 
 def check_out(_context: click.Context, _parameter: click.Parameter, out: Path) -> Path:
     """Raise an error for an output that cannot be written, before the work starts."""
+    check_length(out)
     if not out.parent.is_dir():
         raise click.BadParameter(f"there is no folder {out.parent}.")
     if not os.access(out.parent, os.W_OK):
@@ -83,6 +86,15 @@ def check_out(_context: click.Context, _parameter: click.Parameter, out: Path) -
         # The new file is renamed to this name, which would replace a device, pipe or link.
         raise click.BadParameter(f"{out} exists and is not a regular file: choose another name.")
     return out
+
+
+def check_length(out: Path) -> None:
+    """Raise an error for a name that a file system would not accept."""
+    for part in out.parts:
+        if len(os.fsencode(part)) > LONGEST_NAME:
+            raise click.BadParameter(
+                f"the name {part[:20]}... has {len(part)} characters: choose a shorter one."
+            )
 
 
 def check_table_name(out: Path) -> None:
