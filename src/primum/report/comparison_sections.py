@@ -368,8 +368,9 @@ def left_out_section(result: Any) -> list[Block]:
 
 
 def _notes(result: Any) -> Iterator[str]:
-    for record in result.records.done.values():
-        yield from record.get("notes") or ()
+    for unit, record in result.records.done.items():
+        for note in record.get("notes") or ():
+            yield f"{unit[0].partition('/')[2]}: {note}"
 
 
 def run_section(result: Any) -> list[Block]:
