@@ -76,6 +76,26 @@ def test_semicolons_and_decimal_commas_change_nothing(compare, tmp_path):
         assert found[0][key] == found[1][key]
 
 
+def test_the_code_in_the_report_repeats_the_comparison(compare, tmp_path, monkeypatch):
+    pytest.importorskip("openpyxl")
+    frame, _ = table_of()
+    frame["noise"] = frame["noise"].mask(frame["noise"] > 1)
+    frame.to_csv(tmp_path / "export.csv", index=False, sep=";", decimal=",", encoding="utf-16")
+    frame.to_parquet(tmp_path / "data.parquet")
+    frame.to_excel(tmp_path / "book.xlsx", index=False, sheet_name="2024")
+    for name, *options in (["export.csv"], ["data.parquet"], ["book.xlsx", "--sheet", "2024"]):
+        answer = compare(name, "--out", f"{name}.md", *options)
+        assert answer.exit_code == 0, answer.output
+        report = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+        code = re.search(r"```python\n(.*?)```", report, re.DOTALL)[1]
+        assert name in code
+        names = {}
+        exec(code.replace("curves=False", "curves=False, progress=False"), names)
+        shown = re.search(r"\| EM-LDA \|.*", report)[0]
+        again = re.search(r"\| EM-LDA \|.*", names["result"].to_markdown())[0]
+        assert shown == again
+
+
 def test_missing_cells_and_columns_that_are_set_aside(answered, call, tmp_path):
     frame, truth = table_of()
     rng = np.random.default_rng(1)
@@ -93,6 +113,7 @@ def test_missing_cells_and_columns_that_are_set_aside(answered, call, tmp_path):
     output, columns = answered(frame, "--save-model", "m.skops")
     assert "24 labelled rows, of 'no' (12), 'yes' (12), and 36 unlabelled rows." in output
     assert "6 of 9 columns are used" in output
+    assert "Pass --id case to primum predict" in output
     filled = "30 % missing, filled in with the median; a column says where; "
     assert columns["x"] == ("number", "used", f"{filled}scaled.", "")
     assert columns["since"] == ("date", "used", f"{filled}converted to days and scaled.", "")
@@ -210,3 +231,13 @@ def test_an_output_inside_a_file(compare, refused, tmp_path):
     table_of()[0].to_csv(tmp_path / "data.csv", index=False)
     for name in ("data.csv/answer", "data.csv/answer.html"):
         refused(compare("data.csv", "--out", name), 2, "there is no folder data.csv")
+
+
+def test_a_class_with_two_labels_can_be_set_aside(answered, compare, refused, tmp_path):
+    frame, _ = table_of()
+    frame.loc[[0, 1], TARGET] = "moved away"
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    sentence = "Class 'moved away' (2) has fewer than 3 labelled rows"
+    refused(compare("data.csv"), 1, sentence, "label more rows, or empty these labels")
+    output, _ = answered(frame, "--missing", "moved away")
+    assert "22 labelled rows, of 'no' (11), 'yes' (11), and 38 unlabelled rows." in output

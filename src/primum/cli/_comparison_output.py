@@ -81,25 +81,38 @@ class ComparisonOutput:
             else:
                 aside.rename(self.fits)
 
-    def write_report(self, result: Any) -> None:
-        """Write the report; the file appears only once it is complete."""
-        text = _WRITERS[self.report.suffix](result)
+    def write_report(self, result: Any, read: str) -> None:
+        """Write the report; the file appears only once it is complete.
+
+        ``read`` is the Python expression that reads the table.
+        """
+        text = _WRITERS[self.report.suffix](result, read)
         self.report.parent.mkdir(exist_ok=True)
         with replacing(self.report) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
 
 
-def _json(result: Any) -> str:
+def _html(result: Any, read: str) -> str:
+    from primum.report.comparison_code import code_of
+    from primum.report.comparison_page import comparison_page
+
+    return comparison_page(result, code=code_of(result, read))
+
+
+def _markdown(result: Any, read: str) -> str:
+    from primum.report.comparison_code import code_of
+    from primum.report.comparison_page import comparison_markdown
+
+    return comparison_markdown(result, code=code_of(result, read))
+
+
+def _json(result: Any, _read: str) -> str:
     import json
 
     return json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-_WRITERS = {
-    ".html": lambda result: result.to_html(),
-    ".md": lambda result: result.to_markdown(),
-    ".json": _json,
-}
+_WRITERS = {".html": _html, ".md": _markdown, ".json": _json}
 
 
 def output_of(

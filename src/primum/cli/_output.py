@@ -13,6 +13,8 @@ import click
 import pyarrow as pa
 
 from primum.cli import DISK_FULL
+from primum.cli._spreadsheet import SUFFIX as SPREADSHEET
+from primum.cli._spreadsheet import write_spreadsheet
 from primum.rows.parquet import write_parquet
 from primum.tables.reading import is_parquet
 
@@ -22,6 +24,9 @@ LONGEST_NAME = 200  # bytes: file systems allow 255, and an unfinished file has 
 def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
     """Write a table from blocks of its columns; the file appears only once it is complete."""
     with replacing(path) as unfinished:
+        if path.suffix.lower() == SPREADSHEET:
+            write_spreadsheet(unfinished, parts)
+            return
         if is_parquet(path):
             write_parquet(unfinished, parts)
             return
@@ -98,11 +103,12 @@ def check_length(out: Path) -> None:
 
 
 def check_table_name(out: Path) -> None:
-    """Raise an error for a file name that is neither CSV nor Parquet."""
+    """Raise an error for a file name that is neither CSV, Parquet nor a spreadsheet."""
     try:
-        is_parquet(out)
+        out.suffix.lower() == SPREADSHEET or is_parquet(out)
     except ValueError as problem:
-        raise click.UsageError(f"--out {problem}") from problem
+        text = str(problem).rstrip(".")
+        raise click.UsageError(f"--out {text}, or, for a spreadsheet, {SPREADSHEET}.") from problem
 
 
 out_option = click.option(
