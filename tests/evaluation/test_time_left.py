@@ -93,7 +93,9 @@ def test_a_fit_that_is_being_made_says_how_long_it_takes(tmp_path, clock):
 
 def test_no_estimate_exceeds_the_budget(clock):
     left = TimeLeft({**fits("quick", 50)}, time_budget=30.0, start=100.0)
-    assert str(left) == "at most about 30 s left"
+    clock.now = 106.0
+    assert str(left) == "at most about 24 s left"
+    assert left.share == pytest.approx(6 / 30)
     left.finish(("all/quick", 0), 5.0)
     clock.now = 120.0
     assert str(left) == "about 10 s left"

@@ -7,16 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from primum.evaluation.compare_plan import classifier_name
 from primum.evaluation.expected import expected_seconds
 from primum.evaluation.progress import SECONDS_BETWEEN_LINES
 
 SECONDS_BETWEEN_LOOKS = 1.0
+ABOUT, MORE_THAN, AT_MOST = "about", "more than", "at most about"
 Unit = tuple[str, int]
-
-
-def _name(unit: Unit) -> str:
-    """Return the classifier of a fit, (stage/classifier, number)."""
-    return unit[0].partition("/")[2]
 
 
 class TimeLeft:
@@ -65,7 +62,7 @@ class TimeLeft:
     def finish(self, unit: Unit, seconds: float) -> None:
         """Record a finished fit."""
         with self._lock:
-            self.rates[_name(unit)].append(seconds / self.pending.pop(unit))
+            self.rates[classifier_name(unit[0])].append(seconds / self.pending.pop(unit))
 
     def estimate(self) -> tuple[float, bool]:
         """Return the seconds that are left; a lower bound if the second value is False."""
@@ -74,36 +71,39 @@ class TimeLeft:
         running = {unit: expected_seconds(self.folder, unit) for unit in pending}
         begun = {unit: found for unit, found in running.items() if found is not None}
         for unit, (_, seconds) in begun.items():
-            rates.setdefault(_name(unit), [seconds / pending[unit]])
+            rates.setdefault(classifier_name(unit[0]), [seconds / pending[unit]])
         times = [
             max(begun[unit][0] + begun[unit][1] - time.time(), 0.0)
             if unit in begun
-            else weight * sum(rates[_name(unit)]) / len(rates[_name(unit)])
+            else weight * sum(rates[classifier_name(unit[0])]) / len(rates[classifier_name(unit[0])])
             for unit, weight in pending.items()
-            if _name(unit) in rates
+            if classifier_name(unit[0]) in rates
         ]
         # A fit cannot be shared among processes.
         left = max(sum(times) / self.n_processes, max(times, default=0.0))
         return left, len(times) == len(pending)
 
-    def __str__(self) -> str:
+    def _limited(self) -> tuple[float, str]:
+        """Return the seconds that are left within the budget, and how that is to be understood."""
         left, is_known = self.estimate()
-        words = "about" if is_known else "more than"
-        if self.time_budget is not None:
-            most = max(self.time_budget - self.elapsed, 0.0)
-            if not is_known or most < left:
-                left, words = most, "about" if is_known else "at most about"
-        elif not is_known and left == 0:
+        if self.time_budget is None:
+            return left, ABOUT if is_known else MORE_THAN
+        most = max(self.time_budget - self.elapsed, 0.0)
+        return (min(left, most), ABOUT) if is_known else (most, AT_MOST)
+
+    def __str__(self) -> str:
+        left, words = self._limited()
+        if words == MORE_THAN and left == 0:
             return "the time left is not known yet"
         return f"{words} {duration(left)} left"
 
     @property
     def share(self) -> float:
         """The share of the time that is over; 0 while that is unknown."""
-        left, is_known = self.estimate()
-        if self.time_budget is not None:
-            left, is_known = min(left, max(self.time_budget - self.elapsed, 0.0)), True
-        return self.elapsed / max(self.elapsed + left, 1e-9) if is_known else 0.0
+        left, words = self._limited()
+        if words == MORE_THAN or self.elapsed == 0:
+            return 0.0
+        return self.elapsed / (self.elapsed + left)
 
 
 def duration(seconds: float) -> str:
