@@ -111,13 +111,13 @@ def test_missing_cells_and_columns_that_are_set_aside(answered, call, tmp_path):
     for name in ("x", "noise", "since", "plan", "second", "third"):
         frame.loc[rng.permutation(N_ROWS)[: round(0.3 * N_ROWS)], name] = None
     output, columns = answered(frame, "--save-model", "m.skops")
-    assert "24 labelled rows, of 'no' (12), 'yes' (12), and 36 unlabelled rows." in output
+    assert "24 labelled rows ('no': 12, 'yes': 12) and 36 unlabelled rows." in output
     assert "6 of 9 columns are used" in output
     assert "Pass --id case to primum predict" in output
-    filled = "30 % missing, filled in with the median; a column says where; "
+    filled = "30% missing, filled in with the median; a further column marks these cells; "
     assert columns["x"] == ("number", "used", f"{filled}scaled.", "")
     assert columns["since"] == ("date", "used", f"{filled}converted to days and scaled.", "")
-    assert "30 % missing, which is a level of its own" in columns["plan"][2]
+    assert "30% missing, which is a level of its own" in columns["plan"][2]
     assert columns["country"][1:] == (
         *("not used", "Set aside."),
         "It has the same value in every row.",
@@ -155,7 +155,7 @@ def test_several_classes_with_accents(answered, call, tmp_path, classes):
     output, _ = answered(frame, "--save-model", "m.skops", method="self-learning")
     printed = " ".join(output.split())
     for name in classes:
-        assert f"{name!r} ({sum(truth[:50] == name)})" in printed
+        assert f"{name!r}: {sum(truth[:50] == name)}" in printed
     assert call("predict", "m.skops", "data.csv", "--out", "p.csv").exit_code == 0
     found = pd.read_csv(tmp_path / "p.csv")
     assert set(found["prediction"]) <= set(classes)
@@ -172,7 +172,7 @@ def test_mixed_types_in_a_column(answered, compare, tmp_path):
     half[:] = rng.choice(np.array([1, 2.5, "none", "plenty"], dtype=object), N_ROWS)
     frame = frame.assign(few=few, half=half)
     _, columns = answered(frame)
-    expected = "2 cells are not numbers, such as 'many', which counts as missing."
+    expected = "2 cells are not numbers (such as 'many') and count as missing."
     assert columns["few"][0] == "number"
     assert columns["few"][3] == expected
     assert columns["half"][:2] == ("category", "used")
@@ -240,4 +240,4 @@ def test_a_class_with_two_labels_can_be_set_aside(answered, compare, refused, tm
     sentence = "Class 'moved away' (2) has fewer than 3 labelled rows"
     refused(compare("data.csv"), 1, sentence, "label more rows, or empty these labels")
     output, _ = answered(frame, "--missing", "moved away")
-    assert "22 labelled rows, of 'no' (11), 'yes' (11), and 38 unlabelled rows." in output
+    assert "22 labelled rows ('no': 11, 'yes': 11) and 38 unlabelled rows." in output

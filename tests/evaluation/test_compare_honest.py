@@ -183,7 +183,7 @@ def test_a_baseline_that_is_no_better_than_guessing_is_called_that(seed):
     X, methods = rng.normal(size=(100, 2)), [("self-learning", SelfLearningClassifier())]
     noise = primum.compare(X, y, methods=methods, **QUICK)
     error = noise.table.loc["baseline", "loss"]
-    sentence = "is no better than always predicting 0 (20.0 %)"
+    sentence = "is no better than always predicting 0 (20.0%)"
     assert (sentence in noise.verdict) == (error >= 0.2)
     X[:50, 0] += 9 * y[:50]
     assert sentence not in primum.compare(X, y, methods=methods, **QUICK).verdict
@@ -193,4 +193,4 @@ def test_a_baseline_without_features_that_matter_is_no_better_than_guessing():
     X, y = np.ones((100, 1)), np.r_[np.arange(50) % 5 == 0, np.full(50, -1)].astype(int)
     methods = [("self-learning", SelfLearningClassifier())]
     verdict = primum.compare(X, y, methods=methods, prepare=None, **QUICK).verdict
-    assert "the tuned baseline (error 20.0 %) is no better than always predicting 0" in verdict
+    assert "the tuned baseline (error 20.0%) is no better than always predicting 0" in verdict

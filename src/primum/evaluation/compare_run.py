@@ -26,6 +26,8 @@ from primum.evaluation.compare_plan import (
     Task,
     classifier_name,
     last_step,
+    turn_of,
+    weight_of,
 )
 from primum.evaluation.expected import reporting
 from primum.evaluation.identity import distributions_of
@@ -140,7 +142,7 @@ class _Run:
         self, rounds: list[list[Task]], stored: dict[Unit, dict[str, Any]]
     ) -> Iterator[TimeLeft | None]:
         """Yield an estimate of the time that is left; None if it is not shown."""
-        weights = {task.unit: _weight(task) for tasks in rounds for task in tasks}
+        weights = {task.unit: weight_of(task) for tasks in rounds for task in tasks}
         if not self.progress or weights.keys() <= stored.keys():
             yield None
             return
@@ -164,7 +166,7 @@ class _Run:
             missing.append([task for task in tasks if task.unit not in stored])
         if self.time_budget is None:
             whole = [task for tasks in missing for task in tasks]
-            yield from self._run_parallel(sorted(whole, key=_turn))
+            yield from self._run_parallel(sorted(whole, key=turn_of))
             return
         baselines, self_judged, first, *later = missing
         yield from self._run_parallel(baselines)
@@ -244,23 +246,6 @@ class _Run:
             else:
                 self._drop(name, cost[name], records)
         return [task for task in tasks if task.entry.name in chosen]
-
-
-def _turn(task: Task) -> int:
-    """Return when a fit is made, if there is no budget of time.
-
-    A first one of every classifier shows how long the others take. The longest follow, so that no
-    process waits for them in the end.
-    """
-    if task.stage == ALL and task.number == 0:
-        return 0
-    return 1 if len(task.test) == 0 else 2
-
-
-def _weight(task: Task) -> float:
-    """Return how long a fit takes, relative to others of the same classifier."""
-    last = last_step(task.entry.estimator)
-    return float(last.n_repeats) if isinstance(last, SafeClassifier) else 1.0
 
 
 def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:

@@ -99,8 +99,8 @@ def no_better_than_guessing(error: float, shares: Sequence[float], names: Sequen
     if error < 1 - shares[most]:
         return ""
     return (
-        f"Note that the tuned {BASELINE} (error {100 * error:.1f} %) is no better than always "
-        f"predicting {names[most]!r} ({100 * (1 - shares[most]):.1f} %): either the columns say "
+        f"Note that the tuned {BASELINE} (error {100 * error:.1f}%) is no better than always "
+        f"predicting {names[most]!r} ({100 * (1 - shares[most]):.1f}%): either the columns say "
         "little about the class, or it takes more labels to learn it."
     )
 

@@ -72,12 +72,13 @@ class TimeLeft:
         begun = {unit: found for unit, found in running.items() if found is not None}
         for unit, (_, seconds) in begun.items():
             rates.setdefault(classifier_name(unit[0]), [seconds / pending[unit]])
+        mean = {name: sum(found) / len(found) for name, found in rates.items()}
         times = [
-            max(begun[unit][0] + begun[unit][1] - time.time(), 0.0)
+            max(sum(begun[unit]) - time.time(), 0.0)
             if unit in begun
-            else weight * sum(rates[classifier_name(unit[0])]) / len(rates[classifier_name(unit[0])])
+            else weight * mean[classifier_name(unit[0])]
             for unit, weight in pending.items()
-            if classifier_name(unit[0]) in rates
+            if classifier_name(unit[0]) in mean
         ]
         # A fit cannot be shared among processes.
         left = max(sum(times) / self.n_processes, max(times, default=0.0))

@@ -376,7 +376,7 @@ def _notes(result: Any) -> Iterator[str]:
 def run_section(result: Any) -> list[Block]:
     """Return the design, the seed, the estimators and the versions."""
     plan = result.plan
-    # A budget of time may have left out repeats and methods.
+    # A time budget may have left out repeats and methods.
     repeats = -(-len(result.splits) // plan.n_folds)
     times = f", {repeats} times" if repeats > 1 else ""
     design = (
