@@ -71,7 +71,7 @@ def in_memory(quick):
         repeats=5,
     )
     proof = icls.certificate_
-    return Measured(f"{U:.0e} x 50, 55 labels", (*found, proof.passes), f"gap {proof.gap:.0e}")
+    return Measured(f"{U:,} x 50, 55 labels", (*found, proof.passes), f"gap {proof.gap:.0e}")
 
 
 def growth(quick):
@@ -89,7 +89,7 @@ def growth(quick):
         ],
         repeats=5,
     )
-    return Measured(f"{few:.0e} to {many:.0e} rows x 50", (ratio * few / many,))
+    return Measured(f"{few:,} to {many:,} rows x 50", (ratio * few / many,))
 
 
 def small_problem(seed=0):
@@ -153,7 +153,7 @@ def several_classes(quick):
     U, d, K, L, separation, _ = PROBLEMS[0]
     U = U // 10 if quick else U
     *_, fits = joint_and_rest(U, d, K, L, separation)
-    return Measured(f"{U:.0e} x {d}, {K} classes", tuple(ratios(fits, repeats=5)))
+    return Measured(f"{U:,} x {d}, {K} classes", tuple(ratios(fits, repeats=5)))
 
 
 PARTS = 20
@@ -172,7 +172,7 @@ def dask_rows(quick):
 
     size, d = (10**6 if quick else 10**7) // PARTS, 20
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, silence_logs="ERROR") as cluster,
         Client(cluster) as client,
     ):
         parts = [delayed(rows_of)(1 + k, size, d)[0] for k in range(PARTS)]
@@ -180,7 +180,7 @@ def dask_rows(quick):
         there = client.persist(there)
         here = np.concatenate([rows_of(1 + k, size, d)[0] for k in range(PARTS)])
         found = dask_ratios(client, there, here)
-    return Measured(f"{PARTS * size:.0e} x {d}", found[:1], f"wall-clock time {found[1]:.1f} x")
+    return Measured(f"{PARTS * size:,} x {d}", found[:1], f"wall-clock time {found[1]:.1f} x")
 
 
 def dask_ratios(client, there, here, repeats=2):
@@ -217,7 +217,7 @@ def parquet_rows(quick):
         fit = json.loads(parquet.work("parquet", folder, options))
         read = json.loads(parquet.work("read", folder, options))
     values = (fit["peak"], fit["cpu"] / (fit["passes"] * read["cpu"]))
-    return Measured(f"{rows:.0e} x 20", values, f"{fit['passes']} passes")
+    return Measured(f"{rows:,.0f} x 20", values, f"{fit['passes']} passes")
 
 
 def import_time(quick):
@@ -287,7 +287,7 @@ def accelerator(quick, rows, classes=2, correlated=False):
         _, clf, peak = device.measured_fit(kind, *given)
     proof = clf.certificate_
     gap = max(proof.gap / proof.objective, kind.tol)  # below tol, it is a matter of chance
-    name = f"{U:.0e} x 64, {torch.cuda.get_device_name()}"
+    name = f"{U:,} x 64, {torch.cuda.get_device_name()}"
     return Measured(name, (seconds, gap, peak), f"{proof.passes} passes")
 
 
