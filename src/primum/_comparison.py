@@ -119,6 +119,10 @@ class Comparison(ComparisonResult):
         """What was done to each column of a table; empty for arrays."""
         return [] if self.problem is None else self.problem.columns
 
+    @property
+    def _remarks(self) -> Sequence[str]:
+        return [] if self.problem is None else self.problem.remarks
+
     def fit_recommended(self) -> Any:
         """Fit the recommended model, with its preparation, to all rows.
 

@@ -12,6 +12,7 @@ from primum.tables.cells import booleans_of, days_of, names_of, numbers_of, obje
 from primum.tables.columns import Column, describe_columns
 from primum.tables.labels import check_labels, typed_labels
 from primum.tables.preparation import preparing
+from primum.tables.remarks import remarks_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,8 @@ class TableProblem:
         Name of the column with the labels.
     arguments : dict
         The id, group, exclude and missing that were given.
+    remarks : list of str
+        Sentences on what is suspicious about the table.
     """
 
     X: "pd.DataFrame"
@@ -51,6 +54,7 @@ class TableProblem:
     transformer: Any
     target: str
     arguments: dict[str, Any] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
 
 def table_problem(
@@ -110,6 +114,7 @@ def table_problem(
         transformer=preparing(columns, missing),
         target=target,
         arguments={"id": id, "group": group, "exclude": exclude, "missing": list(missing)},
+        remarks=remarks_on(frame, labels, columns, missing),
     )
 
 
