@@ -8,6 +8,7 @@ from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 import primum
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
+from primum._sklearn import logistic_regression_cv
 from primum.evaluation.compare_plan import ComparisonPlan, read_table
 from primum.selection.entries import Entry
 from primum.selection.wording import ERROR
@@ -194,3 +195,41 @@ def test_a_baseline_without_features_that_matter_is_no_better_than_guessing():
     methods = [("self-learning", SelfLearningClassifier())]
     verdict = primum.compare(X, y, methods=methods, prepare=None, **QUICK).verdict
     assert "the tuned baseline (error 20.0%) is no better than always predicting 0" in verdict
+class Spying(primum.LeastSquaresClassifierCV):
+    """Remembers the folds in which penalties were chosen."""
+
+    folds = []  # noqa: RUF012
+
+    def fit(self, X, y, **options):
+        self.folds.append(([X[test] for _, test in self.cv], [X[train] for train, _ in self.cv]))
+        return super().fit(X, y, **options)
+
+
+class SpyingICLS(primum.ICLSClassifierCV):
+    """Remembers the folds in which penalties were chosen."""
+
+    def fit(self, X, y, **options):
+        Spying.folds.append(([X[test] for _, test in self.cv], [X[train] for train, _ in self.cv]))
+        return super().fit(X, y, **options)
+
+
+def test_groups_stay_together_where_penalties_are_chosen():
+    X, y, groups = copies()
+    X[:, 0] = np.where(groups < 0, -1, groups)  # the first feature says which group it is
+    Spying.folds.clear()
+    tuned = logistic_regression_cv(Cs=[0.1], cv=3, scoring="neg_log_loss", max_iter=1000)
+    found = primum.compare(
+        *(X, y),
+        baselines=[("ridge", Spying([1.0, 10.0], cv=3)), ("logistic", tuned)],
+        methods=[("ICLS", SpyingICLS([1.0], [0.0], cv=3))],
+        **{name: value for name, value in QUICK.items() if name != "baselines"},
+        prepare=None,
+        groups=groups,
+    )
+    found.fit_recommended()
+    assert len(Spying.folds) == 2 * 5 + 1
+    for tests, trains in Spying.folds:
+        assert len(tests) == 3
+        for test, train in zip(tests, trains, strict=True):
+            assert not set(test[:, 0]) & set(train[:, 0])
+    assert found.methods[0].loss == pytest.approx(0.5, abs=0.2)
