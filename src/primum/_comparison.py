@@ -6,7 +6,7 @@ It joins the statistics (``selection``), the resumable comparison (``evaluation`
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from primum.evaluation.compare_default import (
     drift_of,
     given_or_default,
     inner_folds,
+    learns_from_labels,
     prepared,
     read_problem,
     read_transformer,
@@ -348,7 +349,8 @@ def compare(
     nested : bool, default=False
         Whether SafeClassifier is fitted in every split like the others. By default it is fitted
         once and judged by its cross-fitted scores, which is many times faster; its loss is then
-        the baseline's plus the difference that it observed, but not below 0.
+        the baseline's plus the difference that it observed, but not below 0. A ``prepare`` that
+        learns from labels implies True.
     equivalence : float, default=0.01
         Differences up to this size make no practical difference: one point of error.
     level : float, default=0.95
@@ -428,6 +430,9 @@ def compare(
         **settings,
     )
     check_names(plan)
+    usual = problem is not None and prepare is problem.transformer
+    if plan.cross_fitted and not usual and learns_from_labels(prepare, table.X):
+        plan = replace(plan, nested=True)
     plan = plan.judged_by(scoring)
     loss = read_scoring(scoring, table.labels.classes)
     drift = drift_of(table, prepare, seed)
