@@ -57,3 +57,12 @@ def test_bits_of_a_column():
     assert determined_bits(list("aabb"), [0, 0, 1, 1]) == 2
     assert determined_bits(list("abcd"), [0, 0, 1, 1]) == 0
     assert determined_bits(list("aaab"), [0, 0, 1, 1]) == 0
+
+
+def test_labelled_rows_with_the_same_identity_are_counted():
+    frame = pd.DataFrame(
+        {"x": np.random.default_rng(0).normal(size=N), "y": ["a", "b", None, None] * 25}
+    ).assign(key=[f"k{min(i, 90)}" for i in range(N)], patient="p")
+    (sentence,) = table_problem(frame, "y", id="key").remarks
+    assert sentence.startswith("4 of the 50 labelled rows share their value of the id column 'key'")
+    assert table_problem(frame, "y", id="key", group="patient").remarks == []

@@ -114,7 +114,7 @@ def table_problem(
         transformer=preparing(columns, missing),
         target=target,
         arguments={"id": id, "group": group, "exclude": exclude, "missing": list(missing)},
-        remarks=remarks_on(frame, labels, columns, missing),
+        remarks=remarks_on(frame, labels, columns, missing, id if group is None else None),
     )
 
 

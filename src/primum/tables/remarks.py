@@ -23,7 +23,11 @@ LEAST_BITS = 20
 
 
 def remarks_on(
-    frame: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column], missing: Sequence[str]
+    frame: "pd.DataFrame",
+    labels: AnyArray,
+    columns: Sequence[Column],
+    missing: Sequence[str],
+    identity: str | None = None,
 ) -> list[str]:
     """Return sentences on labels and columns that are probably not what they seem.
 
@@ -37,6 +41,8 @@ def remarks_on(
         What the table contains.
     missing : sequence of str
         Markers of missing cells.
+    identity : str, optional
+        Column that identifies the rows, if these have no groups.
     """
     labeled = np.array([label is not None for label in labels], dtype=bool)
     telling, alone = [], []
@@ -51,7 +57,12 @@ def remarks_on(
             telling.append(column.name)
         elif only_there:
             alone.append(column.name)
-    return [*_spellings(labels[labeled].tolist()), *_on_columns(telling, alone)]
+    ids = [] if identity is None else names_of(frame[identity], missing)[labeled].tolist()
+    return [
+        *_spellings(labels[labeled].tolist()),
+        *_on_columns(telling, alone),
+        *_repeated(identity, ids),
+    ]
 
 
 def determined_bits(cells: Sequence[Any], labels: Sequence[Any]) -> float:
@@ -81,6 +92,18 @@ def _spellings(labels: Sequence[Any]) -> Iterator[str]:
         yield (
             f"Labels are spelt in several ways, which count as different classes: {alike}. Correct "
             "them if they mean the same."
+        )
+
+
+def _repeated(name: str | None, ids: Sequence[str | None]) -> Iterator[str]:
+    """Yield a sentence on labelled rows that are identified as the same."""
+    counts = Counter(value for value in ids if value is not None)
+    repeated = sum(count for count in counts.values() if count > 1)
+    if repeated:
+        yield (
+            f"{repeated} of the {len(ids)} labelled rows share their value of the id column "
+            f"{name!r} with another one: if such rows belong together, name it as the group too, "
+            "because models are judged too well if some of them are trained on."
         )
 
 
