@@ -6,7 +6,7 @@ It joins the statistics (``selection``), the resumable comparison (``evaluation`
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._sklearn import take_rows
-from primum.evaluation.compare_checks import check_class_sizes, check_rows
+from primum.evaluation.compare_checks import (
+    check_class_sizes,
+    check_rows,
+    refuse_failed_baselines,
+)
 from primum.evaluation.compare_default import (
     check_names,
     default_baselines,
@@ -22,7 +26,7 @@ from primum.evaluation.compare_default import (
     drift_of,
     given_or_default,
     inner_folds,
-    learns_from_labels,
+    nested_if_needed,
     prepared,
     read_problem,
     read_transformer,
@@ -431,9 +435,7 @@ def compare(
     )
     check_names(plan)
     usual = problem is not None and prepare is problem.transformer
-    if plan.cross_fitted and not usual and learns_from_labels(prepare, table.X):
-        plan = replace(plan, nested=True)
-    plan = plan.judged_by(scoring)
+    plan = (plan if usual else nested_if_needed(plan, prepare)).judged_by(scoring)
     loss = read_scoring(scoring, table.labels.classes)
     drift = drift_of(table, prepare, seed)
     records = run_comparison(
@@ -446,13 +448,5 @@ def compare(
         start=start,
     )
     result = Comparison(plan, records, loss, drift, equivalence, level, problem, prepare)
-    _refuse_failed_baselines(result)
+    refuse_failed_baselines(result)
     return result
-
-
-def _refuse_failed_baselines(result: Comparison) -> None:
-    """Raise an error if a baseline failed: then there is nothing to compare with."""
-    names = {entry.name for entry in result.plan.baselines}
-    failed = [failure["text"] for failure in result.failures if failure["name"] in names]
-    if failed:
-        raise ValueError(f"The baseline {failed[0]}: there is nothing to compare with.")

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +82,12 @@ def learns_from_labels(prepare: Any, X: Any) -> bool:
         except Exception:  # whatever it raises: it is judged in nested splits, which are valid
             return True
     return False
+
+
+def nested_if_needed(plan: ComparisonPlan, prepare: Any) -> ComparisonPlan:
+    """Return a plan in which no preparation sees the labels of rows that a method is judged by."""
+    needed = plan.cross_fitted and learns_from_labels(prepare, plan.table.X)
+    return replace(plan, nested=True) if needed else plan
 
 
 def prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
