@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._sklearn import take_rows
-from primum.evaluation.compare_checks import (
-    check_class_sizes,
-    check_rows,
-    refuse_failed_baselines,
-)
+from primum.evaluation.compare_checks import check_class_sizes, check_rows, refuse_failed_baselines
 from primum.evaluation.compare_default import (
     check_names,
     default_baselines,

@@ -201,6 +201,8 @@ def test_a_baseline_without_features_that_matter_is_no_better_than_guessing():
     methods = [("self-learning", SelfLearningClassifier())]
     verdict = primum.compare(X, y, methods=methods, prepare=None, **QUICK).verdict
     assert "the tuned baseline (error 20.0%) is no better than always predicting 0" in verdict
+
+
 class Spying(primum.LeastSquaresClassifierCV):
     """Remembers the folds in which penalties were chosen."""
 
