@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._sklearn import take_rows
-from primum.evaluation.compare_checks import check_rows
+from primum.evaluation.compare_checks import check_class_sizes, check_rows
 from primum.evaluation.compare_default import (
     check_names,
     default_baselines,
@@ -405,6 +405,8 @@ def compare(
         prepare = problem.transformer if isinstance(prepare, str) else prepare
     table = read_table(X, y, X_unlabeled, groups)
     check_rows(table.X, prepare, baselines)
+    if cv is None and groups is None:
+        check_class_sizes(table.labels, baselines, methods)
     prepare = read_transformer(prepare, table.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
     seed = read_seed(random_state)

@@ -101,6 +101,34 @@ def test_parquet_and_spreadsheets(call, tmp_path, predict, table):
         pd.testing.assert_frame_equal(found, before)
 
 
+def test_ids_that_look_like_formulas(call, tmp_path, predict, table):
+    formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "=HYPERLINK(A1)"]
+    changed = table.assign(case=[*formulas, *table["case"][len(formulas) :]])
+    _, found = predict(changed)
+    assert found["case"].tolist() == changed["case"].tolist()  # CSV has them as they are
+    openpyxl = pytest.importorskip("openpyxl")
+    answer = call("predict", "m.skops", "new.csv", "--out", "out.xlsx")
+    assert answer.exit_code == 0, answer.output
+    sheet = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+    header, *rows = sheet.iter_rows()
+    assert [cell.value for cell in header] == list(found)
+    assert [row[0].value for row in rows] == changed["case"].tolist()
+    assert {row[0].data_type for row in rows} == {"s"}  # text, never a formula
+    np.testing.assert_allclose([row[2].value for row in rows], found["probability_ill"])
+
+
+def test_a_spreadsheet_cannot_hold_everything(call, refused, tmp_path, predict, table, monkeypatch):
+    pytest.importorskip("openpyxl")
+    predict(table.assign(case=["\x01", *table["case"][1:]]))
+    write = ("predict", "m.skops", "new.csv", "--out", "out.xlsx")
+    refused(call(*write), 1, r"The text '\x01' has characters that a spreadsheet cannot hold")
+    predict(table)
+    monkeypatch.setattr("primum.cli._spreadsheet.MOST_ROWS", 100)
+    refused(call(*write), 1, "A spreadsheet has at most 100 rows: write the predictions as CSV")
+    assert not (tmp_path / "out.xlsx").exists()
+    refused(call(*write[:-1], "out.pdf"), 2, "or, for a spreadsheet, .xlsx.")
+
+
 def test_missing_cells_and_new_levels(predict, table):
     changed = table.copy()
     changed.loc[:, "age"] = np.nan

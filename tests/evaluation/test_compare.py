@@ -316,10 +316,14 @@ def test_what_exceeds_the_time_budget_is_left_out_and_said():
 
 def test_the_baseline_is_computed_whatever_the_budget():
     X, y = partly()
-    result = primum.compare(X, y, **QUICK, time_budget=0.0)
+    methods = [("safe stack", SafeClassifier(["spreading"])), *METHODS]
+    result = primum.compare(X, y, **{**QUICK, "methods": methods}, time_budget=0.0)
     assert list(result.table.index) == ["baseline", "ridge", "logistic"]
     assert result.verdict.startswith("No method could be compared with the tuned baseline")
     assert any("A repeat of the cross-validation was left out" in t for t in result.left_out)
+    report = result.to_markdown()
+    assert "The labelled rows were split into 5 folds. Every classifier" in report
+    assert "was fitted once" not in report
 
 
 @pytest.mark.parametrize(

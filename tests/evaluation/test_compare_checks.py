@@ -104,3 +104,27 @@ def test_ordered_rows_are_judged_in_that_order_by_the_safe_stack_too():
     own = safe.set_params(cv=TimeSeriesSplit(4)).fit(X, y).verdict_.baseline
     assert found.verdict.difference == own.difference
     assert found.verdict.difference.n_rows == 32
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([20, 18, 2], r"Class 2 \(2\) has fewer than 3 labelled .*: label more rows, or empty"),
+        ([38, 1, 1], r"Classes 1 \(1\), 2 \(1\) have fewer than 3 labelled rows, .* more rows\.$"),
+        ([38, 2], r"Class 1 \(2\) has fewer than 3 labelled rows, .*: label more rows\.$"),
+    ],
+)
+def test_classes_with_one_or_two_labels_are_named(counts, message):
+    X, _ = partly()
+    y = np.r_[np.repeat(np.arange(len(counts)), counts), np.full(30, -1)]
+    with pytest.raises(ValueError, match=message):
+        primum.compare(X, y, **OPTIONS)
+
+
+def test_two_labels_are_enough_where_nothing_is_tuned():
+    X, y = partly()
+    y[:40] = np.r_[np.zeros(38), np.ones(2)]
+    mine = {"baselines": [("logistic", LogisticRegression())], "n_repeats": 1}
+    methods = [("same", LogisticRegression(), False)]
+    result = primum.compare(X, y, **{**OPTIONS, **mine, "methods": methods})
+    assert result.plan.n_folds == 2

@@ -162,3 +162,35 @@ def test_splits_that_train_on_held_out_rows_are_refused():
     X, y = partly()
     with pytest.raises(ValueError, match="Split 0 of cv trains on 40 of the 40 labelled rows that"):
         primum.compare(X, y, methods=[("safe", SAFE)], cv=[(np.arange(40), np.arange(40))], **QUICK)
+
+
+def test_the_curve_of_the_safe_stack_is_relative_to_the_curve_of_the_baseline():
+    X, y = partly()
+    options = {**QUICK, "n_repeats": 2, "curves": True}
+    result = primum.compare(X, y, methods=[("safe", SAFE)], **options)
+    at_all = {point["name"]: point["loss"] for point in result.curves if point["n"] == 60}
+    # Curves are means over the first repeat, the table's losses over both.
+    first = [result.loss.of_split(result._baseline(number)) for number in range(5)]
+    assert at_all["baseline"] == pytest.approx(np.mean(first))
+    change = result.methods[-1].observed_change
+    assert at_all["safe"] == pytest.approx(max(at_all["baseline"] + change, 0.0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_baseline_that_is_no_better_than_guessing_is_called_that(seed):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(50) % 5 == 0, np.full(50, -1)].astype(int)  # 10 of 50 are of class 1
+    X, methods = rng.normal(size=(100, 2)), [("self-learning", SelfLearningClassifier())]
+    noise = primum.compare(X, y, methods=methods, **QUICK)
+    error = noise.table.loc["baseline", "loss"]
+    sentence = "is no better than always predicting 0 (20.0%)"
+    assert (sentence in noise.verdict) == (error >= 0.2)
+    X[:50, 0] += 9 * y[:50]
+    assert sentence not in primum.compare(X, y, methods=methods, **QUICK).verdict
+
+
+def test_a_baseline_without_features_that_matter_is_no_better_than_guessing():
+    X, y = np.ones((100, 1)), np.r_[np.arange(50) % 5 == 0, np.full(50, -1)].astype(int)
+    methods = [("self-learning", SelfLearningClassifier())]
+    verdict = primum.compare(X, y, methods=methods, prepare=None, **QUICK).verdict
+    assert "the tuned baseline (error 20.0%) is no better than always predicting 0" in verdict

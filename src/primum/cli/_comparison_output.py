@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from primum.cli._output import check_out, refuse_inputs, replacing
+from primum.cli._output import check_length, check_out, refuse_inputs, replacing
 
 FORMATS = ("html", "md", "json")
 FITS = "fits"  # the folder of finished fits, inside the folder of the comparison
@@ -81,25 +81,38 @@ class ComparisonOutput:
             else:
                 aside.rename(self.fits)
 
-    def write_report(self, result: Any) -> None:
-        """Write the report; the file appears only once it is complete."""
-        text = _WRITERS[self.report.suffix](result)
+    def write_report(self, result: Any, read: str) -> None:
+        """Write the report; the file appears only once it is complete.
+
+        ``read`` is the Python expression that reads the table.
+        """
+        text = _WRITERS[self.report.suffix](result, read)
         self.report.parent.mkdir(exist_ok=True)
         with replacing(self.report) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
 
 
-def _json(result: Any) -> str:
+def _html(result: Any, read: str) -> str:
+    from primum.report.comparison_code import code_of
+    from primum.report.comparison_page import comparison_page
+
+    return comparison_page(result, code=code_of(result, read))
+
+
+def _markdown(result: Any, read: str) -> str:
+    from primum.report.comparison_code import code_of
+    from primum.report.comparison_page import comparison_markdown
+
+    return comparison_markdown(result, code=code_of(result, read))
+
+
+def _json(result: Any, _read: str) -> str:
     import json
 
     return json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-_WRITERS = {
-    ".html": lambda result: result.to_html(),
-    ".md": lambda result: result.to_markdown(),
-    ".json": _json,
-}
+_WRITERS = {".html": _html, ".md": _markdown, ".json": _json}
 
 
 def output_of(
@@ -109,6 +122,8 @@ def output_of(
     if out is None:
         stem = data.name.removesuffix(".gz")
         out = Path(f"{Path(stem).stem}-comparison")
+    with _naming("--out"):
+        check_length(out)
     if out.suffix not in _WRITERS or out.is_dir():
         return ComparisonOutput(out / f"report.{chosen or 'html'}", out / FITS, model)
     if chosen is not None and out.suffix != f".{chosen}":
@@ -129,10 +144,17 @@ def _check_folder(folder: Path) -> None:
 
 def check_file(path: Path, option: str) -> None:
     """Raise an error, in terms of the option, for a file that cannot be written."""
-    try:
+    with _naming(f"{option} {path}"):
         check_out(None, None, path)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Show the option to which an error belongs."""
+    try:
+        yield
     except click.BadParameter as problem:
-        raise click.UsageError(f"{option} {path}: {problem.message}") from problem
+        raise click.UsageError(f"{option}: {problem.message}") from problem
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -13,13 +13,20 @@ import click
 import pyarrow as pa
 
 from primum.cli import DISK_FULL
+from primum.cli._spreadsheet import SUFFIX as SPREADSHEET
+from primum.cli._spreadsheet import write_spreadsheet
 from primum.rows.parquet import write_parquet
 from primum.tables.reading import is_parquet
+
+LONGEST_NAME = 200  # bytes: file systems allow 255, and an unfinished file has a longer name
 
 
 def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
     """Write a table from blocks of its columns; the file appears only once it is complete."""
     with replacing(path) as unfinished:
+        if path.suffix.lower() == SPREADSHEET:
+            write_spreadsheet(unfinished, parts)
+            return
         if is_parquet(path):
             write_parquet(unfinished, parts)
             return
@@ -75,6 +82,7 @@ def _files(path: Path) -> Iterable[Path]:
 
 def check_out(_context: click.Context, _parameter: click.Parameter, out: Path) -> Path:
     """Raise an error for an output that cannot be written, before the work starts."""
+    check_length(out)
     if not out.parent.is_dir():
         raise click.BadParameter(f"there is no folder {out.parent}.")
     if not os.access(out.parent, os.W_OK):
@@ -85,12 +93,22 @@ def check_out(_context: click.Context, _parameter: click.Parameter, out: Path) -
     return out
 
 
+def check_length(out: Path) -> None:
+    """Raise an error for a name that a file system would not accept."""
+    for part in out.parts:
+        if len(os.fsencode(part)) > LONGEST_NAME:
+            raise click.BadParameter(
+                f"the name {part[:20]}... has {len(part)} characters: choose a shorter one."
+            )
+
+
 def check_table_name(out: Path) -> None:
-    """Raise an error for a file name that is neither CSV nor Parquet."""
+    """Raise an error for a file name that is neither CSV, Parquet nor a spreadsheet."""
     try:
-        is_parquet(out)
+        out.suffix.lower() == SPREADSHEET or is_parquet(out)
     except ValueError as problem:
-        raise click.UsageError(f"--out {problem}") from problem
+        text = str(problem).rstrip(".")
+        raise click.UsageError(f"--out {text}, or, for a spreadsheet, {SPREADSHEET}.") from problem
 
 
 out_option = click.option(

@@ -15,7 +15,7 @@ ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 
 def screen_text(result: Any) -> str:
     """Return the data, the verdict, one table, and what was left out."""
-    notes = "\n".join(f"Note: {sentence}" for sentence in result.left_out)
+    notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
     texts = [data_text(result), result.verdict]
     parts = [*map(_filled, texts), _table(result), _filled(_caption(result)), _filled(notes)]
     return printable("\n\n".join(part for part in parts if part))

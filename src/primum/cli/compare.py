@@ -1,5 +1,7 @@
 """``primum compare``: whether the unlabelled rows of a table help, and which model to use."""
 
+import shlex
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -14,10 +16,10 @@ from primum.cli._models import StoredModel, save_model
 from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
 from primum.cli._progress import progress
 from primum.cli._sampling import MAX_ROWS, sampled
-from primum.cli._screen import printable, screen_text
+from primum.cli._screen import WIDTH, printable, screen_text
 from primum.evaluation.store import OTHER_FOLDER, RESUME
 from primum.tables.csv import CsvOptions
-from primum.tables.frames import read_frame
+from primum.tables.frames import pandas_code, read_frame
 
 TABLE_OPTIONS = (
     click.option(
@@ -166,7 +168,8 @@ def compare(
         if note:
             result.records.left_out.append(note)
         click.echo(screen_text(result))
-        output.write_report(result)
+        read = pandas_code(data, options, sheet)
+        output.write_report(result, f"{read}  # of which a sample was compared" if note else read)
         click.echo(f"\nReport: {output.report}")
         if output.model is not None:
             _save(result, output.model, target, id_column)
@@ -205,6 +208,11 @@ def _save(result: Any, path: Path, target: str, id_column: str | None) -> None:
     columns = {c.name: [c.kind, c.reading] for c in result.columns if c.used}
     save_model(StoredModel(fitted, id_column, target, columns), path)
     click.echo(f"Model: {path} ({result.recommended}), for primum predict")
+    name = next((column.name for column in result.columns if column.identifies_rows), None)
+    if id_column is None and name is not None:
+        option = f"--id {shlex.quote(name)}"
+        hint = f"Pass {option} to primum predict, and the predictions have that column."
+        click.echo(printable(textwrap.fill(hint, WIDTH)))
 
 
 @contextmanager

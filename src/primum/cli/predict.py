@@ -68,8 +68,9 @@ def predict(
 ) -> None:
     """Predict the class of every row of DATA (CSV, or a Parquet file or folder).
 
-    Writes the column prediction and, on request, scores, in the order of the rows, as CSV or
-    Parquet. Both tables are processed out of core, so they can be of any size.
+    Writes the column prediction and, on request, scores, in the order of the rows, as CSV, Parquet
+    or a spreadsheet (.xlsx). Tables other than spreadsheets are processed out of core, so they can
+    be of any size.
 
     A model of primum compare prepares the columns of DATA, which may be a spreadsheet and is read
     into memory, and adds one column with the probability of every class.

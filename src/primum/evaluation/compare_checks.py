@@ -4,7 +4,39 @@ from typing import Any
 
 import numpy as np
 
+from primum._words import listed
 from primum.estimators._checks import locate_non_finite
+from primum.estimators._labels import KnownLabels
+
+# Labelled rows of a class: one is held out, and two are split again where something is tuned.
+LEAST_TO_TUNE, LEAST = 3, 2
+
+
+def check_class_sizes(labels: KnownLabels, *classifiers: Any) -> None:
+    """Raise an error if classes have too few labelled rows to be compared on.
+
+    ``classifiers`` are the baselines and the methods; the default ones, which are names, are tuned.
+    """
+    default = [
+        isinstance(given, str) or any(isinstance(entry, str) for entry in given)
+        for given in classifiers
+    ]
+    needed = LEAST_TO_TUNE if any(default) else LEAST
+    counts = np.bincount(labels.codes, minlength=len(labels.classes)).tolist()
+    rare = [
+        f"{name!r} ({count})"
+        for name, count in zip(labels.classes.tolist(), counts, strict=True)
+        if count < needed
+    ]
+    if rare:
+        few = f"Class {rare[0]} has" if len(rare) == 1 else f"Classes {listed(rare)} have"
+        # Of two classes, none can be done without.
+        other = ", or empty these labels, so that their rows count as unlabelled"
+        raise ValueError(
+            f"{few} fewer than {needed} labelled rows, which a comparison needs of every class to "
+            "hold some out and learn from the others: label more rows"
+            f"{other if len(counts) - len(rare) > 1 else ''}."
+        )
 
 
 def check_rows(X: Any, prepare: Any, baselines: Any) -> None:

@@ -38,15 +38,19 @@ def learning_curves(result: Any) -> list[dict[str, Any]]:
                     }
                 )
         if axis == N_UNLABELED:
-            rows.extend(_own_points(result, axis, int(size), stage))
+            rows.extend(_own_points(result, axis, int(size), stage, rows))
     return rows
 
 
-def _own_points(result: Any, axis: str, size: int, stage: str) -> Iterator[dict[str, Any]]:
-    """Yield the points of methods that judge themselves, as changes to the baseline.
+def _own_points(
+    result: Any, axis: str, size: int, stage: str, others: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the points of methods that judge themselves, as changes to the baseline's point.
 
     Without unlabelled rows such a method is its supervised stack.
     """
+    known = {row["name"]: row["loss"] for row in others if (row["axis"], row["n"]) == (axis, size)}
+    baseline = known.get(BASELINE, result._baseline_loss)
     for entry, whole in result._cross_fitted:
         own = CROSS_FITTED if stage == ALL else stage
         record = result.records.done.get((f"{own}/{entry.name}", 0))
@@ -59,7 +63,8 @@ def _own_points(result: Any, axis: str, size: int, stage: str) -> Iterator[dict[
         else:
             difference = Difference(**record["verdicts"]["baseline"]["difference"])
             change, error = difference.observed, difference.standard_error
-        loss = result._baseline_loss + change
+        loss = baseline + change
+        loss = loss if result.loss.of_rows is None else max(loss, 0.0)
         yield {
             "axis": axis, "n": size, "name": entry.name, "loss": loss, "standard_error": error,
         }  # fmt: skip

@@ -173,6 +173,23 @@ class Task:
         return f"{self.stage}/{self.entry.name}", self.number
 
 
+def turn_of(task: Task) -> int:
+    """Return when a fit is made, if there is no time budget.
+
+    A first one of every classifier shows how long the others take. The longest follow, so that no
+    process waits for them in the end.
+    """
+    if task.stage == ALL and task.number == 0:
+        return 0
+    return 1 if len(task.test) == 0 else 2
+
+
+def weight_of(task: Task) -> float:
+    """Return how long a fit takes, relative to others of the same classifier."""
+    last = last_step(task.entry.estimator)
+    return float(last.n_repeats) if isinstance(last, SafeClassifier) else 1.0
+
+
 def classifier_name(unit_name: str) -> str:
     """Return the name of the classifier that a fit with the given name is of."""
     return unit_name.partition("/")[2]

@@ -26,6 +26,7 @@ from primum.evaluation.compare_words import (
     TWIN,
     MethodResult,
     compose_verdict,
+    no_better_than_guessing,
     phrase,
     table_row,
 )
@@ -356,9 +357,20 @@ class ComparisonResult:
         failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
         table, drift = self.plan.table, "" if self.drift is None else self.drift.text
         copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
-        after = " ".join(filter(None, [drift, copies]))
+        after = " ".join(filter(None, [self._guessing, drift, copies]))
         remarks = ("" if table.n_unlabeled else NO_UNLABELED, after)
         return compose_verdict(self._compared, self.recommended, remarks, sorted(failed))
+
+    @property
+    def _guessing(self) -> str:
+        """A warning if the baseline is no better than the most frequent class."""
+        if self.loss.scoring != "accuracy":
+            return ""
+        labels = self.plan.table.labels
+        shares = np.bincount(labels.codes, minlength=len(labels.classes)) / len(labels.codes)
+        return no_better_than_guessing(
+            self._baseline_loss, shares.tolist(), labels.classes.tolist()
+        )
 
     @cached_property
     def curves(self) -> list[dict[str, Any]]:

@@ -7,8 +7,10 @@ not scores, so that any scoring can be applied to them afterwards.
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,14 +26,18 @@ from primum.evaluation.compare_plan import (
     Task,
     classifier_name,
     last_step,
+    turn_of,
+    weight_of,
 )
+from primum.evaluation.expected import reporting
 from primum.evaluation.identity import distributions_of
-from primum.evaluation.progress import TimeLeft, with_time_left
 from primum.evaluation.seeds import seeded
 from primum.evaluation.store import ResultStore, Unit
+from primum.evaluation.time_left import TimeLeft, with_time_left
 from primum.evaluation.workers import run_parallel
 from primum.selection.entries import Entry, class_scores
 from primum.selection.safe import SafeClassifier
+from primum.selection.watching import watch_folds
 
 PROBE_DIGITS = 3
 # With a time budget, a fit is tried with an eighth of the unlabelled rows, if these are enough.
@@ -116,22 +122,36 @@ class _Run:
     progress: bool
     start: float
     dropped: set[str] = field(default_factory=set)
+    folder: str | None = None  # where fits leave how long they expect to take
 
     def all_rounds(self, stored: dict[Unit, dict[str, Any]], store: ResultStore | None) -> Records:
         records = Records()
         rounds = list(self.plan.rounds())
-        work: Iterable[Any] = self._work(rounds, stored, records)
-        missing = [t.entry.name for tasks in rounds for t in tasks if t.unit not in stored]
-        if self.progress and missing:
-            left = TimeLeft(missing, _n_processes(self.n_jobs), self.time_budget, self.start)
-            work = with_time_left(work, left, "compare")
-        for unit, record in work:
-            # A fit that was cut short is not the one that another run would ask for.
-            if store is not None and not record.get("limited"):
-                store.append(unit, [record])
-            records.done[unit] = record
+        with self._time_left(rounds, stored) as left:
+            work: Iterable[Any] = self._work(rounds, stored, records)
+            for unit, record in work if left is None else with_time_left(work, left, "compare"):
+                # A fit that was cut short is not the one that another run would ask for.
+                if store is not None and not record.get("limited"):
+                    store.append(unit, [record])
+                records.done[unit] = record
         records.seconds = time.monotonic() - self.start
         return records
+
+    @contextmanager
+    def _time_left(
+        self, rounds: list[list[Task]], stored: dict[Unit, dict[str, Any]]
+    ) -> Iterator[TimeLeft | None]:
+        """Yield an estimate of the time that is left; None if it is not shown."""
+        weights = {task.unit: weight_of(task) for tasks in rounds for task in tasks}
+        if not self.progress or weights.keys() <= stored.keys():
+            yield None
+            return
+        with TemporaryDirectory(prefix="primum-") as self.folder:
+            jobs = _n_processes(self.n_jobs)
+            left = TimeLeft(weights, jobs, self.time_budget, self.start, self.folder)
+            for unit in weights.keys() & stored.keys():
+                left.finish(unit, stored[unit]["seconds"])
+            yield left
 
     def _work(
         self,
@@ -145,9 +165,8 @@ class _Run:
             records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
             missing.append([task for task in tasks if task.unit not in stored])
         if self.time_budget is None:
-            # The longest first, so that no process waits for it in the end.
-            whole = sorted((t for tasks in missing for t in tasks), key=lambda t: len(t.test) > 0)
-            yield from self._run_parallel(whole)
+            whole = [task for tasks in missing for task in tasks]
+            yield from self._run_parallel(sorted(whole, key=turn_of))
             return
         baselines, self_judged, first, *later = missing
         yield from self._run_parallel(baselines)
@@ -202,7 +221,7 @@ class _Run:
         records.left_out.append(f"{name} was left out to keep within the time budget{reason}.")
 
     def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> Iterator[Any]:
-        shared = Shared.of(self.plan)
+        shared = replace(Shared.of(self.plan), folder=self.folder)
         yield from run_parallel(run_task, ((task, shared, seconds) for task in tasks), self.n_jobs)
 
     def _affordable(self, tasks: list[Task], records: Records) -> list[Task]:
@@ -265,6 +284,8 @@ class Shared:
         Names of the baselines.
     seed : int
         Seed of everything random.
+    folder : str or None
+        Where fits leave how long they expect to take, if that is shown.
     """
 
     X: Any
@@ -275,6 +296,7 @@ class Shared:
     compared: Index
     baselines: frozenset[str]
     seed: int
+    folder: str | None = None
 
     @classmethod
     def of(cls, plan: ComparisonPlan) -> "Shared":
@@ -303,9 +325,10 @@ def run_task(
             if task.cv is not None:
                 last_step(estimator).set_params(cv=task.cv)
             groups = None if shared.groups is None else shared.groups[task.train]
-            fitted = fit_entry(
-                entry, take_rows(shared.X, task.train), shared.codes[task.train], groups
-            )
+            with _reported(shared.folder, task.unit):
+                fitted = fit_entry(
+                    entry, take_rows(shared.X, task.train), shared.codes[task.train], groups
+                )
             record |= _record(fitted, task, shared)
             note = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             record["note"] = "; ".join(sorted(note)) or None
@@ -317,6 +340,11 @@ def run_task(
                 "note": f"{type(failure).__name__}: {failure}",
             }
     return task.unit, {**record, "seconds": time.perf_counter() - start}
+
+
+def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
+    """Report the folds of a fit, inside a ``with`` block, if its progress is shown."""
+    return nullcontext() if folder is None else watch_folds(reporting(folder, unit))
 
 
 def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:

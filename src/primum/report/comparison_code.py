@@ -13,13 +13,15 @@ from primum.selection import SafeClassifier
 INDENT = "    "
 
 
-def code_of(result: Any) -> str:
+def code_of(result: Any, read: str = 'pd.read_csv("your-table.csv")') -> str:
     """Return code that repeats a comparison, with all settings that are not the default.
 
     Parameters
     ----------
     result : Comparison
         What ``primum.compare`` returned.
+    read : str
+        The expression that reads the table.
 
     Returns
     -------
@@ -34,11 +36,11 @@ def code_of(result: Any) -> str:
     arguments = [*data, *_settings(result), *(text for text, _ in chosen)]
     imports = sorted({line for _, found in chosen for line in found})
     first = "import pandas as pd\n" if target is not None else ""
-    read = 'df = pd.read_csv("your-table.csv")\n' if target is not None else ""
+    table = f"df = {read}\n" if target is not None else ""
     call = f",\n{INDENT}".join(arguments)
     lines = "".join(f"{line}\n" for line in imports)
     return (
-        f"{first}import primum\n{lines}\n{read}"
+        f"{first}import primum\n{lines}\n{table}"
         f"result = primum.compare(\n{INDENT}{call},\n)\n"
         'print(result.verdict)\nresult.to_html("report.html")'
     )

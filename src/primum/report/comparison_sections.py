@@ -85,7 +85,7 @@ def _drift_sentences(drift: Any) -> Iterator[str]:
     if drift is None:
         yield (
             "It was not tested whether labelled and unlabelled rows come from the same "
-            "distribution: there are fewer than ten of one kind."
+            "distribution: there are fewer than ten rows (or groups) of one kind."
         )
     elif drift.found:
         yield drift.text
@@ -368,20 +368,25 @@ def left_out_section(result: Any) -> list[Block]:
 
 
 def _notes(result: Any) -> Iterator[str]:
-    for record in result.records.done.values():
-        yield from record.get("notes") or ()
+    for unit, record in result.records.done.items():
+        for note in record.get("notes") or ():
+            yield f"{unit[0].partition('/')[2]}: {note}"
 
 
 def run_section(result: Any) -> list[Block]:
     """Return the design, the seed, the estimators and the versions."""
     plan = result.plan
-    times = f", {plan.repeats} times" if plan.repeats > 1 else ""
+    # A time budget may have left out repeats and methods.
+    repeats = -(-len(result.splits) // plan.n_folds)
+    times = f", {repeats} times" if repeats > 1 else ""
     design = (
         f"The labelled rows were split into {plan.n_folds} folds{times}. Every classifier was "
         "fitted to the training folds, with all unlabelled rows if it uses them, and judged on the "
         "held-out fold."
     )
-    once = " and ".join(with_article(entry.name) for entry in plan.cross_fitted)
+    judged = {method.name for method in result.methods}
+    fitted = [with_article(entry.name) for entry in plan.cross_fitted if entry.name in judged]
+    once = " and ".join(fitted)
     if once:
         design += f" {capitalised(once)} was fitted once and judged by cross-fitted scores."
     settings = (

@@ -105,6 +105,8 @@ class OutOfFold:
         Number of parallel tasks.
     progress : callable
         Wraps the outcomes of tasks, given their total number.
+    tell : callable
+        Receives how many folds of how many are done.
     scores : dict of arrays of shape (n_held_out, n_classes)
         Of the candidates that did not fail.
     prepared, seconds : dict
@@ -122,6 +124,7 @@ class OutOfFold:
     folds: Sequence[Fold]
     n_jobs: int | None = None
     progress: Callable[[Iterable[Outcome], int], Iterable[Outcome]] = lambda work, total: work
+    tell: Callable[[int, int], None] = lambda done, total: None
     scores: dict[str, Floats] = field(default_factory=dict)
     prepared: dict[str, Prepared] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -134,6 +137,7 @@ class OutOfFold:
     def add(self, candidates: Sequence[Candidate]) -> None:
         """Compute the scores of candidates."""
         self._prepare(candidates)
+        self.tell(0, len(self.folds))
         self._score(self._alive(candidates), range(len(self.folds)))
         self._finish(candidates)
 
@@ -180,8 +184,11 @@ class OutOfFold:
                     self.approximated[candidate.name] = [outcome.result.note]
 
     def _score(self, candidates: Sequence[Candidate], numbers: range) -> None:
-        """Compute the scores of some folds."""
-        pairs = [(candidate.name, number) for candidate in candidates for number in numbers]
+        """Compute the scores of some folds.
+
+        All candidates of a fold come first, so that a finished fold tells how long the others take.
+        """
+        pairs = [(candidate.name, number) for number in numbers for candidate in candidates]
         tasks = [
             (_held_out, self.prepared[name], self.folds[number], self.labels)
             for name, number in pairs
@@ -189,6 +196,8 @@ class OutOfFold:
         for (name, number), outcome in zip(pairs, self._run(tasks), strict=True):
             if self._keep(name, f"fold {number}", outcome):
                 self._parts.setdefault(name, {})[number] = outcome.result
+            if name == candidates[-1].name:
+                self.tell(number + 1, len(self.folds))
 
     def _run(self, tasks: Sequence[tuple[Any, ...]]) -> Iterable[Outcome]:
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")

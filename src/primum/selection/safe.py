@@ -39,6 +39,7 @@ from primum.selection.out_of_fold import Failure, OutOfFold
 from primum.selection.stacked import StackedClassifier, StackPredictionMixin
 from primum.selection.summary import report_table
 from primum.selection.verdict import HeldOut
+from primum.selection.watching import tell_watcher
 
 # The share of rows for which two models disagree is estimated from at most this many.
 MOST_COMPARED = 5000
@@ -252,6 +253,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                 held_out, self.cv, self.n_repeats, self.scoring, self.classes_
             )
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
+            if self.time_budget is None:  # otherwise the candidates come one after the other
+                scored.tell = tell_watcher
             with one_blas_thread():
                 scored.notes.extend(notes_on_rows(rows, known, unknown))
                 self._compute(scored, entrants, start)

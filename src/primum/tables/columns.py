@@ -38,6 +38,8 @@ MAX_LEVELS = 20
 # Text of which a larger share is distinct has no levels: it identifies rows, or it is free text.
 DISTINCT_SHARE = 0.5
 LONG_TEXT = 30
+IDENTIFIES = "All of its values are different, so it seems to identify the rows."
+NUMBERS = "It seems to number the rows."
 LAYOUTS = (
     *(ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d"),
@@ -76,6 +78,11 @@ class Column:
     note: str = ""
     missing: float = 0.0
     reading: str = ""
+
+    @property
+    def identifies_rows(self) -> bool:
+        """Whether it was set aside because every row has a value of its own."""
+        return self.note in (IDENTIFIES, NUMBERS) and self.missing == 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as plain JSON values."""
@@ -265,15 +272,16 @@ def _useless(
     if column.kind == "text":
         return _why_text(known, n_distinct)
     if column.kind == "number" and _identifies(column.name, known):
-        return "It seems to number the rows."
+        return NUMBERS
     return ""
 
 
 def _why_text(known: AnyArray, n_distinct: int) -> str:
     if np.mean([len(text) for text in known]) > LONG_TEXT:
         return "It is free text, which is not used."
-    every = "All" if n_distinct == len(known) else "Nearly all"
-    return f"{every} of its values are different, so it seems to identify the rows."
+    if n_distinct == len(known):
+        return IDENTIFIES
+    return "Nearly all of its values are different, so nothing can be learnt from it."
 
 
 def _identifies(name: str, known: Floats) -> bool:

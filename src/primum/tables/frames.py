@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum.tables.csv import CsvOptions, to_numbers
+from primum.tables.csv import CsvFile, CsvOptions, to_numbers
 from primum.tables.reading import CSV_SUFFIXES, CsvTable, is_parquet
 
 if TYPE_CHECKING:
@@ -64,13 +64,36 @@ def read_frame(
         return _read_spreadsheet(path, sheet, options.missing)
     if sheet is not None:
         raise ValueError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}.")
-    if not path.is_dir() and path.name.lower().endswith((*CSV_SUFFIXES, *TEXT_SUFFIXES)):
+    if _is_csv(path):
         return _read_csv(path, options, as_text)
     if not path.is_dir() and path.stat().st_size == 0:
         raise ValueError(f"{path} is empty.")
     if _known_parquet(path):
         return _read_parquet(path)
     raise AssertionError("is_parquet returns True or raises an error for other names")
+
+
+def pandas_code(path: Path, options: CsvOptions, sheet: str | None = None) -> str:
+    """Return the expression by which pandas reads what ``read_frame`` reads.
+
+    Cells of a CSV file stay text, of which ``primum.compare`` makes the same as of numbers.
+    """
+    name = repr(path.as_posix())
+    if is_spreadsheet(path):
+        return f"pd.read_excel({name}{'' if sheet is None else f', sheet_name={sheet!r}'})"
+    if not _is_csv(path):
+        return f"pd.read_parquet({name})"
+    encoding = _encoding(path, options.encoding)
+    separator = CsvFile(path, replace(options, encoding=encoding)).separator
+    other = "" if encoding == "utf-8" else f", encoding={encoding!r}"
+    return (
+        f"pd.read_csv(\n    {name}, sep={separator!r}, dtype=str, keep_default_na=False, "
+        f"skipinitialspace=True{other}\n)"
+    )
+
+
+def _is_csv(path: Path) -> bool:
+    return not path.is_dir() and path.name.lower().endswith((*CSV_SUFFIXES, *TEXT_SUFFIXES))
 
 
 def _known_parquet(path: Path) -> bool:

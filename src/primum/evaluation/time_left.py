@@ -1,0 +1,183 @@
+"""An estimate of the time that is left, shown while fits are made."""
+
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from primum.evaluation.compare_plan import classifier_name
+from primum.evaluation.expected import expected_seconds
+from primum.evaluation.progress import SECONDS_BETWEEN_LINES
+
+SECONDS_BETWEEN_LOOKS = 1.0
+ABOUT, MORE_THAN, AT_MOST = "about", "more than", "at most about"
+Unit = tuple[str, int]
+
+
+class TimeLeft:
+    """Estimates how long fits take that are still to be made.
+
+    A fit takes as long as those of the same classifier did, by its weight, or as long as the
+    process that makes it expects.
+
+    Parameters
+    ----------
+    weights : mapping of (stage/classifier, number) to float
+        All fits, with how long each takes relative to the others of the same classifier.
+    n_processes : int
+        How many fits run at the same time.
+    time_budget : float or None
+        Seconds after which no more fits are begun.
+    start : float
+        When they began to count, by the monotonic clock.
+    folder : str or None
+        Where fits that are being made leave what they expect.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[Unit, float],
+        n_processes: int = 1,
+        time_budget: float | None = None,
+        start: float = 0.0,
+        folder: str | None = None,
+    ) -> None:
+        self.pending, self.n_processes, self.folder = dict(weights), n_processes, folder
+        self.time_budget, self.start = time_budget, start
+        self.total, self.rates = len(weights), defaultdict[str, list[float]](list)
+        self._lock = threading.Lock()  # finished fits and the display come from two threads
+
+    @property
+    def n_done(self) -> int:
+        """Number of finished fits."""
+        return self.total - len(self.pending)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.start
+
+    def finish(self, unit: Unit, seconds: float) -> None:
+        """Record a finished fit."""
+        with self._lock:
+            self.rates[classifier_name(unit[0])].append(seconds / self.pending.pop(unit))
+
+    def estimate(self) -> tuple[float, bool]:
+        """Return the seconds that are left; a lower bound if the second value is False."""
+        with self._lock:
+            pending, rates = dict(self.pending), {k: list(v) for k, v in self.rates.items() if v}
+        running = {unit: expected_seconds(self.folder, unit) for unit in pending}
+        begun = {unit: found for unit, found in running.items() if found is not None}
+        for unit, (_, seconds) in begun.items():
+            rates.setdefault(classifier_name(unit[0]), [seconds / pending[unit]])
+        mean = {name: sum(found) / len(found) for name, found in rates.items()}
+        times = [
+            max(sum(begun[unit]) - time.time(), 0.0)
+            if unit in begun
+            else weight * mean[classifier_name(unit[0])]
+            for unit, weight in pending.items()
+            if classifier_name(unit[0]) in mean
+        ]
+        # A fit cannot be shared among processes.
+        left = max(sum(times) / self.n_processes, max(times, default=0.0))
+        return left, len(times) == len(pending)
+
+    def _limited(self) -> tuple[float, str]:
+        """Return the seconds that are left within the budget, and how that is to be understood."""
+        left, is_known = self.estimate()
+        if self.time_budget is None:
+            return left, ABOUT if is_known else MORE_THAN
+        most = max(self.time_budget - self.elapsed, 0.0)
+        return (min(left, most), ABOUT) if is_known else (most, AT_MOST)
+
+    def __str__(self) -> str:
+        left, words = self._limited()
+        if words == MORE_THAN and left == 0:
+            return "the time left is not known yet"
+        return f"{words} {duration(left)} left"
+
+    @property
+    def share(self) -> float:
+        """The share of the time that is over; 0 while that is unknown."""
+        left, words = self._limited()
+        if words == MORE_THAN or self.elapsed == 0:
+            return 0.0
+        return self.elapsed / (self.elapsed + left)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, rounded up: "8 s", "3 min", "2 h"."""
+    for size, name in ((3600, "h"), (60, "min")):
+        if seconds > 2 * size:
+            return f"{-int(-seconds // size)} {name}"
+    return f"{-int(-seconds // 1)} s"
+
+
+def with_time_left(work: Iterable[Any], left: TimeLeft, name: str) -> Iterator[Any]:
+    """Yield the fits, pairs of ((stage/classifier, number), record), and show the time left."""
+    show = _Bar(left, name) if sys.stderr.isatty() else _Lines(left, name)
+    over = threading.Event()
+    # A single fit can take minutes, during which the estimate is shown too.
+    looking = threading.Thread(target=_look, args=(show, over), daemon=True)
+    looking.start()
+    try:
+        for unit, record in work:
+            left.finish(unit, record["seconds"])
+            yield unit, record
+    finally:
+        over.set()
+        looking.join()
+        show.close()
+
+
+def _look(show: Any, over: threading.Event) -> None:
+    while not over.wait(SECONDS_BETWEEN_LOOKS):
+        show.refresh()
+
+
+class _Bar:
+    """A bar of the time: fits take from a moment to minutes, so that their number says little."""
+
+    def __init__(self, left: TimeLeft, name: str) -> None:
+        from tqdm import tqdm
+
+        self.left, self.bar = left, tqdm(total=1.0, desc=name, bar_format=_layout(left, ""))
+
+    def refresh(self) -> None:
+        self.bar.n = self.left.share
+        self.bar.bar_format = _layout(self.left, f", {self.left}")
+        self.bar.refresh()
+
+    def close(self) -> None:
+        self.bar.n = 1.0 if self.left.n_done == self.left.total else self.bar.n
+        self.bar.bar_format = _layout(self.left, "")
+        self.bar.close()
+
+
+def _layout(left: TimeLeft, rest: str) -> str:
+    return f"{{desc}}: {{percentage:3.0f}}%|{{bar}}| {_fits(left)}{rest}"
+
+
+class _Lines:
+    """Prints a line from time to time: a bar would fill a log with its redrawing."""
+
+    def __init__(self, left: TimeLeft, name: str) -> None:
+        self.left, self.name, self.shown = left, name, time.monotonic()
+
+    def refresh(self) -> None:
+        if time.monotonic() - self.shown > SECONDS_BETWEEN_LINES:
+            self._print(f", {self.left}")
+
+    def close(self) -> None:
+        self._print("")
+
+    def _print(self, rest: str) -> None:
+        print(f"{self.name}: {_fits(self.left)}{rest}", file=sys.stderr, flush=True)
+        self.shown = time.monotonic()
+
+
+def _fits(left: TimeLeft) -> str:
+    minutes, seconds = divmod(int(left.elapsed), 60)
+    return f"{left.n_done} of {left.total} fits in {minutes}:{seconds:02d}"
