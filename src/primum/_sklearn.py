@@ -7,6 +7,7 @@ supporting another version only affects this file.
 from inspect import signature
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.linear_model._base import LinearClassifierMixin
@@ -39,10 +40,26 @@ __all__ = [
     "count_rows",
     "get_namespace",
     "get_namespace_and_device",
+    "library_of",
     "logistic_regression_cv",
     "openmp_threads",
     "take_rows",
 ]
+
+
+_LIBRARIES: dict[type, Any] = {}
+
+
+def library_of(array: Any) -> Any:
+    """Return the array library of an array, as ``get_namespace`` does, but at little cost."""
+    if isinstance(array, np.ndarray):
+        return np
+    if (found := _LIBRARIES.get(type(array))) is not None:
+        return found
+    found, dispatched = get_namespace(array)
+    if dispatched:
+        _LIBRARIES[type(array)] = found
+    return found
 
 
 def check_parameters(estimator: BaseEstimator) -> None:

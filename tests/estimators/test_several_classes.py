@@ -22,7 +22,7 @@ from primum import (
     USMClassifier,
 )
 from primum.equations import normal
-from primum.labellings import LabeledRows, least_squares_family
+from primum.labellings import LabeledRows, ScoreComparison, least_squares_family, read_rows
 from primum.labellings.sets import Simplex, nearest_shares
 from primum.machines.soft_labels import SoftLabelProblem
 from primum.rows import ArrayRows
@@ -237,11 +237,12 @@ def test_two_models_are_compared_by_class():
     family = family_of(X, y, X_u, 4)
     one, other = (LeastSquaresClassifier(alpha).fit(X, y) for alpha in (0.0, 1.0))
     scores = [clf.decision_function(np.vstack([X, X_u])) for clf in (one, other)]
-    squares, changed = family.compare_scores(one._score_parameters, other._score_parameters, 1e-12)
-    assert squares == pytest.approx(np.mean(np.sum((scores[0] - scores[1]) ** 2, axis=1)))
-    assert changed == np.count_nonzero(one.predict(X_u) != other.predict(X_u)) > 0
-    same = family.compare_scores(one._score_parameters, one._score_parameters, 1e-12)
-    assert same == (0.0, 0)
+    models = one._score_parameters, other._score_parameters
+    found = read_rows(family, ScoreComparison(*models, rounding=1e-12))
+    assert found.squares == pytest.approx(np.sum((scores[0] - scores[1]) ** 2))
+    assert found.changed == np.count_nonzero(one.predict(X_u) != other.predict(X_u)) > 0
+    same = read_rows(family, ScoreComparison(models[0], models[0], rounding=1e-12))
+    assert (same.squares, same.changed) == (0.0, 0)
 
 
 def test_a_change_within_rounding_is_none():
@@ -249,8 +250,8 @@ def test_a_change_within_rounding_is_none():
     family = family_of(X, y, X_u, 3)
     coef = np.zeros((1, 3))
     one, other = (coef, np.array([1.0, 1.0 - 1e-9, 0.0])), (coef, np.array([1.0 - 1e-3, 1.0, 0.0]))
-    assert family.compare_scores(one, other, 1e-12)[1] == len(X_u)
-    assert family.compare_scores(one, other, 1e-9)[1] == 0
+    for rounding, changed in ((1e-12, len(X_u)), (1e-9, 0)):
+        assert read_rows(family, ScoreComparison(one, other, rounding)).changed == changed
 
 
 def test_two_classes_keep_one_score():

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from primum.labellings.sets import Interval, LabelSet, Simplex, groups
+from primum.labellings.sets import Interval, LabelSet, Simplex
+from primum.labellings.sets.base import groups
 
 MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=bool)
 BOUNDS = np.array([[0.0, 1.0], [0.7, 1.0], [0.2, 0.2], [-3.0, 5.0], [0.0, 0.5]])

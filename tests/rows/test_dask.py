@@ -225,7 +225,7 @@ def test_rows_that_change_between_passes_are_noticed(in_process):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("visits", range(1, 8))
+@pytest.mark.parametrize("visits", range(1, 7))
 def test_a_value_that_is_missing_from_some_pass_on_is_named(
     in_process, always_stream, visits, kind
 ):

@@ -7,15 +7,19 @@ this would cancel.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import add
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import get_namespace, get_namespace_and_device
+from primum._sklearn import library_of
 from primum._typing import Floats
 from primum.rows.base import Block, Rows, to_numpy
+
+# Arrays of at most this many bytes are sent to a device once.
+SENT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,16 @@ class Frame:
         """Number of columns of the design matrix."""
         return len(self.center) + int(self.fit_intercept)
 
-    def view(self, block: Block) -> "View":
-        """Return a block of rows as rows of the design matrix."""
+    def view(self, block: Block, *, rough: bool = False) -> "View":
+        """Return a block of rows as rows of the design matrix.
+
+        If ``rough`` is True, rows in single precision on a device are multiplied as they are, which
+        is several times as fast, unless large means would cancel.
+        """
         view = View(block, self)
         double = view.xp is np or block.X.dtype == view.xp.float64
-        if sparse.issparse(block.X) or (self.near and double):
+        if sparse.issparse(block.X) or (self.near and (double or rough)):
+            view.rough = not double
             return view
         view.X, view.center = block.X - view.like(self.center), None
         return view
@@ -72,65 +81,81 @@ class View:
     """A block of rows as rows of the design matrix, with the required products.
 
     The leading 1 is not stored, and ``center`` (None: nothing) is subtracted from the products.
-    ``xp`` is the array library of the result of ``dot``; ``sum`` and ``total`` return NumPy.
+    ``xp`` is the array library of all results. They stay on their device: sums of blocks are added
+    there, and only the total of a pass is fetched. If ``rough`` is True, the rows are in single
+    precision, and so are the products with them; ``sum`` and ``total`` are in double precision.
     """
 
     def __init__(self, block: Block, frame: Frame) -> None:
         self.block, self.frame = block, frame
         self.X: Any = block.X
         self.center: Floats | None = frame.center
+        self.rough = False
         self.xp: Any = np
         self.device: Any = None
         if not (isinstance(block.X, np.ndarray) or sparse.issparse(block.X)):
-            self.xp, _, self.device = get_namespace_and_device(block.X)
+            self.xp, self.device = library_of(block.X), block.X.device
 
     def dot(self, V: Floats) -> Any:
         """Return the design rows times V."""
         V, level = self._shifted(V)
         return self.X @ self.like(V) + self.like(level)
 
-    def dot_by_column(self, V: Floats) -> Floats:
-        """Return the transpose of ``dot`` of rows in main memory, one row per column of V."""
+    def dot_by_column(self, V: Floats) -> Any:
+        """Return the transpose of ``dot``, one row per column of V."""
         if sparse.issparse(self.X):
             return np.ascontiguousarray(self.dot(V).T)
         V, level = self._shifted(V)
-        # np.dot, because the operator treats a matrix of one row as a matrix.
-        product = np.dot(V.T, self.X.T)
-        product += level[:, None]
-        return np.asarray(product)
+        # Not the operator for NumPy, which treats a matrix of one row as a matrix.
+        product = np.dot(V.T, self.X.T) if self.xp is np else self.like(V.T) @ self.X.T
+        product += self.like(level)[:, None]
+        return product
 
     def _shifted(self, V: Floats) -> tuple[Floats, Floats]:
         """Return (the part of V for the features, what is added to each product)."""
         first = int(self.frame.fit_intercept)
+        features: Any = V[first:].astype(np.float32) if self.rough else V[first:]
         level = V[0] if first else np.zeros(V.shape[1:])
         if self.center is not None:
-            level = level - self.center @ V[first:]
-        return V[first:], level
+            level = level - self.center @ features
+        return features, np.asarray(level, dtype=features.dtype)
 
-    def sum(self, q: Any) -> Floats:
+    def sum(self, q: Any) -> Any:
         """Return the sum of the design rows, each times its entry of q and its weight.
 
         With several entries per row, there are as many sums, as columns.
         """
-        weighted = self.weighted(q)
+        weighted, xp = self.weighted(q), self.xp
         if q.ndim > 1 and isinstance(self.X, np.ndarray):  # the order that BLAS prefers
             features, total = np.dot(weighted.T, self.X).T, weighted.sum(axis=0)
         else:
-            features, total = to_numpy(self.X.T @ weighted), to_numpy(self.xp.sum(weighted, axis=0))
+            factor = weighted if xp is np else xp.astype(weighted, self.X.dtype, copy=False)
+            features = xp.astype(self.X.T @ factor, xp.float64)
+            total = xp.sum(weighted, axis=0, dtype=xp.float64)
         if self.center is not None:
-            features = features - np.multiply.outer(self.center, total)
-        return np.concatenate([total[None], features]) if self.frame.fit_intercept else features
+            center = self.like(self.center)
+            features = features - (center if q.ndim == 1 else center[:, None]) * total
+        return xp.concat([total[None, ...], features]) if self.frame.fit_intercept else features
 
     def pick(self, chosen: Any) -> "View":
-        """Return some of the rows."""
+        """Return some of the rows, in double precision."""
         X = self.X[chosen] if self.xp is np else self.xp.take(self.X, chosen, axis=0)
-        picked = View(_part(self.block, chosen, X), self.frame)
+        part = _part(self.block, chosen, X)
+        if self.rough:
+            return self.frame.view(part)
+        picked = View(part, self.frame)
         picked.center = self.center
         return picked
 
-    def total(self, values: Any) -> float:
+    def total(self, values: Any) -> Any:
         """Return the sum of values, one or more per row, each times the weight of its row."""
-        return float(self.xp.sum(self.weighted(values)))
+        return self.xp.sum(self.weighted(values), dtype=self.xp.float64)
+
+    def product(self, one: Any, other: Any) -> Any:
+        """Return the sum of the products of values, each times the weight of its row."""
+        if one.ndim == 1 and self.xp is np:
+            return one @ self.weighted(other)
+        return self.total(one * other)
 
     def weighted(self, values: Any) -> Any:
         """Return values, one or more per row, times the weight of their row."""
@@ -144,7 +169,20 @@ class View:
         """Return a small NumPy array as an array of this block's library."""
         if self.xp is np:
             return values
-        return self.xp.asarray(np.ascontiguousarray(values), device=self.device)
+        values = np.ascontiguousarray(values)
+        if values.nbytes > SENT_ONCE:
+            return self.xp.asarray(values, device=self.device)
+        return _sent(self.xp, self.device, values.tobytes(), values.dtype.str, values.shape)
+
+
+@lru_cache(maxsize=64)
+def _sent(xp: Any, device: Any, content: bytes, dtype: str, shape: tuple[int, ...]) -> Any:
+    """Return an array on a device: the same one for all blocks of a pass.
+
+    Every transfer waits for all work of the device that was asked for before.
+    """
+    values = np.frombuffer(content, dtype=dtype).reshape(shape)
+    return xp.asarray(values.copy(), device=device)
 
 
 def _part(block: Block, chosen: Any, X: Any) -> Block:
@@ -197,13 +235,13 @@ class Design:
         """
         labels, frame = GivenLabels(q) if isinstance(q, np.ndarray) else q, self.frame
 
-        def block_sum(block: Block) -> Floats:
+        def block_sum(block: Block) -> Any:
             view = frame.view(block)
             return view.sum(labels(view))
 
         if self.n_rows == 0:
-            return block_sum(Block(0, np.zeros((0, len(frame.center)))))
-        return self.rows.map_reduce(block_sum, add)
+            return np.asarray(block_sum(Block(0, np.zeros((0, len(frame.center))))))
+        return np.asarray(to_numpy(self.rows.map_reduce(block_sum, add)))
 
     def gram(self, V: Floats, chosen: Floats) -> Floats:
         """Return ``V'(sum of x x')V`` over the design rows x, each times its entry of chosen."""
@@ -222,5 +260,4 @@ class Design:
         """Return the label of every row, on the device of the rows."""
         frame = self.frame
         parts = list(self.rows.map(lambda block: labels(frame.view(block))))
-        xp, _ = get_namespace(*parts)
-        return xp.concat(parts, axis=0)
+        return library_of(parts[0]).concat(parts, axis=0)

@@ -26,19 +26,28 @@ from primum.labellings import (
     FitSummary,
     ImplicitProblem,
     LabeledRows,
+    LabellingToRead,
     LabelSet,
     LeastSquaresFamily,
+    Model,
+    Reading,
+    ScoreComparison,
     Shares,
+    StreamedColumns,
     Witness,
     certify,
     implicit_problem,
     least_squares_family,
     per_row,
+    read_rows,
     share_of_all,
     with_prior,
 )
 from primum.rows import Block, to_numpy
-from primum.solvers import SOLVERS, chosen_solver, solve_implicit
+from primum.solvers import SOLVERS, Solution, chosen_solver, solve_implicit
+
+# Sums over rows that differ by less than this fraction differ by rounding.
+SAME_SUMS = 1e-9
 
 
 class UndeterminedModelWarning(UserWarning):
@@ -94,9 +103,9 @@ class ImplicitlyConstrained:
         self,
         data: TrainingData,
         labels: LabelSet | None = None,
-        twin: tuple[Floats, Any] | None = None,
+        twin: Model | None = None,
         shares: Shares | None = None,
-    ) -> tuple[Floats, Any]:
+    ) -> Model:
         """Fit to data, keep the labelling and its proof, return (coefficients, intercept).
 
         ``twin`` is the twin's (coefficients, intercept); None: its ``_score_parameters``.
@@ -127,38 +136,38 @@ class ImplicitlyConstrained:
         data: TrainingData,
         family: LeastSquaresFamily,
         problem: ImplicitProblem,
-        twin: tuple[Floats, Any],
-    ) -> tuple[Floats, Any]:
+        twin: Model,
+    ) -> Model:
         """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
         solution = solve_implicit(
             problem, solver=self.solver_, tol=self.tol, max_iter=self.max_iter
         )
-        moment = family.unlabeled.weighted_sum(solution.labels)
-        gamma = family.gamma_of(moment)
-        fit = family.equations.decode(gamma)
-        self._remember_labels(data, family, solution.labels)
+        fit, reading, slack = _measured(data, family, problem, twin, solution)
+        self._remember_labels(data, family, solution.labels, reading.labels)
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = certify(
             problem,
             solution.labels,
-            self._summary(family, fit, twin),
+            self._summary(family, fit, twin, reading),
             metric=self.metric,
             tol=self.tol,
             iterations=solution.iterations,
-            witness=Witness(solution.dual, solution.pull, moment, solution.multipliers),
+            witness=Witness(
+                solution.dual, solution.pull, reading.moment, solution.multipliers, slack
+            ),
         )
         return fit
 
-    def _remember_labels(self, data: TrainingData, family: LeastSquaresFamily, q: Any) -> None:
+    def _remember_labels(
+        self, data: TrainingData, family: LeastSquaresFamily, q: Any, of_rows: Any
+    ) -> None:
         """Keep the labelling, and its value for each row if the rows are in memory."""
-        written = isinstance(q, np.ndarray)
-        self._labels = GivenLabels(q) if written else q
+        self._labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
         self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
         self._n_more = data.n_more
-        if data.unlabeled.in_memory:
-            labels = q if written else family.unlabeled.write_down(q)
-            self._keep_labels(data, labels)
+        if of_rows is not None:
+            self._keep_labels(data, of_rows)
 
     def _keep_labels(self, data: TrainingData, labels: Any) -> None:
         """Keep the labels of the rows that have weight, as the user reads them."""
@@ -188,13 +197,10 @@ class ImplicitlyConstrained:
         return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
 
     def _summary(
-        self, family: LeastSquaresFamily, fit: tuple[Floats, Any], twin: tuple[Floats, Any]
+        self, family: LeastSquaresFamily, fit: Model, twin: Model, reading: Reading
     ) -> FitSummary:
         coef, intercept = twin
-        equations = family.equations
-        summands = np.max(np.abs(intercept) + np.abs(equations.center) @ np.abs(coef))
-        rounding = float(8 * np.finfo(float).eps * summands)
-        squares, changed = family.compare_scores(fit, (coef, intercept), rounding)
+        squares = reading.squares / family.equations.weight
         twin_loss, loss = (
             (_mean_loss(family.labeled, w, b), self._alpha_labeled * float(np.vdot(w, w)))
             for w, b in ((coef, intercept), fit)
@@ -206,9 +212,9 @@ class ImplicitlyConstrained:
             supervised_loss=twin_loss[0],
             supervised_objective=sum(twin_loss) if of_labels else 0.0,
             shift=squares**0.5,
-            changed=changed,
+            changed=reading.changed,
             distance=squares + self.alpha * float(np.vdot(step, step)),
-            score_rounding=rounding,
+            score_rounding=_score_rounding(family, twin),
             objective=sum(loss) if of_labels else None,
         )
 
@@ -258,3 +264,41 @@ def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: Floats | float) ->
     squares = per_row((labeled.X @ coef + intercept - labeled.y) ** 2)
     weight = labeled.weight
     return float(squares.mean() if weight is None else weight @ squares / weight.sum())
+
+
+def _measured(
+    data: TrainingData,
+    family: LeastSquaresFamily,
+    implicit: ImplicitProblem,
+    twin: Model,
+    solution: Solution,
+) -> tuple[Model, Reading, tuple[Floats, float] | None]:
+    """Return the model of a labelling, what one pass measures of both, and the slack at a point."""
+    q, moment = solution.labels, solution.moment
+    if moment is None:
+        moment = family.unlabeled.weighted_sum(q)
+    fit = family.equations.decode(family.gamma_of(moment))
+    scores = ScoreComparison(fit, twin, _score_rounding(family, twin))
+    if isinstance(q, np.ndarray):
+        labels = q if data.unlabeled.in_memory else None
+        return fit, replace(read_rows(family, scores), moment=moment, labels=labels), None
+    problem, xi = implicit.problem, None
+    if implicit.prior is None and isinstance(problem.columns, StreamedColumns):
+        xi = problem.residual(q, moment)
+    labelling = LabellingToRead(q, xi, problem, keep=data.unlabeled.in_memory)
+    reading = read_rows(family, scores, labelling)
+    if not _same(moment, reading.moment):  # the pass tells what the labelling gives
+        return _measured(data, family, implicit, twin, replace(solution, moment=reading.moment))
+    return fit, reading, None if xi is None else (xi, reading.slack)
+
+
+def _same(one: Floats, other: Floats) -> bool:
+    """Return whether two sums over rows are equal, up to rounding."""
+    return bool(np.linalg.norm(one - other) <= SAME_SUMS * np.linalg.norm(other))
+
+
+def _score_rounding(family: LeastSquaresFamily, twin: Model) -> float:
+    """Return the rounding error of a score, given the size of its summands."""
+    coef, intercept = twin
+    summands = np.max(np.abs(intercept) + np.abs(family.equations.center) @ np.abs(coef))
+    return float(8 * np.finfo(float).eps * summands)

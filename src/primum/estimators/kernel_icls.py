@@ -264,5 +264,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         copy_feature_names(self, self.supervised_)
         return self.supervised_._fit_kernel(data.classes, rows, K, data.labeled)
 
-    def _remember_labels(self, data: TrainingData, family: LeastSquaresFamily, q: Any) -> None:
+    def _remember_labels(
+        self, data: TrainingData, family: LeastSquaresFamily, q: Any, of_rows: Any
+    ) -> None:
         self._keep_labels(data, q)

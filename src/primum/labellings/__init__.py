@@ -24,6 +24,13 @@ from primum.labellings.metric_path import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import Judgement, LabelProblem, centred, without_mean
+from primum.labellings.reading import (
+    LabellingToRead,
+    Model,
+    Reading,
+    ScoreComparison,
+    read_rows,
+)
 from primum.labellings.rowwise import duality_gap, per_row, weighted
 from primum.labellings.sets import Interval, LabelSet, Simplex
 from primum.labellings.shares import SOFT, Held, Prior, PriorProof, Shares
@@ -45,13 +52,17 @@ __all__ = [
     "LabelProblem",
     "LabelSet",
     "LabeledRows",
+    "LabellingToRead",
     "LabelsByValue",
     "LabelsInFrame",
     "LeastSquaresFamily",
+    "Model",
     "NearestTwin",
     "Prior",
     "PriorProblem",
     "PriorProof",
+    "Reading",
+    "ScoreComparison",
     "Shares",
     "Simplex",
     "StreamedColumns",
@@ -68,6 +79,7 @@ __all__ = [
     "least_squares_family",
     "per_row",
     "prior_problem",
+    "read_rows",
     "share_of_all",
     "weighted",
     "with_prior",

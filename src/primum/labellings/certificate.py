@@ -288,14 +288,16 @@ class Witness:
     """What a solver returns in addition to a labelling to prove its optimality, all of it verified.
 
     ``dual`` is a point of the dual of the label problem, ``pull`` are the multipliers of the
-    tie-break, ``moment`` is the sum of the design rows times q, if already computed, and
-    ``multipliers`` are those of a prior.
+    tie-break, ``moment`` is the sum of the design rows times q, if already computed,
+    ``multipliers`` are those of a prior, and ``slack`` is (a dual point, the sum of the slacks of
+    all rows at it), if already computed.
     """
 
     dual: Floats | None = None
     pull: Floats | None = None
     moment: Floats | None = None
     multipliers: Floats | None = None
+    slack: tuple[Floats, float] | None = None
 
 
 def certify(
@@ -368,7 +370,7 @@ def _judge_labelling(
     """Return the objective of q and its gap, and what is known of its shares."""
     if implicit.prior is not None and witness.multipliers is not None:
         return _judge_prior(implicit.prior, q, tol, witness)
-    judged = implicit.problem.judge(q, witness.dual, tol, witness.moment)
+    judged = implicit.problem.judge(q, witness.dual, tol, witness.moment, witness.slack)
     if implicit.tie is None:
         return judged, None
     # The least loss over all models is another lower bound.

@@ -16,8 +16,9 @@ from scipy import sparse
 
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
+from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.rowwise import duality_gap, inner, scores_of, towards, weighted
-from primum.labellings.sets import LabelSet, groups
+from primum.labellings.sets import LabelSet, grouped
 from primum.rows import (
     BLOCK_NUMBERS,
     Block,
@@ -171,42 +172,15 @@ class FormedColumns:
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """The result of one pass over the rows for a dual point Xi and a sigma.
-
-    With ``P = M'Xi`` and ``q = project(centre - sigma p)``: M Q; the Gram matrix of the undecided
-    rows for each of their directions, and the number of these rows; the sum of ``support(p)``, and
-    the sum of ``p.q + (q - centre)^2 / (2 sigma)``.
-    """
-
-    Mq: Floats
-    grams: dict[int, Floats]
-    inside: int
-    support: float
-    inner: float
-
-    def __add__(self, other: "Sweep") -> "Sweep":
-        grams = dict(self.grams)
-        for key, gram in other.grams.items():
-            grams[key] = grams[key] + gram if key in grams else gram
-        return Sweep(
-            self.Mq + other.Mq,
-            grams,
-            self.inside + other.inside,
-            self.support + other.support,
-            self.inner + other.inner,
-        )
-
-
-@dataclass(frozen=True)
 class Band:
-    """The rows close to a hyperplane, and the sum of all others with the labels of their sides.
+    """The rows close to a hyperplane.
 
-    ``pieces`` are (positions, columns of M, weights) of the close rows; None if there are too many.
+    ``pieces`` are (positions, design rows) of the close rows; None if there are more than the
+    limit. ``sum`` is the sum of these design rows times their labels.
     """
 
-    fixed_sum: Floats
-    pieces: list[tuple[Index, Floats, Floats | None]] | None
+    sum: Any
+    pieces: list[tuple[Any, View]] | None
     count: int
     limit: int
 
@@ -215,15 +189,76 @@ class Band:
         pieces = None
         if self.pieces is not None and other.pieces is not None and count <= self.limit:
             pieces = [*self.pieces, *other.pieces]
-        return Band(self.fixed_sum + other.fixed_sum, pieces, count, self.limit)
+        return Band(self.sum + other.sum, pieces, count, self.limit)
 
-    def stacked(self) -> tuple[Index, "FormedColumns"] | None:
-        """Return (positions, columns of M) of the close rows, or None if too many or none."""
-        if not self.pieces:
-            return None
-        positions, columns, weights = zip(*self.pieces, strict=True)
-        weight = joined_weights([(len(at), w) for at, w in zip(positions, weights, strict=True)])
-        return np.concatenate(positions), FormedColumns(np.concatenate(columns).T, weight)
+    @property
+    def positions(self) -> Index:
+        """The positions of the close rows."""
+        return np.concatenate([to_numpy(positions) for positions, _ in self.pieces or ()])
+
+    def stacked(self, B: Floats) -> FormedColumns:
+        """Return the columns of M of the close rows."""
+        views = [view for _, view in self.pieces or ()]
+        weight = joined_weights([(view.block.n_rows, view.block.weight) for view in views])
+        return FormedColumns(np.concatenate([to_numpy(view.dot(B.T)) for view in views]).T, weight)
+
+    def sum_of(self, q: Floats) -> Floats:
+        """Return the sum of the close design rows times other labels."""
+        total, start = np.zeros_like(self.sum), 0
+        for _, view in self.pieces or ():
+            stop = start + view.block.n_rows
+            total += to_numpy(view.sum(view.like(q[start:stop])))
+            start = stop
+        return total
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The result of one pass over the rows for a dual point Xi and a sigma.
+
+    With ``P = M'Xi`` and ``q = project(centre - sigma p)``: the sum of the design rows times q, and
+    M Q; the Gram matrix of the undecided rows for each of their directions, and the number of these
+    rows; the sum of ``support(p)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and the
+    rows close to the hyperplane, if they were asked for.
+    """
+
+    moment: Floats
+    Mq: Floats
+    grams: dict[int, Floats]
+    inside: int
+    support: float
+    inner: float
+    band: Band | None = None
+
+    @property
+    def can_be_solved(self) -> bool:
+        """Whether the rows close to the hyperplane were collected: there are some, not many."""
+        return self.band is not None and bool(self.band.pieces)
+
+
+@dataclass(frozen=True)
+class _BlockSweep:
+    """The same of a block of rows, on the device of the rows."""
+
+    moment: Any
+    grams: dict[int, Any]
+    inside: Any
+    support: Any
+    inner: Any
+    band: Band | None
+
+    def __add__(self, other: "_BlockSweep") -> "_BlockSweep":
+        grams = dict(self.grams)
+        for key, gram in other.grams.items():
+            grams[key] = grams[key] + gram if key in grams else gram
+        return _BlockSweep(
+            self.moment + other.moment,
+            grams,
+            self.inside + other.inside,
+            self.support + other.support,
+            self.inner + other.inner,
+            None if self.band is None or other.band is None else self.band + other.band,
+        )
 
 
 class StreamedColumns:
@@ -244,84 +279,116 @@ class StreamedColumns:
         return self.design.rows.weight
 
     def sweep(
-        self, labels: LabelSet, xi: Floats, sigma: float, mostly_inside: bool = False
+        self,
+        labels: LabelSet,
+        xi: Floats,
+        sigma: float,
+        mostly_inside: bool = False,
+        close: tuple[float, int] | None = None,
+        rough: bool = False,
     ) -> Sweep:
         """Compute everything that a Newton step needs, in one pass.
 
         If the labels of most rows can move in all directions, it is cheaper to subtract the others
-        from the Gram matrix of all rows, which is computed once.
+        from the Gram matrix of all rows, which is computed once. ``close`` are (sigma, limit): the
+        rows that this sigma does not decide are collected, unless there are more than the limit.
+        If ``rough`` is True, products with rows in single precision are in single precision.
         """
         V, frame, main = self.B.T @ xi, self.design.frame, labels.key_of_all
         skipped = main if mostly_inside and main > 0 else 0
         all_but_last = xi.ndim > 1 and self._sum_of_all is not None
 
-        def block_sweep(block: Block) -> Sweep:
-            view = frame.view(block)
+        def block_sweep(block: Block) -> _BlockSweep:
+            view = frame.view(block, rough=rough)
             here, p = labels.at(view), scores_of(view, V)
             q = here.project(towards(here, -sigma, p))
-            keys = here.keys(here.open(q))
-            return Sweep(
+            rows, face, band = view, None, None
+            if close is not None:
+                # No row outside the band can move.
+                chosen = view.xp.nonzero(here.undecided(p, close[0]))[0]
+                rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
+                band = _band(block.start + chosen, rows, rows.sum(q_of_rows), close[1])
+                alike = labels.uniform
+                face = here.open(q_of_rows) if alike else view.xp.take(here.open(q), chosen, axis=0)
+            keys = here.keys(here.open(q) if face is None else face)
+            return _BlockSweep(
                 view.sum(q[:, :-1] if all_but_last else q),
-                self._grams(view, keys, skipped),
-                int(view.xp.count_nonzero(keys)),
+                self._grams(rows, keys, skipped),
+                view.xp.count_nonzero(keys),
                 view.total(here.support(p)),
-                view.total(inner(here, sigma, p, q)),
+                inner(view, here, sigma, p, q),
+                band,
             )
 
         total = self.design.rows.map_reduce(block_sweep, add)
-        grams = total.grams
+        moment = self._of_all_classes(to_numpy(total.moment), xi.ndim)
+        return Sweep(
+            moment,
+            self.B @ moment,
+            self._moving(total.grams, skipped),
+            int(total.inside),
+            float(total.support),
+            float(total.inner),
+            total.band and replace(total.band, sum=to_numpy(total.band.sum)),
+        )
+
+    def _moving(self, grams: dict[int, Any], skipped: int) -> dict[int, Floats]:
+        """Return the Gram matrices of the rows that can move, the skipped one by subtraction."""
+        found = {key: to_numpy(gram) for key, gram in grams.items()}
         if skipped:
-            rest = sum(grams.values(), np.zeros_like(self.gram_of_all))
-            grams = {**grams, skipped: self.gram_of_all - rest}
-        grams = {key: gram for key, gram in grams.items() if key}
-        return replace(total, Mq=self._of_all_classes(self.B @ total.Mq, xi.shape), grams=grams)
+            rest = sum(found.values(), np.zeros_like(self.gram_of_all))
+            found[skipped] = self.gram_of_all - rest
+        return {key: gram for key, gram in found.items() if key}
 
-    def _of_all_classes(self, Mq: Floats, shape: tuple[int, ...]) -> Floats:
-        """Return M Q; its columns add up to M 1, so the last follows from the others."""
-        if Mq.shape == shape:
-            self._sum_of_all = Mq.sum(axis=1) if Mq.ndim > 1 else None
-            return Mq
-        return np.column_stack([Mq, self._sum_of_all - Mq.sum(axis=1)])
+    def _of_all_classes(self, moment: Floats, ndim: int) -> Floats:
+        """Return the sums of all classes; they add up to X'1, so the last follows from others."""
+        if ndim == 1:
+            return moment
+        if self._sum_of_all is None:
+            self._sum_of_all = moment.sum(axis=1)
+            return moment
+        return np.column_stack([moment, self._sum_of_all - moment.sum(axis=1)])
 
-    def _grams(self, view: View, keys: Any, skipped: int) -> dict[int, Floats]:
+    def _grams(self, view: View, keys: Any, skipped: int) -> dict[int, Any]:
         """Return the Gram matrix of the rows of every key but one."""
-        grams = {}
-        for key, rows in groups(keys, skipped):
-            if rows.shape[0]:
-                chosen = view.pick(rows)
-                M_t = chosen.dot(self.B.T)
-                grams[key] = to_numpy(chosen.weighted(M_t).T @ M_t)
-        return grams
+        order, parts = grouped(keys, skipped)
+        chosen = view.pick(order)
+        M_t = chosen.dot(self.B.T)
+        weighted = chosen.weighted(M_t)
+        return {
+            key: weighted[start:end, :].T @ M_t[start:end, :]
+            for key, start, end in parts
+            if end > start
+        }
 
     @cached_property
     def gram_of_all(self) -> Floats:  # noqa: D102
         B_t, frame = self.B.T, self.design.frame
 
-        def block_gram(block: Block) -> Floats:
+        def block_gram(block: Block) -> Any:
             view = frame.view(block)
             M_t = view.dot(B_t)
-            return np.asarray(to_numpy(view.weighted(M_t).T @ M_t))
+            return view.weighted(M_t).T @ M_t
 
-        return self.design.rows.map_reduce(block_gram, add)
+        return np.asarray(to_numpy(self.design.rows.map_reduce(block_gram, add)))
 
-    def band(self, labels: LabelSet, xi: Floats, sigma: float, limit: int) -> Band:
-        """Fix every row that sigma decides at its best label and collect the others: one pass."""
-        V, frame = self.B.T @ xi, self.design.frame
+    def measure(self, labels: LabelSet, xi: Floats, q: HyperplaneLabels) -> tuple[Floats, float]:
+        """Return the sum of the design rows times q, and the sum of the slacks at Xi: one pass."""
+        normal, frame, n_entries = self.B.T @ xi, self.design.frame, int(np.prod(labels.shape))
+        V = np.concatenate([part.reshape(-1, n_entries) for part in (normal, q.V)], axis=1)
 
-        def block_band(block: Block) -> Band:
+        def block_sums(block: Block) -> Any:
             view = frame.view(block)
-            xp, here, p = view.xp, labels.at(view), scores_of(view, V)
-            undecided = here.undecided(p, sigma)
-            chosen = xp.nonzero(undecided)[0]
-            close = view.pick(chosen)
-            positions = block.start + to_numpy(chosen)
-            piece = (positions, to_numpy(close.dot(self.B.T)), close.block.weight)
-            decided = xp.astype(~undecided, xp.float64)
-            fixed = here.best(p) * (decided if p.ndim == 1 else decided[:, None])
-            return Band(view.sum(fixed), [piece] if len(positions) else [], len(positions), limit)
+            xp, P = view.xp, view.dot_by_column(V)
+            p, on_plane = P[:n_entries, :].T, P[n_entries:, :].T
+            if not labels.shape:
+                p, on_plane = p[:, 0], on_plane[:, 0]
+            of_rows = q.given(view, on_plane)
+            slack = view.total(labels.at(view).slack(p, of_rows))
+            return xp.concat([xp.reshape(view.sum(of_rows), (-1,)), slack[None]])
 
-        total = self.design.rows.map_reduce(block_band, add)
-        return replace(total, fixed_sum=self.B @ total.fixed_sum)
+        sums = to_numpy(self.design.rows.map_reduce(block_sums, add))
+        return sums[:-1].reshape(normal.shape), float(sums[-1])
 
     def gaps(self, labels: LabelSet, duals: Floats, q: Floats | RowValues) -> Floats:  # noqa: D102
         # All duals side by side, so that one product with the rows serves all of them.
@@ -329,18 +396,15 @@ class StreamedColumns:
         frame, n_entries = self.design.frame, int(np.prod(labels.shape))
         of_rows = GivenLabels(q) if isinstance(q, np.ndarray) else q
 
-        def block_gaps(block: Block) -> Floats:
+        def block_gaps(block: Block) -> Any:
             view = frame.view(block)
-            here, q = labels.at(view), of_rows(view)
-            if len(duals) == 1:
-                return np.array([view.total(here.slack(scores_of(view, self.B.T @ duals[0]), q))])
-            P = view.dot_by_column(V).T if labels.shape and view.xp is np else view.dot(V)
-            parts = (P[:, k : k + n_entries] for k in range(0, P.shape[1], n_entries))
-            return np.array(
+            here, q, P = labels.at(view), of_rows(view), view.dot_by_column(V)
+            parts = (P[k : k + n_entries, :].T for k in range(0, P.shape[0], n_entries))
+            return view.xp.stack(
                 [view.total(here.slack(p if labels.shape else p[:, 0], q)) for p in parts]
             )
 
-        return self.design.rows.map_reduce(block_gaps, add)
+        return np.asarray(to_numpy(self.design.rows.map_reduce(block_gaps, add)))
 
     def scaled(self, factor: Floats) -> "StreamedColumns":  # noqa: D102
         return StreamedColumns(factor[:, None] * self.B, self.design)
@@ -351,11 +415,11 @@ class StreamedColumns:
     def support(self, labels: LabelSet, xi: Floats) -> float:  # noqa: D102
         V, frame = self.B.T @ xi, self.design.frame
 
-        def block_support(block: Block) -> float:
+        def block_support(block: Block) -> Any:
             view = frame.view(block)
             return view.total(labels.at(view).support(scores_of(view, V)))
 
-        return self.design.rows.map_reduce(block_support, add)
+        return float(self.design.rows.map_reduce(block_support, add))
 
     def slopes(
         self, labels: LabelSet, xi: Floats, direction: Floats, sigma: float, steps: Floats
@@ -363,16 +427,16 @@ class StreamedColumns:
         """Return ``<direction, M Q>`` at ``Xi + step direction`` for several steps, in one pass."""
         V, along, frame = self.B.T @ xi, self.B.T @ direction, self.design.frame
 
-        def block_slopes(block: Block) -> Floats:
+        def block_slopes(block: Block) -> Any:
             view = frame.view(block)
             here, p, change = labels.at(view), scores_of(view, V), scores_of(view, along)
             slopes = []
             for step in steps.tolist():
                 q = here.project(here.centre - sigma * (p + step * change))
                 slopes.append(view.total(change * q))
-            return np.array(slopes)
+            return view.xp.stack(slopes)
 
-        return self.design.rows.map_reduce(block_slopes, add)
+        return np.asarray(to_numpy(self.design.rows.map_reduce(block_slopes, add)))
 
     @property
     def shape(self) -> tuple[int, int]:  # noqa: D102
@@ -416,3 +480,10 @@ class StreamedColumns:
             return np.concatenate([norms(part) for part in few])
 
         return self.design.rows.fill(block_norms)
+
+
+def _band(positions: Any, rows: View, total: Any, limit: int) -> Band:
+    """Return the rows of a block that are close to the hyperplane, unless there are too many."""
+    count = int(positions.shape[0])
+    pieces = [(positions, rows)] if count else []
+    return Band(total, pieces if count <= limit else None, count, limit)

@@ -38,7 +38,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats
-from primum.equations import Design, RowValues, View
+from primum.equations import Design, RowValues
 from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
 from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
@@ -49,7 +49,6 @@ from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.shares import Shares
 from primum.rows import (
     ArrayRows,
-    Block,
     Rows,
     to_numpy,
 )
@@ -123,57 +122,6 @@ class LeastSquaresFamily:
     def scores(self, gamma: Floats) -> Floats:
         """Return the scores of the unlabelled rows."""
         return self.unlabeled.dot(self.equations.expand(gamma))
-
-    def compare_scores(
-        self,
-        one: tuple[Floats, Floats | float],
-        other: tuple[Floats, Floats | float],
-        rounding: float,
-    ) -> tuple[float, int]:
-        """Compare two (coefficients, intercept): one pass.
-
-        Returns the mean squared difference of their scores over all rows, summed over the classes
-        if there are several, and the number of unlabelled rows with different predicted classes.
-        Differences between scores up to their rounding do not count.
-        """
-        frame = self.equations.frame
-        V = np.column_stack([frame.coefficients(*one), frame.coefficients(*other)])
-        half = V.shape[1] // 2
-        apart = _on_different_sides if half == 1 else _of_different_classes
-
-        def block_sums(block: Block) -> Floats:
-            view = frame.view(block)
-            xp, scores = view.xp, view.dot(V)
-            squares = view.total(xp.sum((scores[:, :half] - scores[:, half:]) ** 2, axis=1))
-            changed = xp.astype(apart(view, scores, rounding), xp.float64)
-            return np.array([squares, float(xp.sum(changed))])
-
-        total = self.labeled.rows.map_reduce(block_sums, np.add)[0]
-        changed = 0
-        if self.unlabeled.n_rows:
-            squares, changed = self.unlabeled.rows.map_reduce(block_sums, np.add)
-            total += squares
-        return float(total) / self.equations.weight, int(changed)
-
-
-def _on_different_sides(view: View, scores: Any, rounding: float) -> Any:
-    """Return where the two columns of scores are on different sides of 1/2."""
-    low, high = view.xp.min(scores, axis=1) - 0.5, view.xp.max(scores, axis=1) - 0.5
-    return (low < -rounding) & (high > rounding)
-
-
-def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
-    """Return where the largest of the first K scores and of the last K are of different classes.
-
-    Both models must prefer their own class to the other's by more than the rounding of two scores.
-    """
-    xp, K = view.xp, scores.shape[1] // 2
-    one, other, classes = scores[:, :K], scores[:, K:], view.like(np.arange(K))
-    chosen, by_other = (
-        xp.astype(xp.argmax(some, axis=1)[:, None] == classes, xp.float64) for some in (one, other)
-    )
-    own = xp.sum((chosen - by_other) * one, axis=1) > 2 * rounding
-    return own & (xp.sum((by_other - chosen) * other, axis=1) > 2 * rounding)
 
 
 def least_squares_family(
@@ -278,7 +226,7 @@ def label_set_of(family: LeastSquaresFamily, labels: LabelSet | None) -> LabelSe
     rows = family.unlabeled.rows
     # Where M is formed, the solvers need the set of every row.
     few = rows.in_memory or rows.n_rows <= FORM_ROWS_UP_TO
-    return labels.take(np.arange(rows.n_rows)) if few else labels
+    return labels.take(np.arange(rows.n_rows)) if few and not labels.uniform else labels
 
 
 def _problem(

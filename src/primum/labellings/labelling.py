@@ -44,7 +44,11 @@ class HyperplaneLabels:
 
     def __call__(self, view: View) -> Any:
         """Return the labels of some rows."""
-        here, p = self.labels.at(view), scores_of(view, self.V)
+        return self.given(view, scores_of(view, self.V))
+
+    def given(self, view: View, p: Any) -> Any:
+        """Return the labels of some rows whose p is known."""
+        here = self.labels.at(view)
         q = here.best(p) if np.isinf(self.sigma) else here.project(here.centre - self.sigma * p)
         where = view.block.where
         low, high = np.searchsorted(self.positions, [where.start, where.stop])

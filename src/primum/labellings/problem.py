@@ -115,16 +115,22 @@ class LabelProblem:
         dual: Floats | None = None,
         tol: float = 0.0,
         moment: Floats | None = None,
+        slack: tuple[Floats, float] | None = None,
     ) -> "Judgement":
         """Return the loss of q and a bound on its distance from the optimum: two passes.
 
-        Any point of the dual problem gives a lower bound. ``M Q - T`` is one; if it does not prove
-        q to be within tol and ``dual`` is given, that one is tried too. If the sum of the design
-        rows times q is already known, as ``moment``, a pass is saved.
+        Any point Xi of the dual problem gives a lower bound: ``P(Q) - D(Xi)`` is the sum of the
+        slacks at Xi plus ``1/2 || M Q - T - Xi ||^2``. ``M Q - T`` is such a point; if it does not
+        prove q to be within tol and ``dual`` is given, that one is tried too. A pass each is saved
+        if the sum of the design rows times q is known, as ``moment``, and if (Xi, the sum of the
+        slacks at Xi) is known, as ``slack``, for an Xi close to ``M Q - T``.
         """
-        xi = self.residual(q, moment)
-        primal = 0.5 * float(np.vdot(xi, xi))
-        judged = self._judgement(primal, float(self.columns.gaps(self.labels, xi[None], q)[0]))
+        residual = self.residual(q, moment)
+        primal = 0.5 * float(np.vdot(residual, residual))
+        if slack is None:
+            slack = residual, float(self.columns.gaps(self.labels, residual[None], q)[0])
+        off = residual - slack[0]
+        judged = self._judgement(primal, slack[1] + 0.5 * float(np.vdot(off, off)))
         if dual is None or judged.within(tol):
             return judged
         gap = max(primal - self.dual_value(dual), 0.0)

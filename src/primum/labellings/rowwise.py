@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from primum._sklearn import library_of
 from primum._typing import Floats
 from primum.equations import View
 from primum.labellings.sets import LabelSet
-from primum.labellings.sets.base import array_library
 
 
 def scores_of(view: View, V: Floats) -> Any:
@@ -35,13 +35,10 @@ def towards(labels: LabelSet, step: float, p: Any) -> Any:
     return v
 
 
-def inner(labels: LabelSet, sigma: float, p: Any, q: Any) -> Any:
-    """Return ``p q + (q - centre)^2 / (2 sigma)``, with as few temporary arrays as possible."""
-    terms = q - labels.centre
-    terms *= terms
-    terms /= 2 * sigma
-    terms += p * q
-    return terms
+def inner(view: View, labels: LabelSet, sigma: float, p: Any, q: Any) -> Any:
+    """Return the weighted sum of ``p q + (q - centre)^2 / (2 sigma)`` over some rows."""
+    off = q - labels.centre
+    return view.product(p, q) + view.product(off, off) / (2 * sigma)
 
 
 def weighted(values: Floats, weight: Floats | None) -> Floats:
@@ -59,4 +56,4 @@ def duality_gap(labels: LabelSet, p: Floats, q: Floats, weight: Floats | None = 
 
 def per_row(values: Any) -> Any:
     """Return the sum over the classes of values that are one or more per row."""
-    return values if values.ndim == 1 else array_library(values).sum(values, axis=1)
+    return values if values.ndim == 1 else library_of(values).sum(values, axis=1)

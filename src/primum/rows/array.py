@@ -16,9 +16,9 @@ T = TypeVar("T")
 # A block of this many numbers (4 MB in float64) is small compared with memory, and large enough
 # that threads seldom wait for each other between two NumPy calls.
 BLOCK_NUMBERS = 2**19
-# An accelerator needs few and large blocks: this many, unless they would be small. A device that
-# stores the rows has room for a few arrays of this size.
-DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 32, 2**24
+# An accelerator needs few and large blocks: this many, unless they would be smaller than 1 GB in
+# float64. A device that stores the rows has room for a few arrays of this size.
+DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 16, 2**27
 # A sparse block has at least this many stored values per column: a sum over its rows has as many
 # numbers as there are columns, however few values it has.
 VALUES_PER_COLUMN = 8
@@ -53,6 +53,7 @@ class ArrayRows(Rows):
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)
         self._reader = _reader_of(array)
+        self.single = self._reader.single
 
     @property
     def weight(self) -> Floats | None:  # noqa: D102
@@ -93,6 +94,7 @@ class _DenseReader:
     """Reads blocks of a NumPy array."""
 
     threads = True
+    single = False
 
     def __init__(self, array: Any) -> None:
         self.rows_per_block = max(1, BLOCK_NUMBERS // max(1, array.shape[1]))
@@ -105,6 +107,7 @@ class _SparseReader:
     """Reads blocks of a CSR array, sized by the number of stored values."""
 
     threads = True
+    single = False
 
     def __init__(self, array: Any) -> None:
         stored = array.nnz / max(1, array.shape[0])
@@ -132,6 +135,7 @@ class _DeviceReader:
                 "The array library computes in single precision only: enable double precision, in "
                 "JAX with jax.config.update('jax_enable_x64', True)."
             )
+        self.single = array.dtype == self.xp.float32
         on_cpu = "cpu" in str(self.device).lower()
         large = max(DEVICE_BLOCK_NUMBERS, array.shape[0] * array.shape[1] // DEVICE_BLOCKS)
         self.rows_per_block = max(1, (BLOCK_NUMBERS if on_cpu else large) // max(1, array.shape[1]))

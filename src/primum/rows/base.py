@@ -77,12 +77,16 @@ class Rows(ABC):
         Number of passes over all rows so far.
     in_memory : bool
         Whether an array with one number per row is affordable.
+    single : bool
+        Whether the rows are in single precision on a device: products in single precision are then
+        several times as fast.
     """
 
     n_rows: int
     n_columns: int
     passes: int = 0
     in_memory: bool = True
+    single: bool = False
 
     @abstractmethod
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:
@@ -140,6 +144,7 @@ class ChainedRows(Rows):
         self.n_columns = parts[0].n_columns
         self.n_rows = sum(part.n_rows for part in parts)
         self.in_memory = all(part.in_memory for part in parts)
+        self.single = any(part.single for part in parts)
         self.starts = np.cumsum([0, *(part.n_rows for part in parts)])[:-1].tolist()
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102

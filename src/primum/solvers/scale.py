@@ -6,21 +6,26 @@ progress is made on few rows.
 1. Follow Newton's path (``newton.py``) on a random sample of the rows, weighted to represent all,
    until a few percent of them are undecided. In memory this costs no pass, elsewhere one.
 2. Minimise the same dual function psi on all rows, from there. One fused pass per Newton step gives
-   psi, its gradient and Hessian, and both bounds on the optimum (``StreamedColumns.sweep``); a
-   further pass is needed only if a full step is too long.
-3. Fix every row far from the hyperplane ``p = 0`` on its side, collect the rows close to it, and
-   solve for their labels exactly, in memory.
-4. Compute the gap over all rows. If a row was fixed on the wrong side, the gap shows it: continue
-   along the path on all rows, which leaves fewer undecided, and try again with a wider band. If
-   Newton's steps do not converge from the point of the sample, the path of all rows is followed
-   from its start. The best of all points is kept, so a failed try only costs passes. If everything
-   fails and the rows are in memory, ``newton.py`` solves the problem in many passes.
+   psi, its gradient and Hessian, and both bounds on the optimum, and collects the rows close to the
+   hyperplane ``p = 0`` (``StreamedColumns.sweep``); a further pass is needed only if a full step is
+   too long.
+3. As soon as the sample shows that the next step moves no other row across the hyperplane, fix all
+   others on their sides and solve for the labels of the close rows exactly, in memory.
+4. One more such pass, at the new hyperplane, gives the gap over all rows. If a row was fixed on the
+   wrong side, the gap shows it: continue from there along the path on all rows, which leaves fewer
+   undecided, and try again with a wider band. If Newton's steps do not converge from the point of
+   the sample, the path of all rows is followed from its start. The best of all points is kept, so a
+   failed try only costs passes. If everything fails and the rows are in memory, ``newton.py``
+   solves the problem in many passes.
+
+Rows in single precision on a device are multiplied as they are in steps 2 and 3, which is several
+times as fast. What is found there is measured in double precision; if it does not suffice, the
+search continues in double precision.
 
 Nothing is stored per row, so the rows need not fit in memory: the solution is a hyperplane and the
 labels of a band of rows (``HyperplaneLabels``).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,9 +61,11 @@ STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
 FEW_ROWS = 2**12  # unless there are no more than this many,
-BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB),
+BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB), or
+DEVICE_BAND_NUMBERS = 2**19  # if passes are fast compared with main memory,
 BAND_PER_COLUMN = 8  # but at least this many rows for each dimension
 STEPS_PER_SIGMA = 12
+SINGLE_ROUNDING = 1e-5  # of sums over many rows in single precision
 STAGES = 25
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
@@ -68,7 +75,8 @@ class _Best:
     """The best labelling so far, its proven gap and the dual point that proves it.
 
     ``lost`` is True if Newton's steps did not converge from their start. ``nu`` are the multipliers
-    of a prior, and ``feasible`` is whether its bounds are met.
+    of a prior, and ``feasible`` is whether its bounds are met. ``moment`` is the sum of the design
+    rows times their labels, if known.
     """
 
     gap: float
@@ -77,6 +85,7 @@ class _Best:
     lost: bool = False
     nu: Floats | None = None
     feasible: bool = True
+    moment: Floats | None = None
 
     @property
     def order(self) -> tuple[bool, float]:
@@ -99,10 +108,12 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
         # A row with many copies may stay undecided; it counts as one row.
         sample = replace(sample, columns=merged(sample.columns))
     start = _sample_stage(sample, tol, max_iter)
-    best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
+    rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
+    rows = _AllRows(problem, columns, sample, rough)
+    best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > problem.gap_within(tol) and best.lost:
         start = replace(_uncommitted(problem, columns, sample.columns), iterations=iterations)
-        best, iterations = _follow_all_rows(problem, columns, start, tol, max_iter)
+        best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     missed = best.gap > problem.gap_within(tol) or not best.feasible
     if missed and iterations < max_iter and columns.design.rows.in_memory:
         return _better_of(
@@ -112,7 +123,7 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
 
 
 def _solution(best: "_Best", iterations: int) -> Solution:
-    return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu)
+    return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu, moment=best.moment)
 
 
 def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
@@ -128,32 +139,91 @@ def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Sol
     return _solution(best, steps)
 
 
-def _follow_all_rows(
-    problem: LabelProblem, columns: StreamedColumns, start: Stage, tol: float, max_iter: int
-) -> tuple[_Best, int]:
+@dataclass(frozen=True)
+class _AllRows:
+    """The problem of all rows, and a sample of them that predicts what a step would do."""
+
+    problem: LabelProblem
+    columns: StreamedColumns
+    sample: LabelProblem
+    rough: bool = False
+
+    def sweep(self, xi: Floats, sigma: float, band: float, inside: float) -> Sweep:
+        """Return the sweep at a point, with the rows that sigma / band does not decide.
+
+        ``inside`` is the number of undecided rows at a point nearby: if it is large, the sweep is
+        organised differently, and no rows are collected.
+        """
+        close, n = (sigma / band, self.largest_band), self.columns.shape[1]
+        many = band * inside > 2 * self.largest_band
+        mostly_inside = many and inside > 0.5 * n
+        found = self.columns.sweep(
+            self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
+        )
+        return replace(found, Mq=centred(found.Mq))
+
+    @property
+    def largest_band(self) -> int:
+        """How many rows are solved for in memory."""
+        r, n = self.columns.shape
+        numbers = DEVICE_BAND_NUMBERS if self.columns.design.rows.single else BAND_NUMBERS
+        at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
+        return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
+
+    def stays(self, xi: Floats, direction: Floats, sigma: float) -> bool:
+        """Return whether no row of the sample that sigma decides changes sides after a step."""
+        labels, columns = self.sample.labels, self.sample.columns
+        p = columns.project(xi)
+        differs = labels.best(p) != labels.best(p + columns.project(direction))
+        moved = differs if differs.ndim == 1 else differs.any(axis=1)
+        return not bool((moved & ~labels.undecided(p, sigma)).any())
+
+
+def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) -> tuple[_Best, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
-    goal = problem.gap_within(tol)
+    goal = rows.problem.gap_within(tol)
     xi, sigma, iterations, band = start.xi, start.sigma, start.iterations, BAND
     best = _Best(np.inf, xi, feasible=False)
     before: tuple[float, Floats] | None = None
-    for _ in range(STAGES):
-        arrived, sweep, steps = _minimise_psi(problem, columns, sigma, xi, goal)
+    share = start.undecided / rows.sample.columns.shape[1]
+    sweep = rows.sweep(xi, sigma, band, share * rows.columns.shape[1])
+    for stage in range(STAGES):
+        xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, goal)
         iterations += steps
-        if before is None and steps == STEPS_PER_SIGMA:
+        if stage == 0 and steps == STEPS_PER_SIGMA:
             return _Best(np.inf, xi, lost=True), iterations
-        found = (
-            _on_path(problem, columns, sweep, arrived, sigma),
-            *_in_band(problem, columns, sweep, arrived, sigma, band, tol),
-        )
-        gap_before, best = best.gap, min((best, *found), key=lambda answer: answer.order)
-        close_enough = best.gap <= AIM * goal or 0.5 * gap_before < best.gap <= goal
+        gap_before, on_path = best.gap, _on_path(rows, sweep, xi, sigma, goal)
+        in_band, sweep_there = _in_band(rows, sweep, xi, sigma, 2.0 * band, tol)
+        best = min((best, on_path, in_band), key=lambda answer: answer.order)
+        # In single precision, no more than the goal is aimed at.
+        converged = best.gap <= goal and (rows.rough or best.gap > 0.5 * gap_before)
+        close_enough = best.gap <= AIM * goal or converged
         if (close_enough and best.feasible) or iterations >= max_iter or sweep.inside == 0:
             break
-        # Where the path is nearly straight, longer strides do not cost more steps.
-        stride = GROWTH**2 if steps <= 2 else GROWTH
-        xi = _continued(arrived, sigma, before, sigma * stride)
-        before, sigma, band = (sigma, arrived), sigma * stride, band * 2.0
+        if sweep.can_be_solved:
+            band *= 2.0
+        improved = best is in_band and best.gap <= 0.5 * gap_before
+        if rows.rough and np.isfinite(best.gap):  # what can be found in single precision
+            rows = replace(rows, rough=False)
+            xi = in_band.xi if improved else xi
+            sweep = rows.sweep(xi, sigma, band, sweep.inside)
+            continue
+        if improved:
+            xi, sweep = in_band.xi, sweep_there
+            continue
+        ahead = sigma * _stride(rows, sweep, band, steps)
+        before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
+        sweep = rows.sweep(xi, sigma, band, sweep.inside)
     return best, iterations
+
+
+def _stride(rows: _AllRows, sweep: Sweep, band: float, steps: int) -> float:
+    """Return the factor by which sigma grows."""
+    # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
+    # longer than it takes to leave so few rows undecided that their labels can be solved for.
+    longest = GROWTH**2 if steps <= 2 else GROWTH
+    enough = 1.5 * band * sweep.inside / rows.largest_band
+    return longest if sweep.can_be_solved else min(longest, max(GROWTH, enough))
 
 
 def _continued(
@@ -200,11 +270,14 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Column
 
 
 def _minimise_psi(
-    problem: LabelProblem, columns: StreamedColumns, sigma: float, xi: Floats, goal: float
+    rows: _AllRows, sigma: float, xi: Floats, here: Sweep, band: float, goal: float
 ) -> tuple[Floats, Sweep, int]:
-    """Return (dual point, its sweep, steps) near the minimum of psi over all rows."""
-    labels, t = problem.labels, problem.target
-    here = _centred(columns.sweep(labels, xi, sigma))
+    """Return (dual point, its sweep, steps) near the minimum of psi over all rows.
+
+    ``here`` is the sweep of the first point. The steps end early if it seems that a sweep has
+    collected all rows whose labels are still to be determined.
+    """
+    problem, labels, t = rows.problem, rows.problem.labels, rows.problem.target
     for step in range(STEPS_PER_SIGMA):
         g = problem.gradient(xi, here.Mq - t)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
@@ -217,24 +290,17 @@ def _minimise_psi(
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
-        mostly_inside = here.inside > 0.5 * columns.shape[1]
-        there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
-        slope = float(np.vdot(g, direction))
-        psi, ahead = (
-            problem.conjugate(point) - sweep.inner
-            for point, sweep in ((xi, here), (xi + direction, there))
-        )
-        if ahead > psi + 1e-4 * slope:
-            length = _step_length(problem, columns, sigma, xi, direction, slope)
+        if here.can_be_solved and rows.stays(xi, direction, sigma / band):
+            return xi, here, step
+        psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
+        there = rows.sweep(xi + direction, sigma, band, here.inside)
+        noise = SINGLE_ROUNDING * (abs(psi) + abs(here.inner)) if rows.rough else 0.0
+        if problem.conjugate(xi + direction) - there.inner > psi + 1e-4 * slope + noise:
+            length = _step_length(problem, rows.columns, sigma, xi, direction, slope)
             direction = length * direction
-            there = _centred(columns.sweep(labels, xi + direction, sigma, mostly_inside))
+            there = rows.sweep(xi + direction, sigma, band, here.inside)
         xi, here = xi + direction, there
     return xi, here, STEPS_PER_SIGMA
-
-
-def _centred(sweep: Sweep) -> Sweep:
-    """Return a sweep with M Q of several classes without its mean over them."""
-    return replace(sweep, Mq=centred(sweep.Mq))
 
 
 def _gap(problem: LabelProblem, sweep: Sweep, xi: Floats) -> float:
@@ -274,17 +340,21 @@ def _step_length(
     return float(low - at_low * (high - low) / (at_high - at_low))
 
 
-def _on_path(
-    problem: LabelProblem, columns: StreamedColumns, sweep: Sweep, xi: Floats, sigma: float
-) -> _Best:
-    labels = HyperplaneLabels(problem.labels, columns.B.T @ xi, sigma)
-    return _Best(
+def _on_path(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float, goal: float) -> _Best:
+    problem = rows.problem
+    labels = HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, sigma)
+    found = _Best(
         _gap(problem, sweep, xi),
         xi,
         labels,
         nu=_multipliers(problem, xi),
         feasible=problem.meets_prior(sweep.Mq - problem.target),
+        moment=sweep.moment,
     )
+    if not rows.rough:
+        return found
+    at_goal = found.gap <= goal and not sweep.can_be_solved
+    return _measured(rows, found) if at_goal else replace(found, gap=np.inf)
 
 
 def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
@@ -292,29 +362,26 @@ def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
 
 
 def _in_band(
-    problem: LabelProblem,
-    columns: StreamedColumns,
+    rows: _AllRows,
     sweep: Sweep,
     xi: Floats,
     sigma: float,
-    band: float,
+    next_band: float,
     tol: float,
-) -> Iterator[_Best]:
-    """Solve for the rows close to the hyperplane with all others fixed, and compute the gap."""
-    t, labels, (r, n) = problem.target, problem.labels, columns.shape
-    share = max(int(LARGEST_BAND * n), FEW_ROWS)
-    limit = min(share, max(BAND_NUMBERS // r, BAND_PER_COLUMN * r * n_contrasts(labels)))
-    if band * sweep.inside > limit:
-        return
-    gathered = columns.band(labels, xi, sigma / band, limit)
-    close = gathered.stacked()
-    if close is None:
-        return
-    positions, inner_columns = close
-    fixed = centred(gathered.fixed_sum)
+) -> tuple[_Best, Sweep]:
+    """Solve for the rows close to the hyperplane with all others fixed, and compute the gap.
+
+    The pass that computes it is the sweep of the new hyperplane, with its own band.
+    """
+    problem, columns, band = rows.problem, rows.columns, sweep.band
+    if band is None or not sweep.can_be_solved:
+        return _Best(np.inf, xi, feasible=False), sweep
+    t, labels, positions = problem.target, problem.labels, band.positions
+    others = sweep.moment - band.sum
+    fixed = centred(columns.B @ others)
     inner = replace(
         problem,
-        columns=inner_columns,
+        columns=band.stacked(columns.B),
         target=t - fixed,
         labels=labels.take(positions),
         prior=None if problem.prior is None else problem.prior.without(fixed),
@@ -323,9 +390,27 @@ def _in_band(
     nu = np.zeros(0) if found.multipliers is None else found.multipliers
     reached = inner.residual(found.labels)
     dual = problem.dual_point(reached, nu)
+    best = _Best(
+        np.inf,
+        dual,
+        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, found.labels),
+        nu=found.multipliers,
+        feasible=problem.meets_prior(reached),
+        moment=others + band.sum_of(found.labels),
+    )
+    if rows.rough:
+        return _measured(rows, best), sweep
+    after = rows.sweep(dual, sigma, next_band, sweep.inside)
     squares = float(np.vdot(dual, reached)) + float(np.vdot(t, dual))
-    gap = squares - columns.support(labels, dual) + problem.prior_gap(reached, nu)
-    V = columns.B.T @ xi
-    within = HyperplaneLabels(labels, V, np.inf, positions, found.labels)
-    feasible = problem.meets_prior(reached)
-    yield _Best(gap, dual, within, nu=found.multipliers, feasible=feasible)
+    gap = squares - after.support + problem.prior_gap(reached, nu)
+    return replace(best, gap=gap), after
+
+
+def _measured(rows: _AllRows, found: _Best) -> _Best:
+    """Return a labelling with its sum and its gap, in double precision: one pass."""
+    problem, labels = rows.problem, rows.problem.labels
+    assert found.labels is not None
+    moment, slack = rows.columns.measure(labels, found.xi, found.labels)
+    residual = centred(rows.columns.B @ moment - problem.target)
+    off = residual - found.xi
+    return replace(found, gap=slack + 0.5 * float(np.vdot(off, off)), moment=moment)

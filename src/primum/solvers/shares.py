@@ -44,4 +44,5 @@ def _in_frame(solution: Solution, columns: Columns) -> Solution:
     """
     if isinstance(solution.labels, np.ndarray) or not isinstance(columns, StreamedColumns):
         return solution
-    return replace(solution, labels=LabelsInFrame(solution.labels, columns.design.frame))
+    labels = LabelsInFrame(solution.labels, columns.design.frame)
+    return replace(solution, labels=labels, moment=None)

@@ -15,7 +15,8 @@ class Solution:
     ``dual`` is a point of the dual problem that may give a better bound than the labelling itself,
     if the solver has one. ``pull`` are the multipliers that prove that the labelling is nearest to
     the twin, if several labellings have the least labelled loss. ``multipliers`` are those of a
-    prior. ``proven`` is whether the solver has computed the gap itself, and it is within the
+    prior. ``moment`` is the sum of the design rows times their labels, if the solver has computed
+    it. ``proven`` is whether the solver has computed the gap itself, and it is within the
     tolerance.
     """
 
@@ -24,4 +25,5 @@ class Solution:
     dual: Floats | None = None
     pull: Floats | None = None
     multipliers: Floats | None = None
+    moment: Floats | None = None
     proven: bool = False

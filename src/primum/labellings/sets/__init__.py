@@ -4,7 +4,7 @@ One file per set; ``base.py`` says what a set has to answer.
 """
 
 from primum._typing import Floats
-from primum.labellings.sets.base import Face, LabelSet, faces_of, groups
+from primum.labellings.sets.base import Face, LabelSet, faces_of, grouped
 from primum.labellings.sets.interval import Interval
 from primum.labellings.sets.simplex import Simplex, nearest_shares
 
@@ -15,7 +15,7 @@ __all__ = [
     "Simplex",
     "any_class",
     "faces_of",
-    "groups",
+    "grouped",
     "nearest_shares",
 ]
 

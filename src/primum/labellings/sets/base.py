@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from primum._sklearn import get_namespace
+from primum._sklearn import library_of
 from primum._typing import Floats, Index, Mask
 from primum.equations import View
 from primum.rows import to_numpy
@@ -158,23 +158,20 @@ def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
 
 def groups(keys: Any, skipped: int) -> list[tuple[int, Any]]:
     """Return (key, indices of the rows that have it) for every key but one."""
-    xp = array_library(keys)
+    order, parts = grouped(keys, skipped)
+    return [(key, order[start:end]) for key, start, end in parts]
+
+
+def grouped(keys: Any, skipped: int) -> tuple[Any, list[tuple[int, int, int]]]:
+    """Return indices of rows, equal keys together, and (key, start, end) for every key but one."""
+    xp = library_of(keys)
     if keys.dtype == xp.bool:
-        return [(1, xp.nonzero(keys)[0])] if skipped == 0 else [(0, xp.nonzero(~keys)[0])]
-    if xp is not np:
-        found = [int(key) for key in to_numpy(xp.unique_values(keys))]
-        return [(key, xp.nonzero(keys == key)[0]) for key in found if key != skipped]
-    rows = np.flatnonzero(keys != skipped)
-    order = rows[np.argsort(keys[rows], kind="stable")]
-    values = keys[order]
+        rows = xp.nonzero(keys if skipped == 0 else ~keys)[0]
+        return rows, [(1 - skipped, 0, int(rows.shape[0]))]
+    rows = xp.nonzero(keys != skipped)[0]
+    order = xp.take(rows, xp.argsort(xp.take(keys, rows, axis=0), stable=True), axis=0)
+    values = to_numpy(xp.take(keys, order, axis=0))
     starts = np.flatnonzero(np.diff(values, prepend=skipped))  # no key here is the skipped one
-    ends = np.append(starts[1:], len(order)) if len(starts) else starts
-    return [
-        (int(values[start]), order[start:end])
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
-
-
-def array_library(values: Any) -> Any:
-    """Return the array library of values."""
-    return np if isinstance(values, np.ndarray) else get_namespace(values)[0]
+    ends = np.append(starts[1:], len(values)) if len(starts) else starts
+    parts = zip(values[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
+    return order, list(parts)

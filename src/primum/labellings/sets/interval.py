@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from primum._sklearn import library_of
 from primum._typing import Floats, Index, Mask
 from primum.equations import View
-from primum.labellings.sets.base import array_library
 from primum.labellings.sets.per_row import PerRow
 
 ONE_DIRECTION = np.ones((1, 1))
@@ -58,17 +58,17 @@ class Interval:
     def project(self, v: Any) -> Any:  # noqa: D102
         if isinstance(v, np.ndarray):  # np.clip, without its overhead for short arrays
             return np.minimum(np.maximum(v, self.low), self.high)
-        return array_library(v).clip(v, self.low, self.high)
+        return library_of(v).clip(v, self.low, self.high)
 
     def support(self, p: Any) -> Any:  # noqa: D102
-        return p * self.best(p)
+        return library_of(p).minimum(self.low * p, self.high * p)
 
     def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
-        xp = array_library(p)
+        xp = library_of(p)
         return xp.maximum(p * (q - self.low), p * (q - self.high))
 
     def best(self, p: Any) -> Any:  # noqa: D102
-        xp = array_library(p)
+        xp = library_of(p)
         return self.low + (self.high - self.low) * xp.astype(p < 0, xp.float64)
 
     def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
@@ -78,7 +78,7 @@ class Interval:
         return (q > self.low) & (q < self.high)
 
     def along(self, face: Any, v: Any) -> Any:  # noqa: D102
-        xp = array_library(v)
+        xp = library_of(v)
         return v * xp.astype(face, xp.float64)
 
     def widened(self, face: Mask, p: Floats, rows: Mask) -> Mask:  # noqa: D102

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import helmert
 
+from primum._sklearn import library_of
 from primum._typing import Floats, Index, Mask
 from primum.equations import View
-from primum.labellings.sets.base import array_library
 from primum.labellings.sets.per_row import PerRow
 
 # Entries of classes that a row cannot have: below anything that the projection would keep.
@@ -71,7 +71,7 @@ class Simplex:
     def centre(self) -> Any:  # noqa: D102
         if self.possible is None:
             return 1.0 / self.n_classes
-        xp = array_library(self.possible)
+        xp = library_of(self.possible)
         can = xp.astype(self.possible, xp.float64)
         return can / xp.sum(can, axis=1, keepdims=True)
 
@@ -84,18 +84,18 @@ class Simplex:
         return nearest_shares(v, self.possible)
 
     def support(self, p: Any) -> Any:  # noqa: D102
-        xp = array_library(p)
+        xp = library_of(p)
         return xp.min(self._costs(p, xp), axis=1)
 
     def _costs(self, p: Any, xp: Any) -> Any:
         return p if self.possible is None else xp.where(self.possible, p, IMPOSSIBLE)
 
     def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
-        xp = array_library(p)
+        xp = library_of(p)
         return xp.sum((p - self.support(p)[:, None]) * q, axis=1)
 
     def best(self, p: Any) -> Any:  # noqa: D102
-        xp = array_library(p)
+        xp = library_of(p)
         costs = self._costs(p, xp)
         least = costs == xp.min(costs, axis=1, keepdims=True)
         columns = [least[:, 0]]
@@ -106,7 +106,7 @@ class Simplex:
         return xp.astype(xp.stack(columns), xp.float64).T
 
     def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
-        xp = array_library(p)
+        xp = library_of(p)
         costs = self._costs(p, xp)
         # Not sigma times the difference, which would overflow for impossible classes.
         near = costs - xp.min(costs, axis=1, keepdims=True) <= 1.0 / sigma
@@ -116,7 +116,7 @@ class Simplex:
         return q > NO_SHARE
 
     def along(self, face: Any, v: Any) -> Any:  # noqa: D102
-        xp = array_library(v)
+        xp = library_of(v)
         inside = xp.astype(face, xp.float64)
         mean = xp.sum(inside * v, axis=1) / xp.sum(inside, axis=1)
         return inside * (v - mean[:, None])
@@ -135,7 +135,7 @@ class Simplex:
         return np.asarray(face / face.sum(axis=1, keepdims=True))
 
     def keys(self, face: Any) -> Any:  # noqa: D102
-        xp = array_library(face)
+        xp = library_of(face)
         # Short integers are sorted faster, too.
         dtype = xp.int16 if self.n_classes < 15 else xp.int64
         bits = xp.asarray(1 << np.arange(self.n_classes), device=getattr(face, "device", None))
@@ -166,7 +166,7 @@ class Simplex:
 
 def nearest_shares(v: Any, possible: Any = None) -> Any:
     """Return the point of the simplex nearest to each row of v, for any number of classes."""
-    xp = array_library(v)
+    xp = library_of(v)
     columns = v.T if xp is not np else np.ascontiguousarray(v.T)
     if possible is not None:
         columns = xp.where(possible.T, columns, -IMPOSSIBLE)
