@@ -41,7 +41,6 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
         if _entropy(p) < enough or temperature < 1e-8:
             break
         temperature /= COOLING_RATE
-        p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
     labels = balanced_labels(search.outputs, search.share)
     search.refit_labels(labels, lambda_u)
     switch_all(search, labels, lambda_u, max_switches)
