@@ -25,7 +25,7 @@ the first two terms of psi and the I of its Hessian (``labellings.shares``).
    labels directly. Labels that leave their set are moved to its boundary, rows on the wrong
    boundary are freed, and the guess is repeated as long as it improves (a primal-dual active set
    method). If it is right, the solution is exact.
-3. Otherwise multiply sigma by a constant and predict the next point from the same faces.
+3. Otherwise multiply sigma by a constant and predict: near its end the path is linear in 1/sigma.
 
 The labelling with the smallest proven gap is returned.
 """
@@ -155,7 +155,7 @@ def follow_path(
     tol = problem.gap_within(tol)
     centres = labels.centres(problem.n_rows)
     xi = problem.residual(centres)
-    point = Point(xi, columns.project(xi))
+    point, previous = Point(xi, columns.project(xi)), None
     best = _judge(problem, centres, 0.0 * problem.multipliers(xi))
     best = replace(best, final=best.feasible and best.gap <= AIM * tol)
     rounding = rounding_of(problem, point)
@@ -183,9 +183,8 @@ def follow_path(
         iterations += steps + tries
         undecided_before = undecided
         yield Stage(sigma, arrived.xi, undecided, best, iterations)
-        if not best.final:
-            point = _predict(problem, sigma, arrived, q)
-            sigma, iterations = sigma * GROWTH, iterations + 1
+        point = _predict(problem, sigma * GROWTH, (sigma, arrived), previous)
+        sigma, previous = sigma * GROWTH, (sigma, arrived)
 
 
 def size_of(p: Floats) -> float:
@@ -423,22 +422,20 @@ def _solve_gram(G: Floats, b: Floats, rounding: Rounding) -> Floats:
     return np.asarray(V[:, kept] @ ((b.T @ V[:, kept]) / values[kept]).T)
 
 
-def _predict(problem: LabelProblem, sigma: float, point: Point, q: Floats) -> Point:
-    """Return a start for the next sigma: where the path would be with the same faces.
-
-    It is the last point if psi is smaller there, or if more labels are free than there are
-    equations: predicting then costs more than it saves.
-    """
-    columns, labels, following = problem.columns, problem.labels, GROWTH * sigma
-    face, held = labels.open(q), problem.held(point.xi, following)
-    faces = faces_of(labels, face)
-    if freedom_of(faces) > columns.shape[0] * n_contrasts(labels):
+def _predict(
+    problem: LabelProblem,
+    sigma: float,
+    latest: tuple[float, Point],
+    previous: tuple[float, Point] | None,
+) -> Point:
+    """Return the better start for the next sigma: the latest point, or an extrapolation."""
+    latest_sigma, point = latest
+    if previous is None:
         return point
-    beyond = q + (sigma - following) * labels.along(face, point.p)
-    g = problem.gradient(point.xi, problem.residual(beyond))
-    change = newton_direction(columns, labels, faces, following, g, held)
-    ahead = Point(point.xi + change, point.p + columns.project(change))
-    return min((ahead, point), key=lambda start: _psi(problem, start, following))
+    previous_sigma, before = previous
+    ratio = (1 / sigma - 1 / latest_sigma) / (1 / latest_sigma - 1 / previous_sigma)
+    ahead = Point(point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p))
+    return min((ahead, point), key=lambda start: _psi(problem, start, sigma))
 
 
 def _psi(problem: LabelProblem, point: Point, sigma: float) -> float:
