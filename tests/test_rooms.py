@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import primum
@@ -24,7 +25,7 @@ ROOMS = [
     "report",
     "cli",
 ]
-# What `import primum` needs; the other rooms may use optional libraries.
+# What the names of `primum` need, but for comparisons; the other rooms may use optional libraries.
 CORE = [
     "datasets",
     "rows",
@@ -96,8 +97,47 @@ def loaded_by(statement):
     return {name for name in done.stdout.split() if name.split(".")[0] not in own}
 
 
-def test_importing_the_package_loads_no_more_than_importing_linear_models():
-    assert loaded_by("import primum") - loaded_by("import sklearn.linear_model") == set()
+def test_importing_the_package_loads_no_other_library():
+    assert loaded_by("import primum") == loaded_by("pass")
+
+
+def test_the_estimators_load_no_more_than_linear_models():
+    """All names but those of comparisons: also the first use of a name, not only the import."""
+    use = (
+        "import primum; "
+        "[getattr(primum, name) for name in primum.__all__ if name.lower()[:5] != 'compa']"
+    )
+    assert loaded_by(use) - loaded_by("import sklearn.linear_model") == set()
+
+
+def test_using_one_estimator_imports_no_other():
+    code = "import sys, primum; primum.ICLSClassifier; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    files = {path.stem for path in (PACKAGE / "estimators").glob("[!_]*.py")}
+    loaded = {file for file in files if f"primum.estimators.{file}" in done.stdout.split()}
+    assert loaded == {"icls", "least_squares", "unlabeled_rows"}
+    assert "primum.selection" not in done.stdout.split()
+
+
+@pytest.mark.parametrize("package", [primum, primum.estimators])
+def test_lazy_names_are_those_of_their_modules(package):
+    for name in package.__all__:
+        found = getattr(package, name)
+        assert found.__name__ == name
+        assert vars(package)[name] is found  # found once
+    assert set(package.__all__) <= set(dir(package))
+
+
+@pytest.mark.parametrize("package", [primum, primum.estimators])
+def test_unknown_names_are_refused(package):
+    with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'Unknown'"):
+        package.Unknown  # noqa: B018
+
+
+def test_rooms_are_attributes_of_the_package():
+    code = "import primum; print(primum.datasets.CATALOGUE is not None, primum.solvers.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "primum.solvers"]
 
 
 REFUSING = """
@@ -108,7 +148,7 @@ class Refusing:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Refusing())
 import primum
-print(*primum.__all__)
+print(*(name for name in primum.__all__ if hasattr(primum, name)))
 """
 
 

@@ -1,50 +1,51 @@
 """Semi-supervised learning that aims never to make the supervised answer worse."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from primum.estimators import (
-    ContrastivePessimisticLDAClassifier,
-    EMLDAClassifier,
-    EMLeastSquaresClassifier,
-    EntropyLogisticClassifier,
-    HealyWestmacottClassifier,
-    ICLDAClassifier,
-    ICLSClassifier,
-    ICLSRegressor,
-    KernelICLSClassifier,
-    KernelLeastSquaresClassifier,
-    L2SVMClassifier,
-    LaplacianLeastSquaresClassifier,
-    LaplacianSVMClassifier,
-    LDAClassifier,
-    LeastSquaresClassifier,
-    LeastSquaresRegressor,
-    ManifoldClassifier,
-    ManifoldKernel,
-    MomentConstrainedLDAClassifier,
-    S4VMClassifier,
-    ScatterLDAClassifier,
-    SelfLearningClassifier,
-    SingularCovarianceWarning,
-    TSVMClassifier,
-    UndeterminedModelWarning,
-    UnlabeledRows,
-    USMClassifier,
-    WellSVMClassifier,
-)
-from primum.labellings import Certificate
-from primum.selection import (
-    AgnosticClassifier,
-    ICLSClassifierCV,
-    ICLSRegressorCV,
-    LeastSquaresClassifierCV,
-    LeastSquaresRegressorCV,
-    SafeClassifier,
-    SAFEWClassifier,
-)
+from primum._lazy import lazy
 
 if TYPE_CHECKING:
     from primum._comparison import Comparison, compare
+    from primum.estimators import (
+        ContrastivePessimisticLDAClassifier,
+        EMLDAClassifier,
+        EMLeastSquaresClassifier,
+        EntropyLogisticClassifier,
+        HealyWestmacottClassifier,
+        ICLDAClassifier,
+        ICLSClassifier,
+        ICLSRegressor,
+        KernelICLSClassifier,
+        KernelLeastSquaresClassifier,
+        L2SVMClassifier,
+        LaplacianLeastSquaresClassifier,
+        LaplacianSVMClassifier,
+        LDAClassifier,
+        LeastSquaresClassifier,
+        LeastSquaresRegressor,
+        ManifoldClassifier,
+        ManifoldKernel,
+        MomentConstrainedLDAClassifier,
+        S4VMClassifier,
+        ScatterLDAClassifier,
+        SelfLearningClassifier,
+        SingularCovarianceWarning,
+        TSVMClassifier,
+        UndeterminedModelWarning,
+        UnlabeledRows,
+        USMClassifier,
+        WellSVMClassifier,
+    )
+    from primum.labellings import Certificate
+    from primum.selection import (
+        AgnosticClassifier,
+        ICLSClassifierCV,
+        ICLSRegressorCV,
+        LeastSquaresClassifierCV,
+        LeastSquaresRegressorCV,
+        SafeClassifier,
+        SAFEWClassifier,
+    )
 
 __version__ = "0.1.0"
 
@@ -89,14 +90,38 @@ __all__ = [
     "compare",
 ]
 
+# The rooms that define names from elsewhere than ``primum.estimators``, and those names.
+_ELSEWHERE = {
+    "_comparison": ("Comparison", "compare"),
+    "labellings": ("Certificate",),
+    "selection": (
+        "AgnosticClassifier",
+        "ICLSClassifierCV",
+        "ICLSRegressorCV",
+        "LeastSquaresClassifierCV",
+        "LeastSquaresRegressorCV",
+        "SAFEWClassifier",
+        "SafeClassifier",
+    ),
+}
+_ROOMS = (
+    "datasets",
+    "equations",
+    "estimators",
+    "labellings",
+    "machines",
+    "rows",
+    "selection",
+    "solvers",
+)
 
-def __getattr__(name: str) -> Any:
-    """Import ``compare`` and its result when used: they need rooms that the estimators do not."""
-    if name in ("Comparison", "compare"):
-        from primum import _comparison
-
-        return getattr(_comparison, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers would accept any name
+    __getattr__ = lazy(
+        __name__,
+        dict.fromkeys(__all__, "primum.estimators")
+        | {name: f"primum.{room}" for room, names in _ELSEWHERE.items() for name in names}
+        | {room: f"primum.{room}" for room in _ROOMS},
+    )
 
 
 def __dir__() -> list[str]:

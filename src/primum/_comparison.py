@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._sklearn import take_rows
-from primum.evaluation.compare_checks import check_class_sizes, check_rows
+from primum.evaluation.compare_checks import check_class_sizes, check_rows, refuse_failed_baselines
 from primum.evaluation.compare_default import (
     check_names,
     default_baselines,
@@ -22,6 +22,7 @@ from primum.evaluation.compare_default import (
     drift_of,
     given_or_default,
     inner_folds,
+    nested_if_needed,
     prepared,
     read_problem,
     read_transformer,
@@ -118,6 +119,10 @@ class Comparison(ComparisonResult):
     def columns(self) -> "list[Column]":
         """What was done to each column of a table; empty for arrays."""
         return [] if self.problem is None else self.problem.columns
+
+    @property
+    def _remarks(self) -> Sequence[str]:
+        return [] if self.problem is None else self.problem.remarks
 
     def fit_recommended(self) -> Any:
         """Fit the recommended model, with its preparation, to all rows.
@@ -344,7 +349,8 @@ def compare(
     nested : bool, default=False
         Whether SafeClassifier is fitted in every split like the others. By default it is fitted
         once and judged by its cross-fitted scores, which is many times faster; its loss is then
-        the baseline's plus the difference that it observed, but not below 0.
+        the baseline's plus the difference that it observed, but not below 0. A ``prepare`` that
+        learns from labels implies True.
     equivalence : float, default=0.01
         Differences up to this size make no practical difference: one point of error.
     level : float, default=0.95
@@ -424,7 +430,8 @@ def compare(
         **settings,
     )
     check_names(plan)
-    plan = plan.judged_by(scoring)
+    usual = problem is not None and prepare is problem.transformer
+    plan = (plan if usual else nested_if_needed(plan, prepare)).judged_by(scoring)
     loss = read_scoring(scoring, table.labels.classes)
     drift = drift_of(table, prepare, seed)
     records = run_comparison(
@@ -437,13 +444,5 @@ def compare(
         start=start,
     )
     result = Comparison(plan, records, loss, drift, equivalence, level, problem, prepare)
-    _refuse_failed_baselines(result)
+    refuse_failed_baselines(result)
     return result
-
-
-def _refuse_failed_baselines(result: Comparison) -> None:
-    """Raise an error if a baseline failed: then there is nothing to compare with."""
-    names = {entry.name for entry in result.plan.baselines}
-    failed = [failure["text"] for failure in result.failures if failure["name"] in names]
-    if failed:
-        raise ValueError(f"The baseline {failed[0]}: there is nothing to compare with.")

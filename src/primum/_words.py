@@ -1,4 +1,4 @@
-"""Lists in messages."""
+"""Lists and numbers of things in messages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,3 +10,8 @@ def listed(items: Sequence[Any], shown: int = SHOWN) -> str:
     """Return the first items, separated by commas, and the number of the others."""
     more = len(items) - shown
     return ", ".join(map(str, items[:shown])) + (f" and {more} more" if more > 0 else "")
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number of things: "1 row", "2,000 rows"."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

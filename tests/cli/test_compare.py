@@ -93,6 +93,7 @@ def test_resuming_and_replacing(compare, refused, tmp_path):
     again = succeeded(compare("--format", "json", "--resume"))
     assert again == first
     refused(compare("--seed", 3, "--resume"), 1, "results of another configuration", "with --out")
+    refused(compare("--seed", 2**32), 2, "Invalid value for '--seed'")
     journal = tmp_path / "data-comparison" / "fits" / "journal.jsonl"
     before = journal.read_bytes()
     refused(compare("--force", "--group", "none"), 1, "no column 'none'")

@@ -207,3 +207,15 @@ def test_a_damaged_preparation(call, refused, tmp_path, model, table):
     table.to_csv(tmp_path / "new.csv", index=False)
     answer = call("predict", "m.skops", "new.csv", "--out", "out.csv")
     refused(answer, 1, "m.skops is not a valid model, because it cannot predict", "fit it again")
+
+
+def test_three_decimals_after_a_comma_are_no_thousands(predict, table):
+    shown = [f"{age:.3f}" for age in table["age"] / 30]  # from 0.3 to 1.3
+    numbers, text = (
+        table.assign(age=cells) for cells in (shown, [cell.replace(".", ",") for cell in shown])
+    )
+    expected = predict(numbers)[1]
+    pd.testing.assert_frame_equal(predict(text)[1], expected)
+    few = text.assign(age=["0,950", *["1,250"] * (N_ROWS - 1)])
+    read = predict(table.assign(age=[0.95, *[1.25] * (N_ROWS - 1)]))[1]
+    pd.testing.assert_frame_equal(predict(few)[1], read)

@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import primum
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
+from primum._sklearn import logistic_regression_cv
+from primum.evaluation.compare_default import learns_from_labels
 from primum.evaluation.compare_plan import ComparisonPlan, read_table
 from primum.selection.entries import Entry
 from primum.selection.wording import ERROR
@@ -194,3 +201,67 @@ def test_a_baseline_without_features_that_matter_is_no_better_than_guessing():
     methods = [("self-learning", SelfLearningClassifier())]
     verdict = primum.compare(X, y, methods=methods, prepare=None, **QUICK).verdict
     assert "the tuned baseline (error 20.0%) is no better than always predicting 0" in verdict
+
+
+class Spying(primum.LeastSquaresClassifierCV):
+    """Remembers the folds in which penalties were chosen."""
+
+    folds = []  # noqa: RUF012
+
+    def fit(self, X, y, **options):
+        self.folds.append(([X[test] for _, test in self.cv], [X[train] for train, _ in self.cv]))
+        return super().fit(X, y, **options)
+
+
+class SpyingICLS(primum.ICLSClassifierCV):
+    """Remembers the folds in which penalties were chosen."""
+
+    def fit(self, X, y, **options):
+        Spying.folds.append(([X[test] for _, test in self.cv], [X[train] for train, _ in self.cv]))
+        return super().fit(X, y, **options)
+
+
+def test_groups_stay_together_where_penalties_are_chosen():
+    X, y, groups = copies()
+    X[:, 0] = np.where(groups < 0, -1, groups)  # the first feature says which group it is
+    Spying.folds.clear()
+    tuned = logistic_regression_cv(Cs=[0.1], cv=3, scoring="neg_log_loss", max_iter=1000)
+    found = primum.compare(
+        *(X, y),
+        baselines=[("ridge", Spying([1.0, 10.0], cv=3)), ("logistic", tuned)],
+        methods=[("ICLS", SpyingICLS([1.0], [0.0], cv=3))],
+        **{name: value for name, value in QUICK.items() if name != "baselines"},
+        prepare=None,
+        groups=groups,
+    )
+    found.fit_recommended()
+    assert len(Spying.folds) == 2 * 5 + 1
+    for tests, trains in Spying.folds:
+        assert len(tests) == 3
+        for test, train in zip(tests, trains, strict=True):
+            assert not set(test[:, 0]) & set(train[:, 0])
+    assert found.methods[0].loss == pytest.approx(0.5, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        SelectKBest(k=3),
+        make_pipeline(
+            StandardScaler(), ColumnTransformer([("few", SelectKBest(k=3), [0, 1, 2, 3])])
+        ),
+    ],
+)
+def test_a_preparation_that_learns_from_labels_does_not_see_those_held_out(prepare):
+    X, y = np.random.default_rng(0).normal(size=(60, 40)), np.arange(60) % 2
+    methods = [("safe", SafeClassifier(["forest"], baselines=["ridge"], cv=3, n_repeats=1))]
+    found = primum.compare(X, y, methods=methods, prepare=prepare, cv=3, **QUICK)
+    # Cross-fitted scores are those of one fit, whose preparation has seen all labels.
+    assert found.methods[-1].n_splits == 3
+    assert [len(record["test"]) for record in found.records.done.values()] == [20] * 6
+
+
+def test_a_usual_preparation_is_judged_by_cross_fitted_scores():
+    X = np.array([[1.0, 2.0], [np.nan, 1.0], [0.0, 3.0]])
+    assert not learns_from_labels(None, X)
+    assert not learns_from_labels(make_pipeline(SimpleImputer(), StandardScaler()), X)

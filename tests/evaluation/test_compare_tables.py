@@ -224,3 +224,18 @@ def test_labels_come_from_one_place():
         primum.compare(np.zeros((4, 1)), [0, 1, 0, 1], id="nr", **QUICK)
     with pytest.raises(ValueError, match="pass the name of a column as group"):
         primum.compare(frame, target="left this year?", groups=[1] * 120, **QUICK)
+
+
+def test_the_verdict_warns_of_a_column_that_gives_the_label_away():
+    frame = customers()
+    frame["note"] = frame["left this year?"].replace("", None)
+    found = primum.compare(frame, target="left this year?", id="nr", **QUICK)
+    assert "The column 'note' determines the label of every labelled row" in found.verdict
+    assert "The column 'note' determines the label" in json.dumps(found.to_dict())
+
+
+def test_one_unlabelled_row():
+    frame = customers(n_rows=41)
+    found = primum.compare(frame, target="left this year?", id="nr", **QUICK)
+    assert "40 labelled and 1 unlabelled row" in found.to_html()
+    assert "1 unlabelled rows" not in found.verdict + found.to_html()

@@ -31,3 +31,10 @@ def test_only_the_safe_stack_has_an_article():
     assert text.endswith("Use the safe stack (SafeClassifier).")
     assert blending_note(["safe stack", "own"]).startswith(" (for the safe stack and own also")
     assert blending_note([]) == ""
+
+
+def test_the_method_that_is_described_is_not_one_that_probably_harms():
+    bold, safe = judged("bold", 0.01, 0.02), judged("safe stack", 0.0, 0.003)
+    assert bold.verdict.probabilities.help > safe.verdict.probabilities.help
+    text = compose_verdict([bold, safe], "baseline", ("", ""), [])
+    assert text.startswith("None of the 2 methods has been shown to help. The safe stack")

@@ -20,7 +20,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from generate import two_classes
 from primum import ICLSClassifier
 from primum.evaluation import CrossValidation, LearningCurve, SemiSupervisedSplit
-from primum.evaluation.splits import deal_folds, hidden_labels, labeled_first, scale_features
+from primum.evaluation.splits import SplitRows, deal_folds, labeled_first, scale_features
 
 
 def partly_labelled(n_labeled=40, n_unlabeled=200, seed=0):
@@ -214,13 +214,20 @@ def test_the_leak_free_scaling_does_not_see_the_test_rows(rng):
     np.testing.assert_allclose(free[0].std(axis=0, ddof=1), 1)
 
 
-def test_hidden_labels(rng):
-    y = rng.integers(0, 2, 100)
+def test_methods_see_their_rows_and_labels(rng):
+    X, y = rng.normal(size=(100, 3)), rng.integers(0, 3, 100)
     split = next(iter(CrossValidation().splits(y, 3, rng)))
-    train, labels = hidden_labels(y, split)
-    np.testing.assert_array_equal(labels[:20], y[split.labeled])
-    assert (labels[20:] == -1).all()
-    assert len(train) == len(labels) == 90
+    rows = SplitRows.of(X, y, split)
+    for sees, n_rows, n_known in (("labeled", 20, 20), ("partly", 90, 20), ("all", 90, 90)):
+        seen, labels = rows.seen(sees)
+        order = np.concatenate([split.labeled, split.unlabeled])[:n_rows]
+        np.testing.assert_array_equal(seen, X[order])
+        np.testing.assert_array_equal(labels[:n_known], y[order[:n_known]])
+        assert (labels[n_known:] == -1).all()
+    np.testing.assert_allclose(rows.true_shares(), np.bincount(y[split.unlabeled]) / 70)
+    parts = {"labeled": split.labeled, "train": order, "test": split.test}
+    for name, part in rows.parts.items():
+        np.testing.assert_array_equal(rows.y[part], y[parts[name]])
 
 
 def test_bad_designs(rng):

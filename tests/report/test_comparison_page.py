@@ -192,6 +192,8 @@ def method(name, answer, twin=None, uses_unlabeled=True):
         ("safe stack", [method("safe stack", "help", "help")], "help: use the safe stack."),
         ("safe stack", [method("safe stack", "help")], "Use the safe stack: it is better than"),
         ("baseline", [method("a", "harm")], "The unlabelled rows would do harm"),
+        ("baseline", [method("a", "harm", "harm")], "The unlabelled rows would do harm"),
+        ("baseline", [method("a", "harm", "help")], "methods with unlabelled rows would do harm"),
         ("baseline", [method("a", "no_difference")], "make no practical difference"),
         ("baseline", [method("a", "harm"), method("b", "cannot_tell")], "not been shown to help"),
         ("baseline", [method("a", "cannot_tell", None, False)], "Use the tuned baseline."),
@@ -199,7 +201,16 @@ def method(name, answer, twin=None, uses_unlabeled=True):
     ],
 )
 def test_the_first_line_says_no_more_than_the_verdicts(recommended, methods, line):
-    assert line in headline(SimpleNamespace(recommended=recommended, methods=methods))[0]
+    plan = SimpleNamespace(table=SimpleNamespace(n_unlabeled=100))
+    found = SimpleNamespace(recommended=recommended, methods=methods, plan=plan)
+    assert line in headline(found)[0]
+
+
+@pytest.mark.parametrize("answer", ["harm", "no_difference", "cannot_tell"])
+def test_without_unlabelled_rows_the_first_line_does_not_speak_of_them(answer):
+    plan = SimpleNamespace(table=SimpleNamespace(n_unlabeled=0))
+    found = SimpleNamespace(recommended="baseline", methods=[method("a", answer)], plan=plan)
+    assert headline(found)[0] == "Use the tuned baseline."
 
 
 def test_failures_are_listed(result):

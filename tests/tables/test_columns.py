@@ -1,9 +1,11 @@
 """Kinds of columns, and what is done to each."""
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from primum.tables.cells import booleans_of, days_of, names_of, numbers_of
@@ -38,6 +40,9 @@ def column(values, name="x", **options):
         (["31.01.2024", "1.2.2024"] * 30, "date", "%d.%m.%Y"),
         (["12/31/2024", "01/02/2024"] * 30, "date", "%m/%d/%Y"),
         (["31/12/2024", "01/02/2024"] * 30, "date", "%d/%m/%Y"),
+        (pd.period_range("2024-01", periods=N, freq="M"), "date", "ISO8601"),
+        ([Decimal(i % 7) / 4 for i in range(N)], "number", "."),
+        ([f"{v:.3f}".replace(".", ",") for v in RNG.uniform(size=N)], "number", ","),
     ],
 )
 def test_kinds(values, kind, reading):
@@ -51,6 +56,10 @@ def test_kinds(values, kind, reading):
     [
         ([7] * N, "same value in every row"),
         (["a"] * N, "same value in every row"),
+        ([[1, 2], [3]] * 30, "cells of type list"),
+        ([{"a": 1}, {"a": 2}] * 30, "cells of type dict"),
+        ([np.arange(2), np.arange(3)] * 30, "cells of type ndarray"),
+        (RNG.normal(size=N) * 1j, "cells of type complex"),
         ([None] * N, "It is empty"),
         ([np.nan] * N, "It is empty"),
         (["", "  ", "NA"] * 20, "It is empty"),
@@ -179,3 +188,37 @@ def test_days_and_truth():
     np.testing.assert_array_equal(days_of(half), [0.5, np.nan])
     cells = pd.Series([True, "No", "t", 0, 2, None, "maybe"])
     np.testing.assert_array_equal(booleans_of(cells), [1, 0, 1, 0, np.nan, np.nan, np.nan])
+
+
+def arrow(values, kind):
+    return pd.Series(values, dtype=pd.ArrowDtype(kind))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "numbers"),
+    [
+        (arrow([1, None, 3], pa.int64()), "number", [1, np.nan, 3]),
+        (arrow([Decimal("1.50"), None], pa.decimal128(9, 2)), "number", [1.5, np.nan]),
+        (arrow([datetime.timedelta(hours=12)], pa.duration("s")), "number", [0.5]),
+        (arrow([datetime.date(1970, 1, 3)], pa.date32()), "date", [2]),
+        (arrow([datetime.datetime(1970, 1, 3, 6)], pa.timestamp("us")), "date", [2.25]),
+        (arrow([True, None, False], pa.bool_()), "boolean", [1, np.nan, 0]),
+    ],
+)
+def test_types_of_arrow_are_read_like_those_of_pandas(values, kind, numbers):
+    read = {"number": numbers_of, "date": days_of, "boolean": booleans_of}[kind]
+    assert column(values).kind == kind
+    np.testing.assert_array_equal(read(values), numbers)
+
+
+@pytest.mark.skipif(pd.__version__ < "3", reason="pandas 2 reads such dates as missing")
+def test_dates_beyond_the_range_of_nanoseconds():
+    days = [np.datetime64(text, "D").astype(int) for text in ("9999-12-31", "0001-01-01")]
+    assert days_of(pd.Series(["9999-12-31", "0001-01-01"])).tolist() == days
+    dates = [datetime.date(9999, 12, 31), datetime.date(1, 1, 1)]
+    assert days_of(pd.Series(dates, dtype=object)).tolist() == days
+
+
+def test_a_leading_zero_is_no_group_of_thousands():
+    assert np.isnan(numbers_of(pd.Series(["0,125", "-0,5"]))).all()
+    assert numbers_of(pd.Series(["0,125", "1.250,5"]), ",").tolist() == [0.125, 1250.5]

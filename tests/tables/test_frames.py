@@ -1,5 +1,6 @@
 """Reading whole tables: CSV, Parquet, spreadsheets."""
 
+import gzip
 import sys
 
 import numpy as np
@@ -20,7 +21,10 @@ def write(tmp_path, text, name="t.csv", encoding="utf-8"):
 
 @pytest.mark.parametrize(
     ("encoding", "given"),
-    [("utf-8", "utf-8"), ("utf-8-sig", "utf-8"), ("utf-16", "utf-8"), ("latin-1", "latin-1")],
+    [
+        *(("utf-8", "utf-8"), ("utf-8-sig", "utf-8"), ("latin-1", "latin-1")),
+        *(("utf-16", "utf-8"), ("utf-16-le", "utf-8"), ("utf-16-be", "utf-8"), ("utf-32", "utf-8")),
+    ],
 )
 def test_encodings_semicolons_and_decimal_commas(tmp_path, encoding, given):
     text = "größe;name;n\n1,5;a;1\n2,5;b;2\n;;3\n"
@@ -29,6 +33,9 @@ def test_encodings_semicolons_and_decimal_commas(tmp_path, encoding, given):
     assert found["name"].tolist()[:2] == ["a", "b"]
     assert found["name"].isna().tolist() == [False, False, True]
     assert found["n"].tolist() == [1, 2, 3]
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(text.encode(encoding)))
+    pd.testing.assert_frame_equal(read_frame(path, CsvOptions(encoding=given)), found)
 
 
 def test_columns_with_different_decimal_marks(tmp_path):
@@ -41,7 +48,7 @@ def test_columns_with_different_decimal_marks(tmp_path):
 def test_another_encoding_is_named(tmp_path):
     path = write(tmp_path, "größe,n\n1,2\n", encoding="latin-1")
     with pytest.raises(
-        ValueError, match=r"is not UTF-8 text \(line 1 .*for example --encoding latin"
+        ValueError, match=r"is not UTF-8 text \(line 1 .*for example --encoding cp1252"
     ):
         read_frame(path)
 

@@ -128,7 +128,7 @@ def _encoding(_context: Any, _parameter: Any, name: str) -> str:
         return codecs.lookup(name).name
     except LookupError:
         raise click.BadParameter(
-            f"unknown encoding {name!r}: pass for example utf-8, latin-1 or utf-16."
+            f"unknown encoding {name!r}: pass for example utf-8, cp1252 or utf-16."
         ) from None
 
 

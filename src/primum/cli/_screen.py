@@ -4,7 +4,7 @@ import textwrap
 from collections import Counter
 from typing import Any
 
-from primum._words import listed
+from primum._words import counted, listed
 from primum.evaluation.compare_words import blending_note
 from primum.selection.wording import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
 
@@ -43,7 +43,7 @@ def data_text(result: Any) -> str:
             "that could help, and the methods are compared on the labelled rows alone. Unknown "
             f"labels must be empty cells, or markers listed in --missing.{_columns(result)}"
         )
-    unlabeled = f"{table.n_unlabeled} unlabelled rows"
+    unlabeled = counted(table.n_unlabeled, "unlabelled row")
     return f"{table.n_labeled} labelled rows ({classes}) and {unlabeled}.{_columns(result)}"
 
 

@@ -95,9 +95,10 @@ def _as_kind(values: "pd.Series", kind: str, reading: str, missing: Sequence[str
     if kind == "date" and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # a number is no date
     read, notations = (numbers_of, (".", ",")) if kind == "number" else (days_of, LAYOUTS)
+    unread = 0 if kind == "number" else (1 - MAIN_SHARE) * len(values)
     best = read(values, reading, missing)
     for other in notations:
-        if np.isnan(best).sum() <= (1 - MAIN_SHARE) * len(best):
+        if np.isnan(best).sum() <= unread:
             break
         cells = read(values, other, missing)
         if np.isnan(cells).sum() < np.isnan(best).sum():

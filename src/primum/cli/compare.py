@@ -78,7 +78,7 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--seed",
-        type=click.IntRange(min=0),
+        type=click.IntRange(min=0, max=2**32 - 1),
         default=0,
         show_default=True,
         help="Seed of everything random.",

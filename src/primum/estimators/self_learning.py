@@ -37,14 +37,14 @@ from primum.estimators._data import (
 )
 from primum.estimators._fitting import documented_fit, fitting
 from primum.estimators._labels import KnownLabels, read_labels, targets_of
-from primum.estimators._scoring import KnownLabelsScoreMixin
+from primum.estimators._scoring import KnownLabelsScoreMixin, predicted_classes
 from primum.estimators.least_squares import LeastSquaresClassifier
 from primum.estimators.unlabeled_rows import given_rows
 from primum.rows import is_outside
 
 
 def _has(method: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(getattr(self, "estimator_", self._base()), method)
+    return lambda self: hasattr(getattr(self, "estimator_", self._kind), method)
 
 
 class SelfLearningClassifier(
@@ -104,7 +104,7 @@ class SelfLearningClassifier(
         X = self._read_rows(X, reset=True)
         n = count_rows(X)
         several = get_tags(self).classifier_tags.multi_class
-        labels = read_labels(y, n, multi_class=several, method=type(self._base()).__name__)
+        labels = read_labels(y, n, multi_class=several, method=type(self._kind).__name__)
         weight = self._read_weight(sample_weight, X)
         check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
@@ -113,7 +113,7 @@ class SelfLearningClassifier(
             unlabeled = np.concatenate([labels.unlabeled, further])
             labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
             weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
-        with one_blas_thread() if _refits_cheaply(self._base()) else nullcontext():
+        with one_blas_thread() if _refits_cheaply(self._kind) else nullcontext():
             return self._learn(X, labels, weight)
 
     def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
@@ -160,21 +160,32 @@ class SelfLearningClassifier(
             )
 
     def _codes(self, X: Any) -> Index:
-        return np.searchsorted(self.classes_, self.estimator_.predict(X))
+        if not _refits_cheaply(self.estimator_):
+            return np.searchsorted(self.classes_, self.estimator_.predict(X))
+        # The rows are valid, and checking them again in every round would take longer than this.
+        decisions = X @ self.estimator_.coef_.T + self.estimator_.intercept_
+        values = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+        return np.asarray(predicted_classes(values, np.arange(len(self.classes_))))
+
+    @property
+    def _kind(self) -> Any:
+        """The classifier that is to be fitted, for questions about it."""
+        return LeastSquaresClassifier() if self.estimator is None else self.estimator
 
     def _base(self) -> Any:
-        return LeastSquaresClassifier() if self.estimator is None else clone(self.estimator)
+        """Return a new classifier to fit."""
+        return clone(self._kind)
 
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Validate X as far as the base estimator does not do so itself."""
-        if _refits_cheaply(self._base()):
+        if _refits_cheaply(self._kind):
             refuse_other_library(self, backend_of(X))
             with locating_bad_values(X, "X"):
                 return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
-        if not is_classifier(self._base()):
+        if not is_classifier(self._kind):
             raise ValueError(
                 f"The estimator of {type(self).__name__} must be a classifier, got "
-                f"{type(self._base()).__name__}: pass a scikit-learn classifier."
+                f"{type(self._kind).__name__}: pass a scikit-learn classifier."
             )
         if hasattr(X, "iloc"):
             return validate_data(self, X, skip_check_array=True, reset=reset)
@@ -186,15 +197,15 @@ class SelfLearningClassifier(
         X_unlabeled = given_rows(X_unlabeled)
         if is_outside(X_unlabeled):
             raise not_in_memory(self)
-        if _refits_cheaply(self._base()):
+        if _refits_cheaply(self._kind):
             return read_unlabeled(self, X_unlabeled, X)
         check_same_columns(self, X_unlabeled)
         return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)
 
     def _read_weight(self, sample_weight: Any, X: Any) -> Floats | None:
-        if sample_weight is not None and not has_fit_parameter(self._base(), "sample_weight"):
+        if sample_weight is not None and not has_fit_parameter(self._kind, "sample_weight"):
             raise ValueError(
-                f"sample_weight was passed, but {type(self._base()).__name__} does not support it: "
+                f"sample_weight was passed, but {type(self._kind).__name__} does not support it: "
                 "omit it or use another estimator."
             )
         return read_weight(sample_weight, X)
@@ -252,7 +263,7 @@ class SelfLearningClassifier(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._base())
+        base = get_tags(self._kind)
         tags.input_tags = base.input_tags
         if base.classifier_tags is not None:
             tags.classifier_tags = base.classifier_tags

@@ -10,7 +10,6 @@ the values; it is not stated in the paper.
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators.l2_svm import L2SVMClassifier
@@ -32,8 +31,9 @@ class TwiceConstantSelfLearning(SelfLearningClassifier):
         self.svm = svm
         self.max_iter = max_iter
 
-    def _base(self) -> L2SVMClassifier:
-        return clone(self.svm)
+    @property
+    def _kind(self) -> L2SVMClassifier:
+        return self.svm
 
     def _fit_supervised(
         self, X: Any, weight: Floats | None, classes: AnyArray, codes: Index

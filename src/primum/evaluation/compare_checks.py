@@ -1,4 +1,4 @@
-"""Whether what is given to a comparison can be compared, before anything is fitted."""
+"""Whether what is given to a comparison, and what it fitted, can be compared."""
 
 from typing import Any
 
@@ -86,3 +86,11 @@ def _converts(values: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def refuse_failed_baselines(result: Any) -> None:
+    """Raise an error if a baseline failed: then there is nothing to compare with."""
+    names = {entry.name for entry in result.plan.baselines}
+    failed = [failure["text"] for failure in result.failures if failure["name"] in names]
+    if failed:
+        raise ValueError(f"The baseline {failed[0]}: there is nothing to compare with.")

@@ -1,6 +1,8 @@
 """The arguments of a comparison: its table, its classifiers by default, and given ones."""
 
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from primum._sklearn import logistic_regression_cv, take_rows
+from primum._sklearn import count_rows, logistic_regression_cv, take_rows
 from primum.estimators import SelfLearningClassifier, TSVMClassifier
 from primum.evaluation.compare_plan import ComparisonPlan, PartlyLabeledTable
 from primum.evaluation.compare_words import BASELINE
@@ -28,6 +30,8 @@ METRICS = (0.0, 0.5)
 # With several classes a fit takes many times as long.
 SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
 PREPARE, CLASSIFY = "prepare", "classify"
+# Rows to which a transformer is fitted to find out whether it needs labels.
+MOST_TRIED = 500
 
 
 def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
@@ -62,6 +66,28 @@ def read_transformer(prepare: Any, X: Any) -> Any:
             raise ValueError(f"prepare must be 'scale', a transformer or None, got {prepare!r}.")
         return StandardScaler(with_mean=not sparse.issparse(X))
     return prepare
+
+
+def learns_from_labels(prepare: Any, X: Any) -> bool:
+    """Return whether a transformer, such as SelectKBest, cannot be fitted to rows without labels.
+
+    Then it must not see those of held-out rows, which cross-fitted scores would allow.
+    """
+    if prepare is None or isinstance(prepare, StandardScaler):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            clone(prepare).fit(take_rows(X, np.arange(min(count_rows(X), MOST_TRIED))))
+        except Exception:  # whatever it raises: it is judged in nested splits, which are valid
+            return True
+    return False
+
+
+def nested_if_needed(plan: ComparisonPlan, prepare: Any) -> ComparisonPlan:
+    """Return a plan in which no preparation sees the labels of rows that a method is judged by."""
+    needed = plan.cross_fitted and learns_from_labels(prepare, plan.table.X)
+    return replace(plan, nested=True) if needed else plan
 
 
 def prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:

@@ -17,6 +17,7 @@ from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray
 from primum.evaluation.compare_default import with_preparation
+from primum.evaluation.compare_groups import keep_groups
 from primum.evaluation.compare_plan import ComparisonPlan, last_step
 from primum.evaluation.compare_run import fit_entry
 from primum.evaluation.compare_words import BASELINE
@@ -120,7 +121,11 @@ def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
         if entry.uses_unlabeled:
             return fit_entry(_seeded(plan, entry), plan.table.X, y, plan.groups)
         rows = take_rows(plan.table.X, labels.labeled)
-        return _seeded(plan, entry).estimator.fit(rows, labels.classes[labels.codes])
+        estimator = _seeded(plan, entry).estimator
+        if plan.groups is not None:
+            at = np.arange(len(labels.labeled))
+            keep_groups(estimator, at, labels.codes, plan.groups[labels.labeled])
+        return estimator.fit(rows, labels.classes[labels.codes])
 
 
 def _find(plan: ComparisonPlan, name: str) -> Entry:

@@ -350,6 +350,11 @@ class ComparisonResult:
     def _compared(self) -> list[Any]:
         return [method for method in self.methods if method.verdict is not None]
 
+    @property
+    def _remarks(self) -> Sequence[str]:
+        """Sentences on what is suspicious about the data."""
+        return ()
+
     @cached_property
     def verdict(self) -> str:
         """The answer in a few sentences."""
@@ -357,7 +362,7 @@ class ComparisonResult:
         failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
         table, drift = self.plan.table, "" if self.drift is None else self.drift.text
         copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
-        after = " ".join(filter(None, [self._guessing, drift, copies]))
+        after = " ".join(filter(None, [self._guessing, drift, copies, *self._remarks]))
         remarks = ("" if table.n_unlabeled else NO_UNLABELED, after)
         return compose_verdict(self._compared, self.recommended, remarks, sorted(failed))
 

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context
+from sklearn.base import clone
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
+from primum.evaluation.compare_groups import keep_groups, known_rows
 from primum.evaluation.compare_plan import (
     ALL,
     CROSS_FITTED,
@@ -348,9 +350,15 @@ def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
 
 
 def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
-    """Return an entry fitted to rows; SafeClassifier also receives their groups."""
-    if groups is None or not isinstance(last_step(entry.estimator), SafeClassifier):
+    """Return an entry fitted to rows; groups of these stay together in whatever it tunes."""
+    if groups is None:
         return entry.fit(X, y)
+    if not isinstance(last_step(entry.estimator), SafeClassifier):
+        estimator, labeled = clone(entry.estimator), known_rows(y)
+        codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
+        at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
+        keep_groups(estimator, at, codes, groups[labeled])
+        return Entry(entry.name, estimator, entry.uses_unlabeled).fit(X, y)
     steps = getattr(entry.estimator, "steps", None)
     name = "groups" if steps is None else f"{steps[-1][0]}__groups"
     with config_context(enable_metadata_routing=False):  # the groups have one destination

@@ -126,9 +126,16 @@ def _answer(compared: Sequence[Any], recommended: str) -> str:
     if recommended != BASELINE:
         best = next(method for method in compared if method.name == recommended)
         return f"{best.verdict.text} Use {phrase(best.name)}.{_twin_sentence(best)}"
-    best = max(compared, key=lambda method: method.verdict.probabilities.help)
+    best = max(compared, key=_promise)
     later = "Until then, use" if best.verdict.n_labels_to_settle is not None else "Use"
     return f"{_others(compared)}{best.verdict.text} {later} the tuned {BASELINE}."
+
+
+def _promise(method: MethodResult) -> float:
+    """Return by how much help is more probable than harm."""
+    assert method.verdict is not None
+    odds = method.verdict.probabilities
+    return odds.help - odds.harm
 
 
 def _others(compared: Sequence[Any]) -> str:

@@ -26,7 +26,7 @@ from primum.evaluation.methods import Method
 from primum.evaluation.progress import with_progress
 from primum.evaluation.scores import default_score, refuse_marker_as_class
 from primum.evaluation.seeds import rng_for, seeded
-from primum.evaluation.splits import Split, SplitDesign, hidden_labels, scale_features
+from primum.evaluation.splits import Split, SplitDesign, SplitRows, scale_features
 from primum.evaluation.store import ResultStore
 from primum.evaluation.summary import failed_sentence
 from primum.evaluation.workers import run_parallel
@@ -156,8 +156,9 @@ def run_unit(
 def _run_split(
     X: Floats, y: Index, split: Split, methods: Sequence[Method]
 ) -> Iterator[dict[str, Any]]:
+    rows, n_classes = SplitRows.of(X, y, split), int(y.max()) + 1
     for method in methods:
-        for name, measures in _measure(method, X, y, split).items():
+        for name, measures in _measure(method, rows, n_classes).items():
             yield {
                 "at": split.at,
                 "n_labeled": len(split.labeled),
@@ -167,12 +168,12 @@ def _run_split(
             }
 
 
-def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, dict[str, Any]]:
+def _measure(method: Method, rows: SplitRows, n_classes: int) -> dict[str, dict[str, Any]]:
     """Fit a method; return the measures of it and of its parts, or the message if it fails."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            measures = _fit_and_score(method, X, y, split)
+            measures = _fit_and_score(method, rows, n_classes)
         except Exception as failure:  # a failing classifier is a result, and the run continues
             nothing = dict.fromkeys((*NUMBERS, "score"))
             message = {"note": f"{type(failure).__name__}: {failure}"}
@@ -182,53 +183,39 @@ def _measure(method: Method, X: Floats, y: Index, split: Split) -> dict[str, dic
     return {name: {**found, **note} for name, found in measures.items()}
 
 
-def _fit_and_score(method: Method, X: Floats, y: Index, split: Split) -> dict[str, dict[str, Any]]:
-    train, hidden = hidden_labels(y, split)
-    rows, labels = {
-        "labeled": (split.labeled, y[split.labeled]),
-        "partly": (train, hidden),
-        "shares": (train, hidden),
-        "all": (train, y[train]),
-    }[method.sees]
+def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str, dict[str, Any]]:
     clf = clone(method.estimator)
     if method.sees == "shares":
-        clf.set_params(prior=_true_shares(y, split))
-    X_train = X[rows]
+        clf.set_params(prior=rows.true_shares())
+    X, labels = rows.seen(method.sees)
     start = time.perf_counter()
-    clf.fit(X_train, labels)
+    clf.fit(X, labels)
     seconds = time.perf_counter() - start
     refuse_marker_as_class(clf)
-    parts = {"labeled": split.labeled, "train": train, "test": split.test}
-    data, n_classes = {k: (X[i], y[i]) for k, i in parts.items()}, int(y.max()) + 1
     # What the method minimised, if it is known: this distinguishes local optima.
     own = {"seconds": seconds, "objective": getattr(clf, "objective_", None)}
-    found = {method.name: {**_error_and_losses(method, clf, data, n_classes), **own}}
+    found = {method.name: {**_error_and_losses(method, clf, rows, n_classes), **own}}
     for name in method.parts:
-        measures = _error_and_losses(method, clf.parts_[name], data, n_classes)
+        measures = _error_and_losses(method, clf.parts_[name], rows, n_classes)
         found[name] = {**measures, **dict.fromkeys(own)}
     return found
 
 
-def _true_shares(y: Index, split: Split) -> list[float]:
-    """Return the share of every class among the unlabelled rows."""
-    counts = np.bincount(y[split.unlabeled], minlength=int(y.max()) + 1)
-    return [float(share) for share in counts / len(split.unlabeled)]
-
-
-def _error_and_losses(
-    method: Method, clf: Any, parts: dict[str, tuple[Floats, Index]], n_classes: int
-) -> dict[str, Any]:
+def _error_and_losses(method: Method, clf: Any, rows: SplitRows, n_classes: int) -> dict[str, Any]:
     """Return the error on test rows, the loss on each part, and the name of the score used."""
     read = default_score(clf) if method.score is None else method.score
-    scores = {} if read is None else {part: read(clf, X) for part, (X, _) in parts.items()}
-    for part, found in scores.items():
-        _check_shape(found, len(parts[part][1]), n_classes)
-    X_test, y_test = parts["test"]
-    if method.score is None:
-        wrong = float(np.mean(clf.predict(X_test) != y_test))
+    test, losses = rows.parts["test"], {}
+    scores = None if read is None else read(clf, rows.X)
+    if scores is not None:
+        _check_shape(scores, len(rows.y), n_classes)
+        losses = {
+            f"loss_{name}": method.loss(scores[part], rows.y[part])
+            for name, part in rows.parts.items()
+        }
+    if method.score is None or scores is None:
+        wrong = float(np.mean(clf.predict(rows.X[test]) != rows.y[test]))
     else:
-        wrong = error(scores["test"], y_test)
-    losses = {f"loss_{part}": method.loss(s, parts[part][1]) for part, s in scores.items()}
+        wrong = error(scores[test], rows.y[test])
     return {"error": wrong, **losses, "score": None if read is None else _name(read)}
 
 

@@ -312,8 +312,41 @@ def scale_features(X: Floats, split: Split, scaling: str) -> Floats:
     return (X - basis.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
 
 
-def hidden_labels(y: AnyArray, split: Split) -> tuple[Index, Index]:
-    """Return (training rows, their labels with -1 where hidden)."""
-    train = np.concatenate([split.labeled, split.unlabeled])
-    labels = np.where(np.arange(len(train)) < len(split.labeled), y[train], -1)
-    return train, labels
+@dataclass(frozen=True)
+class SplitRows:
+    """The rows of a split: labelled, then unlabelled, then test rows, so that parts are slices."""
+
+    X: Floats
+    y: Index
+    n_labeled: int
+    n_train: int
+
+    @classmethod
+    def of(cls, X: Floats, y: Index, split: Split) -> "SplitRows":
+        """Return the rows of a split, from all rows."""
+        order = np.concatenate([split.labeled, split.unlabeled, split.test])
+        n_labeled, n_unlabeled = len(split.labeled), len(split.unlabeled)
+        return cls(X[order], y[order], n_labeled, n_labeled + n_unlabeled)
+
+    @property
+    def parts(self) -> dict[str, slice]:
+        """The positions of the rows on which losses are measured."""
+        return {
+            "labeled": slice(0, self.n_labeled),
+            "train": slice(0, self.n_train),
+            "test": slice(self.n_train, None),
+        }
+
+    def seen(self, sees: str) -> tuple[Floats, Index]:
+        """Return the rows and labels that a method is trained on."""
+        n = self.n_labeled if sees == "labeled" else self.n_train
+        labels = self.y[:n]
+        if sees in ("partly", "shares"):
+            labels = np.where(np.arange(n) < self.n_labeled, labels, -1)
+        return self.X[:n], labels
+
+    def true_shares(self) -> list[float]:
+        """Return the share of every class among the unlabelled rows."""
+        unlabeled = self.y[self.n_labeled : self.n_train]
+        counts = np.bincount(unlabeled, minlength=int(self.y.max()) + 1)
+        return [float(share) for share in counts / len(unlabeled)]

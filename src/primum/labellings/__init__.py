@@ -5,7 +5,6 @@ from primum.labellings.columns import (
     Columns,
     FormedColumns,
     StreamedColumns,
-    Sweep,
 )
 from primum.labellings.implicit import (
     METRICS,
@@ -34,6 +33,7 @@ from primum.labellings.reading import (
 from primum.labellings.rowwise import duality_gap, per_row, weighted
 from primum.labellings.sets import Interval, LabelSet, Simplex
 from primum.labellings.shares import SOFT, Held, Prior, PriorProof, Shares
+from primum.labellings.sweep import Sweep
 from primum.labellings.zonotope import zonotope_vertices
 
 __all__ = [

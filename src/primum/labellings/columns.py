@@ -6,7 +6,7 @@ bound the optimum from both sides. With several classes Xi is (r, K) and Q is (U
 have one axis.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from operator import add
 from typing import Any, Protocol
@@ -19,10 +19,10 @@ from primum.equations import Design, GivenLabels, RowValues, View
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.rowwise import duality_gap, inner, scores_of, towards, weighted
 from primum.labellings.sets import LabelSet, grouped
+from primum.labellings.sweep import BlockSweep, Sweep, band_of
 from primum.rows import (
     BLOCK_NUMBERS,
     Block,
-    joined_weights,
     to_numpy,
 )
 
@@ -171,96 +171,6 @@ class FormedColumns:
         return float(weighted(labels.support(self.project(xi)), self.weight).sum())
 
 
-@dataclass(frozen=True)
-class Band:
-    """The rows close to a hyperplane.
-
-    ``pieces`` are (positions, design rows) of the close rows; None if there are more than the
-    limit. ``sum`` is the sum of these design rows times their labels.
-    """
-
-    sum: Any
-    pieces: list[tuple[Any, View]] | None
-    count: int
-    limit: int
-
-    def __add__(self, other: "Band") -> "Band":
-        count = self.count + other.count
-        pieces = None
-        if self.pieces is not None and other.pieces is not None and count <= self.limit:
-            pieces = [*self.pieces, *other.pieces]
-        return Band(self.sum + other.sum, pieces, count, self.limit)
-
-    @property
-    def positions(self) -> Index:
-        """The positions of the close rows."""
-        return np.concatenate([to_numpy(positions) for positions, _ in self.pieces or ()])
-
-    def stacked(self, B: Floats) -> FormedColumns:
-        """Return the columns of M of the close rows."""
-        views = [view for _, view in self.pieces or ()]
-        weight = joined_weights([(view.block.n_rows, view.block.weight) for view in views])
-        return FormedColumns(np.concatenate([to_numpy(view.dot(B.T)) for view in views]).T, weight)
-
-    def sum_of(self, q: Floats) -> Floats:
-        """Return the sum of the close design rows times other labels."""
-        total, start = np.zeros_like(self.sum), 0
-        for _, view in self.pieces or ():
-            stop = start + view.block.n_rows
-            total += to_numpy(view.sum(view.like(q[start:stop])))
-            start = stop
-        return total
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """The result of one pass over the rows for a dual point Xi and a sigma.
-
-    With ``P = M'Xi`` and ``q = project(centre - sigma p)``: the sum of the design rows times q, and
-    M Q; the Gram matrix of the undecided rows for each of their directions, and the number of these
-    rows; the sum of ``support(p)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and the
-    rows close to the hyperplane, if they were asked for.
-    """
-
-    moment: Floats
-    Mq: Floats
-    grams: dict[int, Floats]
-    inside: int
-    support: float
-    inner: float
-    band: Band | None = None
-
-    @property
-    def can_be_solved(self) -> bool:
-        """Whether the rows close to the hyperplane were collected: there are some, not many."""
-        return self.band is not None and bool(self.band.pieces)
-
-
-@dataclass(frozen=True)
-class _BlockSweep:
-    """The same of a block of rows, on the device of the rows."""
-
-    moment: Any
-    grams: dict[int, Any]
-    inside: Any
-    support: Any
-    inner: Any
-    band: Band | None
-
-    def __add__(self, other: "_BlockSweep") -> "_BlockSweep":
-        grams = dict(self.grams)
-        for key, gram in other.grams.items():
-            grams[key] = grams[key] + gram if key in grams else gram
-        return _BlockSweep(
-            self.moment + other.moment,
-            grams,
-            self.inside + other.inside,
-            self.support + other.support,
-            self.inner + other.inner,
-            None if self.band is None or other.band is None else self.band + other.band,
-        )
-
-
 class StreamedColumns:
     """M computed from the rows, one block at a time."""
 
@@ -298,7 +208,7 @@ class StreamedColumns:
         skipped = main if mostly_inside and main > 0 else 0
         all_but_last = xi.ndim > 1 and self._sum_of_all is not None
 
-        def block_sweep(block: Block) -> _BlockSweep:
+        def block_sweep(block: Block) -> BlockSweep:
             view = frame.view(block, rough=rough)
             here, p = labels.at(view), scores_of(view, V)
             q = here.project(towards(here, -sigma, p))
@@ -307,11 +217,11 @@ class StreamedColumns:
                 # No row outside the band can move.
                 chosen = view.xp.nonzero(here.undecided(p, close[0]))[0]
                 rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
-                band = _band(block.start + chosen, rows, rows.sum(q_of_rows), close[1])
+                band = band_of(block.start + chosen, rows, rows.sum(q_of_rows), close[1])
                 alike = labels.uniform
                 face = here.open(q_of_rows) if alike else view.xp.take(here.open(q), chosen, axis=0)
             keys = here.keys(here.open(q) if face is None else face)
-            return _BlockSweep(
+            return BlockSweep(
                 view.sum(q[:, :-1] if all_but_last else q),
                 self._grams(rows, keys, skipped),
                 view.xp.count_nonzero(keys),
@@ -480,10 +390,3 @@ class StreamedColumns:
             return np.concatenate([norms(part) for part in few])
 
         return self.design.rows.fill(block_norms)
-
-
-def _band(positions: Any, rows: View, total: Any, limit: int) -> Band:
-    """Return the rows of a block that are close to the hyperplane, unless there are too many."""
-    count = int(positions.shape[0])
-    pieces = [(positions, rows)] if count else []
-    return Band(total, pieces if count <= limit else None, count, limit)

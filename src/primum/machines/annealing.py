@@ -5,7 +5,7 @@ added to the objective. Refit and relabel in turn while the temperature T falls;
 """
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import entr, expit, rel_entr
 
 from primum._typing import Floats
 from primum.machines.search import Search, Step, balanced_labels
@@ -13,17 +13,18 @@ from primum.machines.switching import switch_all
 
 FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
 ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 1000
-# Tolerance of refits by conjugate gradients, where a finer one costs more: labels still change by
-# CHANGE_ENOUGH anyway.
-ROUGH = 1e-6
+# Tolerance of the refits on the way, whose labels are about to change anyway: if the Newton steps
+# are exact, and for conjugate gradients, where it is also the accuracy of a step.
+ROUGH, ROUGH_STEPS = 1e-4, 1e-6
 
 
 def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> Floats:
     """Lower the temperature until the labels are almost 0 or 1, then switch; return the labels."""
     cost = lambda_u * search.cost_unlabeled
+    enough = _least_entropy(search.share, len(cost)) + ENTROPY_ENOUGH
     p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
-    tol = search.tol if search.system.exact else max(search.tol, ROUGH)
+    tol = max(search.tol, ROUGH if search.system.exact else ROUGH_STEPS)
     while True:
         for _ in range(MOST_ROUNDS):
             search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
@@ -37,7 +38,7 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
                 f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature with labels "
                 "still changing; raise alpha or lower lambda_u"
             )
-        if _entropy(p) < ENTROPY_ENOUGH or temperature < 1e-8:
+        if _entropy(p) < enough or temperature < 1e-8:
             break
         temperature /= COOLING_RATE
     labels = balanced_labels(search.outputs, search.share)
@@ -56,11 +57,11 @@ def _soft_labels(
     nu = min(max(nu, low), high)
     for _ in range(200):
         p = expit((nu - g) / temperature)
-        excess = p.mean() - share
+        excess = p.sum() / len(p) - share
         if abs(excess) < 1e-12:
             break
         low, high = (nu, high) if excess < 0 else (low, nu)
-        slope = np.mean(p * (1.0 - p)) / temperature
+        slope = p @ (1.0 - p) / len(p) / temperature
         newton = nu - excess / slope if slope > 0 else low
         nu = newton if low < newton < high else 0.5 * (low + high)
     return p, nu
@@ -69,8 +70,14 @@ def _soft_labels(
 def _divergence(p: Floats, q: Floats) -> float:
     """Return the mean Kullback-Leibler divergence of p from q."""
     q = np.clip(q, 1e-300, 1.0 - 1e-16)
-    return float(np.mean(xlogy(p, p / q) + xlogy(1.0 - p, (1.0 - p) / (1.0 - q))))
+    return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q)))
 
 
 def _entropy(p: Floats) -> float:
-    return float(-np.mean(xlogy(p, p) + xlogy(1.0 - p, 1.0 - p)))
+    return float(np.mean(entr(p) + entr(1.0 - p)))
+
+
+def _least_entropy(share: float, n: int) -> float:
+    """Return the least entropy of n probabilities of a given mean: at most one is not 0 or 1."""
+    rest = round(share * n, 9) % 1.0
+    return float(entr(rest) + entr(1.0 - rest)) / n

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
-from primum._typing import Floats
+from primum._typing import Floats, Index
 
 # Up to this many sparse rows, the dense matrix of their inner products is used.
 DUAL_ROWS = 2000
@@ -56,7 +56,8 @@ class Primal:
     """Cholesky of ``R + X'HX``, for more rows than columns.
 
     The sum over each group of rows is stored for its costs divided by their maximum, so that
-    rescaling a group is free, and is updated by the rows that changed.
+    rescaling a group is free, and is updated by the rows that changed. Only one triangle of the
+    symmetric sums is computed.
     """
 
     exact = True
@@ -65,41 +66,58 @@ class Primal:
     def __init__(self, X: Floats, ridge: Floats, groups: list[slice]) -> None:
         self.X, self.ridge, self.groups = X, ridge, groups
         d = X.shape[1]
-        self._sums = [np.zeros((d, d)) for _ in groups]
+        self._sums = [np.zeros((d, d), order="F") for _ in groups]
         self._shares = [np.zeros(group.stop - group.start) for group in groups]
         self._updates = [0 for _ in groups]
-        # Allocating a new matrix would take longer than computing it.
-        self._H, self._scratch = np.empty((2, d, d))
+        # Allocating new arrays would take longer than computing them.
+        self._H, self._scratch = np.empty((d, d), order="F"), np.empty((d, d), order="F")
+        self._rows = np.empty((max(map(len, self._shares), default=0), d))
 
     def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:  # noqa: D102
         if not h.any():
             return _without_rows(self.X.T @ rho, self.ridge, w)
+        H, right = self._matrix(h), self.X.T @ rho
+        _, solution, info = lapack.dposv(H, right, lower=1, overwrite_a=1)
+        if info == 0:
+            return np.asarray(solution)
+        H = self._matrix(h)
+        return np.asarray(np.linalg.lstsq(np.tril(H) + np.tril(H, -1).T, right, rcond=None)[0])
+
+    def _matrix(self, h: Floats) -> Floats:
+        """Return the lower triangle of ``R + X'HX``."""
         H = self._H
         H.fill(0.0)
-        H.ravel()[:: len(w) + 1] = self.ridge
+        H.ravel(order="K")[:: len(H) + 1] = self.ridge
         for k, group in enumerate(self.groups):
             part = h[group]
             largest = part.max(initial=0.0)
             if largest > 0:
                 H += np.multiply(self._sum(k, part / largest), largest, out=self._scratch)
-        return _cholesky_solve(H, self.X.T @ rho)
+        return H
 
     def _sum(self, k: int, share: Floats) -> Floats:
-        """Return ``sum_i share_i x_i x_i'`` over group k."""
-        X = self.X[self.groups[k]]
-        change = share - self._shares[k]
-        changed = (np.abs(change) > 1e-14).nonzero()[0]
-        rows = share.nonzero()[0]
+        """Return the lower triangle of ``sum_i share_i x_i x_i'`` over group k."""
         self._updates[k] += 1
-        if 2 * len(changed) > len(rows) or self._updates[k] > REFRESH:
-            A = X[rows] * np.sqrt(share[rows])[:, None]
-            self._sums[k], self._updates[k] = A.T @ A, 0
-            self._shares[k] = share
-        elif len(changed):
-            A = X[changed]
-            self._sums[k] += np.matmul(A.T * change[changed], A, out=self._scratch)
-            self._shares[k][changed] = share[changed]
+        change = share - self._shares[k]
+        changed = np.abs(change) > 1e-14
+        if not changed.any():
+            return self._sums[k]
+        if np.count_nonzero(changed) > np.count_nonzero(share) or self._updates[k] > REFRESH:
+            self._sums[k].fill(0.0)
+            self._updates[k], self._shares[k] = 0, np.zeros_like(share)
+            change, changed = share, share > 0
+        for sign in (1.0, -1.0):
+            self._add(k, (changed & (sign * change > 0)).nonzero()[0], change, sign)
+        self._shares[k][changed] = share[changed]
         return self._sums[k]
+
+    def _add(self, k: int, rows: Index, change: Floats, sign: float) -> None:
+        """Add ``change_i x_i x_i'`` of rows of group k whose changes have the given sign."""
+        if len(rows):
+            A = self._rows[: len(rows)]
+            self.X[self.groups[k]].take(rows, axis=0, out=A, mode="clip")
+            A *= np.sqrt(sign * change[rows])[:, None]
+            blas.dsyrk(sign, A.T, beta=1.0, c=self._sums[k], lower=1, overwrite_c=1)
 
 
 class Dual:

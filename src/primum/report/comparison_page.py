@@ -7,6 +7,7 @@ columns, failures, and how to repeat it.
 
 from typing import Any
 
+from primum._words import counted
 from primum.evaluation.compare_words import BASELINE, with_article
 from primum.report.blocks import Answer, Block, Chart, Code, Facts, Section, markdown_of, page_of
 from primum.report.charts import Interval, interval_chart
@@ -88,7 +89,7 @@ def _subtitle(result: Any) -> str:
     table, target = result.plan.table, target_of(result)
     parts = [] if target is None else [f"Column to predict: {target}"]
     parts += [
-        f"{table.n_labeled:,} labelled and {table.n_unlabeled:,} unlabelled rows",
+        f"{table.n_labeled:,} labelled and {counted(table.n_unlabeled, 'unlabelled row')}",
         f"{len(table.labels.classes)} classes",
     ]
     return " · ".join(parts)
@@ -128,9 +129,13 @@ def headline(result: Any) -> tuple[str, str]:
         if best.twin is not None and best.twin.answer == HELP:
             return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
         return f"Use {with_article(best.name)}: it is better than the tuned baseline.", HELP
-    answers = {method.verdict.answer for method in compared if method.uses_unlabeled}
+    n_unlabeled = result.plan.table.n_unlabeled
+    using = [method for method in compared if method.uses_unlabeled and n_unlabeled]
+    answers = {method.verdict.answer for method in using}
     if answers == {HARM}:
-        return "The unlabelled rows would do harm: use the tuned baseline.", HARM
+        rows = all(method.twin is None or method.twin.answer == HARM for method in using)
+        what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
+        return f"{what} would do harm: use the tuned baseline.", HARM
     if answers == {NO_DIFFERENCE}:
         return "The unlabelled rows make no practical difference: use the tuned baseline.", ""
     if CANNOT_TELL in answers:

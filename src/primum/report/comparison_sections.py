@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primum._words import counted
 from primum.evaluation.compare_plan import classifier_name, last_step
 from primum.evaluation.compare_words import blending_note, with_article
 from primum.evaluation.identity import distributions_of
@@ -265,10 +266,10 @@ def changed_section(result: Any) -> list[Block]:
         blocks.append(Text(f"It is not known which predictions change. {reason}"))
     if shares:
         rows = tuple((Cell(n), Cell(f"{share:.1%}", value=share)) for n, share in shares.items())
+        n_rows = counted(len(result.plan.probe), "unlabelled row")
         caption = (
             "Share of the unlabelled rows for which a method and the tuned baseline predict "
-            f"different classes: mean over all splits, on {len(result.plan.probe):,} unlabelled "
-            "rows."
+            f"different classes: mean over all splits, on {n_rows}."
         )
         blocks.append(Table(caption, ("Method", "Predictions changed"), rows))
     return blocks
@@ -278,7 +279,8 @@ def _changed_rows(changed: Any) -> list[Block]:
     """Return the rows that change, by pair of classes and one by one."""
     text = (
         f"Fitted to all rows, {with_article(changed.method)} and the tuned baseline predict "
-        f"different classes for {changed.n_changed:,} of {changed.n_compared:,} unlabelled rows."
+        f"different classes for {changed.n_changed:,} of "
+        f"{counted(changed.n_compared, 'unlabelled row')}."
     )
     if not changed.n_changed:
         return [Text(text)]

@@ -215,6 +215,31 @@ def split_groups(n_folds: int, codes: Index, of_row: Index, seed: int) -> list[F
     return [Fold(train, test) for train, test in parts if len(train) and len(test)]
 
 
+def tuning_folds(most: int, codes: Index, groups: Any) -> list[Fold]:
+    """Return folds of labelled rows that keep groups together, for tuning inside a training set.
+
+    There are at most so many; each trains on and holds out rows of every class. If groups do not
+    allow that, there are none, and a warning says so.
+    """
+    of_row = np.unique(groups, return_inverse=True)[1]
+    n_classes = len(np.unique(codes))
+    pairs = np.unique(np.column_stack([codes, of_row]), axis=0)
+    least = int(np.unique(pairs[:, 0], return_counts=True)[1].min())
+    for n_folds in range(min(most, least), 1, -1):
+        for seed in range(GROUP_ATTEMPTS):
+            folds = split_groups(n_folds, codes, of_row, seed)
+            parts = [part for fold in folds for part in (fold.train, fold.test)]
+            if all(len(np.unique(codes[part])) == n_classes for part in parts):
+                return folds
+    warnings.warn(
+        "Groups were split to choose a penalty, because some class has labelled rows in too few of "
+        "them.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return []
+
+
 def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Index) -> int:
     """Return the number of folds; raise an error if a class has labelled rows in fewer groups."""
     pairs = np.unique(np.column_stack([known.codes, of_row]), axis=0)

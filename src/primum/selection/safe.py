@@ -229,8 +229,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             Weight of each row of X, in the candidates, the weights of the stack and the verdict.
             The graph and the kernel have a node for every row, whatever its weight above 0.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row of X. Rows of one group are held out together, and the verdict counts
-            groups instead of rows.
+            Group of each row of X. Rows of one group are held out together, also where penalties
+            are chosen (spreading and its counterpart leave out single rows there), and the verdict
+            counts groups instead of rows.
 
         Returns
         -------
@@ -244,10 +245,11 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             refuse_other_library(self, given.home)
             self.classes_ = given.labels.classes
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            rows, labels = self._rows(given, X, seed), _labels(given)
-            entrants = self._entrants(labels.n_classes, rows.unlabeled.shape[0], sample_weight)
+            rows = self._rows(given, X, seed)
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
             known, unknown = _groups(given, groups)
+            labels = _labels(given, known)
+            entrants = self._entrants(labels.n_classes, rows.unlabeled.shape[0], sample_weight)
             held_out = HeldOut(folds, labels.codes, labels.n_classes, labels.weight, known)
             of_folds = notes_on_folds(
                 held_out, self.cv, self.n_repeats, self.scoring, self.classes_
@@ -401,9 +403,10 @@ def _groups(given: FitArguments[KnownLabels], groups: Any) -> list[AnyArray | No
     return [np.asarray(groups)[rows] for rows in index]
 
 
-def _labels(given: FitArguments[KnownLabels]) -> Labels:
-    codes = given.labels.codes[given.known]
-    return Labels(codes, len(given.labels.classes), given.weight_of(_labeled(given)))
+def _labels(given: FitArguments[KnownLabels], groups: AnyArray | None) -> Labels:
+    codes, weight = given.labels.codes[given.known], given.weight_of(_labeled(given))
+    numbers = None if groups is None else np.unique(groups, return_inverse=True)[1]
+    return Labels(codes, len(given.labels.classes), weight, numbers)
 
 
 __all__ = ["Failure", "SafeClassifier"]

@@ -171,6 +171,7 @@ class Sample:
         about = -(-more // 10**digits) * 10**digits
         few = what == "labels" and self.n_unlabeled and about > self.n_unlabeled
         limit = f" (there are only {self.n_unlabeled} unlabelled rows)" if few else ""
+        limit = " (there is only one unlabelled row)" if self.n_unlabeled == 1 and few else limit
         one = what[:-1] if about == 1 else what
         return f"About {about} more {one}{limit} would settle it, if the estimate stays the same."
 

@@ -109,12 +109,15 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
         sample = replace(sample, columns=merged(sample.columns))
     start = _sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
-    rows = _AllRows(problem, columns, sample, rough)
+    rows, goal = _AllRows(problem, columns, sample, rough), problem.gap_within(tol)
     best, iterations = _follow_all_rows(rows, start, tol, max_iter)
-    if best.gap > problem.gap_within(tol) and best.lost:
+    if best.gap > goal and rough:
+        rows, start = replace(rows, rough=False), replace(start, iterations=iterations)
+        best, iterations = _follow_all_rows(rows, start, tol, max_iter)
+    if best.gap > goal and best.lost:
         start = replace(_uncommitted(problem, columns, sample.columns), iterations=iterations)
         best, iterations = _follow_all_rows(rows, start, tol, max_iter)
-    missed = best.gap > problem.gap_within(tol) or not best.feasible
+    missed = best.gap > goal or not best.feasible
     if missed and iterations < max_iter and columns.design.rows.in_memory:
         return _better_of(
             problem, best, iterations, solve_newton(problem, tol, max_iter - iterations)
@@ -203,7 +206,8 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
         if sweep.can_be_solved:
             band *= 2.0
         improved = best is in_band and best.gap <= 0.5 * gap_before
-        if rows.rough and np.isfinite(best.gap):  # what can be found in single precision
+        if rows.rough and np.isfinite(best.gap):
+            # It was measured in double precision and does not suffice.
             rows = replace(rows, rough=False)
             xi = in_band.xi if improved else xi
             sweep = rows.sweep(xi, sigma, band, sweep.inside)
@@ -381,7 +385,7 @@ def _in_band(
     fixed = centred(columns.B @ others)
     inner = replace(
         problem,
-        columns=band.stacked(columns.B),
+        columns=FormedColumns(*band.columns(columns.B)),
         target=t - fixed,
         labels=labels.take(positions),
         prior=None if problem.prior is None else problem.prior.without(fixed),

@@ -8,7 +8,8 @@ they return can be read again without a change.
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
-# Digits in groups of three, with a decimal point.
-GROUPED = re.compile(r"[+-]?\d{1,3}([,' ])\d{3}(?:\1\d{3})*(?:\.\d+)?", re.ASCII)
+# Digits in groups of three, with a decimal point; 0,125 is no such number.
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([,' ])\d{3}(?:\1\d{3})*(?:\.\d+)?", re.ASCII)
 # What may stand beside a number: signs of percent and of currencies.
 AROUND_NUMBERS = " %€$£"
 NARROW_SPACES = str.maketrans("\u00a0\u202f\u2009", "   ")
@@ -36,11 +37,23 @@ SECONDS_PER_DAY = 86400.0
 ISO = "ISO8601"
 
 
+def usual_type(values: "pd.Series") -> "pd.Series":
+    """Return a column in the type that pandas has for it; those of Arrow lack some operations."""
+    import pandas as pd
+
+    if isinstance(values.dtype, pd.ArrowDtype):
+        return cast("pd.Series", values.array.__arrow_array__().to_pandas())
+    if isinstance(values.dtype, pd.PeriodDtype):
+        return values.dt.to_timestamp()
+    return values
+
+
 def objects_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
     """Return cells as Python objects, text without surrounding spaces, None where missing.
 
     Missing cells are NaN, None, NaT, pd.NA, empty text, and text or numbers among ``missing``.
     """
+    values = usual_type(values)
     cells = values.to_numpy(dtype=object)
     found = np.empty(len(cells), dtype=object)
     found[:] = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
@@ -78,6 +91,7 @@ def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] =
     """
     import pandas as pd
 
+    values = usual_type(values)
     if pd.api.types.is_timedelta64_dtype(values.dtype):
         found = values.dt.total_seconds().to_numpy(dtype=float) / SECONDS_PER_DAY
     elif pd.api.types.is_numeric_dtype(values.dtype):
@@ -92,7 +106,7 @@ def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] =
 def _number(cell: Any, decimal: str) -> float:
     if isinstance(cell, str):
         return _number_in(cell, decimal)
-    if isinstance(cell, bool | np.bool_ | int | float | np.number):
+    if isinstance(cell, bool | np.bool_ | int | float | np.number | Decimal):
         return float(cell)
     return np.nan
 
@@ -125,23 +139,26 @@ def days_of(values: "pd.Series", layout: str = ISO, missing: Sequence[str] = ())
     """
     import pandas as pd
 
+    values = usual_type(values)
     if pd.api.types.is_numeric_dtype(values.dtype):  # read before
         return values.to_numpy(dtype=float, na_value=np.nan)
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
-        return _days(values, pd)
+        return _days(values)
     cells = objects_of(values, missing)
     text = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
     dated = np.array([isinstance(cell, date | datetime) for cell in cells], dtype=bool)
     found = np.full(len(cells), np.nan)
     for some, how in ((text, layout), (dated, ISO)):
         given = pd.Series([str(cell) for cell in cells[some]], dtype=object)
-        found[some] = _days(pd.to_datetime(given, format=how, errors="coerce", utc=True), pd)
+        found[some] = _days(pd.to_datetime(given, format=how, errors="coerce", utc=True))
     return found
 
 
-def _days(dates: "pd.Series", pd: Any) -> Floats:
-    start = pd.Timestamp(0, tz=dates.dt.tz)
-    return np.asarray((dates - start).dt.total_seconds(), dtype=float) / SECONDS_PER_DAY
+def _days(dates: "pd.Series") -> Floats:
+    """Return days since 1970; in microseconds, because nanoseconds end in the year 2262."""
+    moments = dates.to_numpy(dtype="datetime64[us]")
+    days = moments.astype(np.int64) / (1e6 * SECONDS_PER_DAY)
+    return np.where(np.isnat(moments), np.nan, days)
 
 
 def booleans_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:

@@ -23,6 +23,7 @@ from primum.tables.cells import (
     numbers_of,
     objects_of,
     plain_text,
+    usual_type,
 )
 from primum.tables.identifiers import FEWEST_ROWS, is_running_number, looks_like_identifier
 
@@ -40,6 +41,9 @@ DISTINCT_SHARE = 0.5
 LONG_TEXT = 30
 IDENTIFIES = "All of its values are different, so it seems to identify the rows."
 NUMBERS = "It seems to number the rows."
+# Cells of these types are several values.
+NO_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating, np.ndarray)
+NOTHING_LEARNT = "It has cells of type {}, of which nothing is learnt."
 LAYOUTS = (
     *(ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d"),
@@ -164,12 +168,14 @@ def _kind(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
     """Return a column with its kind, and a note on cells of another kind."""
     import pandas as pd
 
+    values = usual_type(values)
     types, dtype = pd.api.types, values.dtype
     if types.is_bool_dtype(dtype):
         return Column(name, "boolean", True, "")
     if types.is_datetime64_any_dtype(dtype):
         return Column(name, "date", True, "", reading=ISO)
-    if types.is_numeric_dtype(dtype) or types.is_timedelta64_dtype(dtype):
+    is_real = types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)
+    if is_real or types.is_timedelta64_dtype(dtype):
         return _numeric(Column(name, "number", True, "", reading="."), values, missing)
     if isinstance(dtype, pd.CategoricalDtype):
         return Column(name, "category", True, "")
@@ -188,6 +194,8 @@ def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> 
     """Return the kind of a column that is not of one type: text, or a mixture."""
     cells = objects_of(values, missing)
     known = _known(cells)
+    if _no_values(known):
+        return Column(name, "text", True, "")
     words = {str(cell).lower() for cell in known}
     if len(words) == 2 and any({yes, no} == words for yes, no in zip(TRUE, FALSE, strict=True)):
         return Column(name, "boolean", True, "")
@@ -201,6 +209,11 @@ def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> 
     mixed = len({type(cell) is str for cell in known}) > 1
     note = "It mixes numbers and text, and is treated as text." if mixed else ""
     return Column(name, kind, True, "", note)
+
+
+def _no_values(known: AnyArray) -> str:
+    """Return the type of a cell that is not one value, such as a list; empty if all are."""
+    return next((type(cell).__name__ for cell in known if isinstance(cell, NO_VALUES)), "")
 
 
 def _series(cells: AnyArray) -> "pd.Series":
@@ -270,7 +283,8 @@ def _useless(
     if ids is not None and np.array_equal(names_of(values, missing), ids):
         return "It equals the column that identifies the rows."
     if column.kind == "text":
-        return _why_text(known, n_distinct)
+        found = _no_values(_known(objects_of(values)))
+        return _why_text(known, n_distinct) if not found else NOTHING_LEARNT.format(found)
     if column.kind == "number" and _identifies(column.name, known):
         return NUMBERS
     return ""

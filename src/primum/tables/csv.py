@@ -156,7 +156,7 @@ class CsvFile:
         place = self._undecodable_line(problem)
         return (
             f"{self.path} is not {self.encoding.upper()} text ({place}): {advice}, "
-            f"for example --encoding {'latin-1' if utf8 else 'utf-8'}."
+            f"for example --encoding {'cp1252' if utf8 else 'utf-8'}."
         )
 
     def _undecodable_line(self, problem: UnicodeError) -> str:

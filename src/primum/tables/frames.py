@@ -5,6 +5,8 @@ all rows (``columns``).
 """
 
 import codecs
+import gzip
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -147,11 +149,27 @@ def _cells(text: Any, marks: str, missing: Sequence[str]) -> Any:
 
 
 def _encoding(path: Path, given: str) -> str:
-    """Return the encoding of a file: UTF-16, as spreadsheets export it, has a mark of its own."""
-    if codecs.lookup(given).name != "utf-8" or path.suffix.lower() == ".gz":
+    """Return the encoding of a file: spreadsheets export UTF-16, mostly with a mark of its own."""
+    if codecs.lookup(given).name != "utf-8":
         return given
-    with path.open("rb") as raw:
-        return "utf-16" if raw.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else given
+    start = _first_bytes(path)
+    if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    # Half of every ASCII character is zero there, and nothing is in text of other encodings.
+    return {(False, True): "utf-16-le", (True, False): "utf-16-be"}.get(
+        (start[:1] == b"\0", start[1:2] == b"\0"), given
+    )
+
+
+def _first_bytes(path: Path) -> bytes:
+    compressed = path.suffix.lower() == ".gz"
+    try:
+        with gzip.open(path) if compressed else path.open("rb") as content:
+            return bytes(content.read(4))
+    except (EOFError, gzip.BadGzipFile, zlib.error):  # reading the rows says so
+        return b""
 
 
 def _read_parquet(path: Path) -> "pd.DataFrame":

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Integers in canonical form; 007 is a name. pandas writes 7.0 if some are missing.
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 WHOLE_FLOAT = re.compile(r"(0|-?[1-9]\d{0,14})\.0", re.ASCII)
+LARGEST = 2**63  # integers from here on are objects to NumPy
 # Common markers of unknown labels, in lower case. They may also be names of classes.
 DOUBTFUL = ("-1", "?", "na", "n/a", "#n/a", "nan", "none", "null", "<na>", "unknown", "missing")
 # Strings for which the estimators raise an error if they are class names.
@@ -87,6 +88,8 @@ def check_labels(labels: Sequence[Any], where: str, advice: str) -> None:
             "integers, so they are not classes: if they are codes of classes, store them as "
             "integers or text."
         )
+    if large := [name for name in classes if type(name) is int and abs(name) >= LARGEST]:
+        raise ValueError(f"The label {large[0]} in {where} is too large: store the labels as text.")
 
 
 def _is_number(label: Any) -> bool:
@@ -98,8 +101,8 @@ def _is_fraction(label: Any) -> bool:
 
 
 def doubtful_label(labels: Sequence[Any]) -> str | None:
-    """Return a string among the labels that may be a marker of unknown ones."""
-    texts = {label for label in labels if isinstance(label, str)}
+    """Return a label that may be a marker of unknown ones, as text."""
+    texts = {str(label) for label in labels if isinstance(label, str) or type(label) is int}
     return min((text for text in texts if text.lower() in DOUBTFUL), default=None)
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._typing import AnyArray
-from primum.tables.cells import booleans_of, days_of, names_of, numbers_of, objects_of
+from primum.tables.cells import booleans_of, days_of, names_of, numbers_of, objects_of, plain_text
 from primum.tables.columns import Column, describe_columns
 from primum.tables.labels import check_labels, typed_labels
 from primum.tables.preparation import preparing
+from primum.tables.remarks import remarks_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,8 @@ class TableProblem:
         Name of the column with the labels.
     arguments : dict
         The id, group, exclude and missing that were given.
+    remarks : list of str
+        Sentences on what is suspicious about the table.
     """
 
     X: "pd.DataFrame"
@@ -51,6 +54,7 @@ class TableProblem:
     transformer: Any
     target: str
     arguments: dict[str, Any] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
 
 def table_problem(
@@ -110,6 +114,7 @@ def table_problem(
         transformer=preparing(columns, missing),
         target=target,
         arguments={"id": id, "group": group, "exclude": exclude, "missing": list(missing)},
+        remarks=remarks_on(frame, labels, columns, missing, id if group is None else None),
     )
 
 
@@ -187,7 +192,9 @@ def table_labels(values: "pd.Series", target: str, missing: Sequence[str]) -> An
     from_text = all(isinstance(cell, str) for cell in cells if cell is not None)
     labels = typed_labels(cells, where, missing, from_text=from_text)
     check_labels(labels, where, "add {} to missing")
-    _check_known(labels, where)
+    _check_known(labels, cells, where)
+    if any(isinstance(label, float) for label in labels):  # 0.5 and 1.5, as a CSV file has them
+        labels = [None if label is None else str(label) for label in labels]
     found = np.empty(len(labels), dtype=object)
     found[:] = labels
     return found
@@ -198,7 +205,7 @@ def _plain(cell: Any) -> Any:
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def _check_known(labels: Sequence[Any], where: str) -> None:
+def _check_known(labels: Sequence[Any], cells: Sequence[Any], where: str) -> None:
     known = [label for label in labels if label is not None]
     if not known:
         raise ValueError(
@@ -206,9 +213,11 @@ def _check_known(labels: Sequence[Any], where: str) -> None:
             "labels. Label some rows of each class."
         )
     if len(set(known)) == 1:
+        unknown = any(plain_text(cell) == "-1" for cell in cells) and known[0] != -1
+        because = ", because -1 marks unknown ones" if unknown else ""
         raise ValueError(
-            f"All {len(known)} labels in {where} are {known[0]!r}: label some rows of another "
-            "class too."
+            f"All {len(known)} labels in {where} are {known[0]!r}{because}: label some rows of "
+            "another class too."
         )
 
 

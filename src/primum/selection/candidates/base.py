@@ -93,11 +93,12 @@ def stacked(parts: list[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Labels:
-    """Classes 0, 1, ..., n_classes - 1 of labelled rows, and the weights of these (None: 1)."""
+    """Classes 0, 1, ..., n_classes - 1 of labelled rows, their weights (None: 1) and groups."""
 
     codes: Index
     n_classes: int
     weight: Floats | None = None
+    groups: Index | None = None
 
     @property
     def one_hot(self) -> Floats:
@@ -123,7 +124,8 @@ class Labels:
     def take(self, rows: Index) -> "Labels":
         """Return the labels of some rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return replace(self, codes=self.codes[rows], weight=weight)
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, codes=self.codes[rows], weight=weight, groups=groups)
 
 
 def partly_labelled(

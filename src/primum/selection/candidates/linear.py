@@ -5,6 +5,7 @@
     logistic    multinomial logistic regression, its penalty chosen by the log loss in stratified
                 cross-validation
 
+If rows belong to groups, one group is left out at a time, and the folds keep groups together.
 Features are standardised by the labelled training rows; sparse ones are scaled but not centred.
 """
 
@@ -16,11 +17,11 @@ from sklearn.model_selection import StratifiedKFold
 
 from primum._sklearn import logistic_regression_cv
 from primum._typing import Floats, Index
+from primum.selection._folds import tuning_folds
 from primum.selection.candidates.base import Candidate, Labels, PreparedRows, SharedRows
+from primum.selection.candidates.grouped import RIDGES, fit_ridge_to_groups
 from primum.selection.candidates.models import LinearModel, constant_model, standardisation
 
-# Half a decade apart, on the sum of squares of standardised features.
-RIDGES = np.geomspace(1e-3, 1e4, 15)
 # A decade apart, as C in scikit-learn.
 INVERSE_PENALTIES = np.geomspace(1e-4, 1e2, 7)
 # If no class but one has two rows, the penalty cannot be chosen.
@@ -33,6 +34,8 @@ def fit_ridge(X: Any, labels: Labels) -> tuple[LinearModel, float]:
     """Return least squares on one-hot labels, and minus its leave-one-out error."""
     if len(labels.codes) == 1:  # no row is left to leave out
         return constant_model(labels.shares, X.shape[1]), 0.0
+    if labels.groups is not None and len(np.unique(labels.groups)) > 1:
+        return fit_ridge_to_groups(X, labels, labels.groups)
     ridge = RidgeCV(alphas=RIDGES).fit(X, labels.one_hot, sample_weight=labels.weight)
     model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
     return model, float(ridge.best_score_)
@@ -68,8 +71,10 @@ def log_linear_model(coef: Floats, intercept: Floats, labels: Labels) -> LinearM
 def inner_folds(labels: Labels, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
     """Return at most so many stratified folds; the only row of a class is always trained on.
 
-    There are none if only one class has several rows.
+    There are none if only one class has several rows. Groups stay together if they can.
     """
+    if labels.groups is not None and (folds := tuning_folds(most, labels.codes, labels.groups)):
+        return [(fold.train, fold.test) for fold in folds]
     counts = np.bincount(labels.codes)
     if (counts > 1).sum() < 2:
         return []

@@ -1,0 +1,56 @@
+"""Groups of rows inside a fit: penalties are chosen in folds that keep groups together.
+
+Rows of one group are alike. If some of them were held out and others trained on, a small penalty
+would look best, which is too small for new groups.
+"""
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import LogisticRegressionCV
+
+from primum._typing import Index
+from primum.evaluation.compare_plan import last_step
+from primum.selection._folds import tuning_folds
+from primum.selection._tuned import Tuned
+
+# What scikit-learn's classifiers mean by cv=None.
+USUAL_FOLDS = 5
+
+
+def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> None:
+    """Let a classifier that chooses its penalty in a number of folds keep groups together.
+
+    Parameters
+    ----------
+    estimator : classifier or pipeline
+        About to be fitted, and changed. Other classifiers than those whose ``cv`` is known to
+        split rows are left alone.
+    labeled : array of int
+        Positions of the labelled rows among those that it is fitted to.
+    codes, groups : array
+        Classes and groups of the labelled rows.
+    """
+    for part in _tuned_parts(last_step(estimator)):
+        if part.cv is None or isinstance(part.cv, Integral):
+            most = USUAL_FOLDS if part.cv is None else int(part.cv)
+            folds = tuning_folds(most, codes, groups)
+            if folds:
+                part.set_params(cv=[(labeled[fold.train], labeled[fold.test]) for fold in folds])
+
+
+def _tuned_parts(classifier: Any) -> Iterator[Any]:
+    """Yield the classifiers that tune themselves: this one, or those that it averages."""
+    if isinstance(classifier, VotingClassifier):
+        for _, part in classifier.estimators:
+            yield from _tuned_parts(part)
+    elif isinstance(classifier, Tuned | LogisticRegressionCV):
+        yield classifier
+
+
+def known_rows(y: Any) -> Index:
+    """Return the positions of the labelled rows; -1 and None mark the others."""
+    return np.flatnonzero([label is not None and label != -1 for label in y])

@@ -1,0 +1,107 @@
+"""What one pass over the rows finds at a dual point and a sigma."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primum._typing import Floats, Index
+from primum.equations import View
+from primum.rows import joined_weights, to_numpy
+
+
+@dataclass(frozen=True)
+class Band:
+    """The rows close to a hyperplane.
+
+    ``pieces`` are (positions, design rows) of the close rows; None if there are more than the
+    limit. ``sum`` is the sum of these design rows times their labels.
+    """
+
+    sum: Any
+    pieces: list[tuple[Any, View]] | None
+    count: int
+    limit: int
+
+    def __add__(self, other: "Band") -> "Band":
+        count = self.count + other.count
+        pieces = None
+        if self.pieces is not None and other.pieces is not None and count <= self.limit:
+            pieces = [*self.pieces, *other.pieces]
+        return Band(self.sum + other.sum, pieces, count, self.limit)
+
+    @property
+    def positions(self) -> Index:
+        """The positions of the close rows."""
+        return np.concatenate([to_numpy(positions) for positions, _ in self.pieces or ()])
+
+    def columns(self, B: Floats) -> tuple[Floats, Floats | None]:
+        """Return the columns of M of the close rows, and their weights."""
+        views = [view for _, view in self.pieces or ()]
+        weight = joined_weights([(view.block.n_rows, view.block.weight) for view in views])
+        return np.concatenate([to_numpy(view.dot(B.T)) for view in views]).T, weight
+
+    def sum_of(self, q: Floats) -> Floats:
+        """Return the sum of the close design rows times other labels."""
+        total, start = np.zeros_like(self.sum), 0
+        for _, view in self.pieces or ():
+            stop = start + view.block.n_rows
+            total += to_numpy(view.sum(view.like(q[start:stop])))
+            start = stop
+        return total
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The result of one pass over the rows for a dual point Xi and a sigma.
+
+    With ``P = M'Xi`` and ``q = project(centre - sigma p)``: the sum of the design rows times q, and
+    M Q; the Gram matrix of the undecided rows for each of their directions, and the number of these
+    rows; the sum of ``support(p)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and the
+    rows close to the hyperplane, if they were asked for.
+    """
+
+    moment: Floats
+    Mq: Floats
+    grams: dict[int, Floats]
+    inside: int
+    support: float
+    inner: float
+    band: Band | None = None
+
+    @property
+    def can_be_solved(self) -> bool:
+        """Whether the rows close to the hyperplane were collected: there are some, not many."""
+        return self.band is not None and bool(self.band.pieces)
+
+
+@dataclass(frozen=True)
+class BlockSweep:
+    """The same of a block of rows, on the device of the rows."""
+
+    moment: Any
+    grams: dict[int, Any]
+    inside: Any
+    support: Any
+    inner: Any
+    band: Band | None
+
+    def __add__(self, other: "BlockSweep") -> "BlockSweep":
+        grams = dict(self.grams)
+        for key, gram in other.grams.items():
+            grams[key] = grams[key] + gram if key in grams else gram
+        return BlockSweep(
+            self.moment + other.moment,
+            grams,
+            self.inside + other.inside,
+            self.support + other.support,
+            self.inner + other.inner,
+            None if self.band is None or other.band is None else self.band + other.band,
+        )
+
+
+def band_of(positions: Any, rows: View, total: Any, limit: int) -> Band:
+    """Return the rows of a block that are close to the hyperplane, unless there are too many."""
+    count = int(positions.shape[0])
+    pieces = [(positions, rows)] if count else []
+    return Band(total, pieces if count <= limit else None, count, limit)
