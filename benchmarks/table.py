@@ -48,13 +48,16 @@ class Line(NamedTuple):
 def main():
     options = arguments()
     committed = json.loads(COMMITTED.read_text()) if COMMITTED.exists() else {}
-    print(f"{machine()}, commit {commit()}\n\n| {' | '.join(HEADER)} |\n{'| --- ' * 8}|")
+    origin = {"machine": machine(), "commit": commit(), "versions": versions()}
+    print(f"{origin['machine']}, commit {origin['commit']}\n")
+    print(f"| {' | '.join(HEADER)} |\n{'| --- ' * len(HEADER)}|")
     lines = []
     for row in ROWS:
         if row.name in options.only:
             lines += report(row, options, committed)
     if options.update:
-        COMMITTED.write_text(json.dumps(updated(committed, lines), indent=2, sort_keys=True) + "\n")
+        found = updated(committed, lines, origin)
+        COMMITTED.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n")
     slower = [line.name for line in lines if verdict(line, committed) == "slower"]
     if slower:
         sys.exit(f"\nMore than {SLOWER - 1:.0%} slower than committed: {'; '.join(slower)}")
@@ -128,12 +131,11 @@ def committed_value(line, committed):
     return committed.get(line.name, {}).get(line.problem, {}).get("value")
 
 
-def updated(committed, lines):
-    """Return the committed figures with those of the lines replaced."""
+def updated(committed, lines, origin):
+    """Return the committed figures with those of the lines replaced, and where they come from."""
     found = {name: dict(problems) for name, problems in committed.items()}
     for line in lines:
-        value = float(f"{line.today:.3g}")
-        entry = {"value": value, "machine": machine(), "commit": commit(), "versions": versions()}
+        entry = {"value": float(f"{line.today:.3g}"), **origin}
         found.setdefault(line.name, {})[line.problem] = entry
     return found
 
