@@ -19,6 +19,9 @@ from typing import NamedTuple
 from timing import cpu_times, ratios
 
 
+SIMULATED = "simulated"
+
+
 class NotMeasuredError(Exception):
     """Something is missing on this machine; the message says what."""
 
@@ -103,7 +106,7 @@ def small_problem(seed=0):
     try:
         coil2 = load("coil2", download=False)
     except DatasetNotFoundError:
-        return "simulated", *problem(L, U, d), L
+        return SIMULATED, *problem(L, U, d), L
     order = np.random.default_rng(seed).permutation(len(coil2.y))[: L + U]
     y = np.where(np.arange(L + U) < L, coil2.codes[order], -1)
     return "COIL2", z_score(coil2.X)[order], y, L

@@ -113,12 +113,13 @@ def measure(clf, X, y):
 
 def draw(table, path):
     labels = {"U": "unlabelled rows", "d": "features", "L": "labelled rows"}
+    colors = {name: f"C{k}" for k, (name, *_) in enumerate(METHODS)}
     series = [name for name in labels if name in set(table["varies"])]
     figure = Figure(figsize=(4.2 * len(series), 4.2), layout="constrained")
     panels = np.atleast_1d(figure.subplots(1, len(series), sharey=True))
     for axes, varies in zip(panels, series, strict=True):
         for name, rows in table[table["varies"] == varies].groupby("method", sort=False):
-            axes.plot(rows[varies], rows["seconds"], "o-", label=name)
+            axes.plot(rows[varies], rows["seconds"], "o-", label=name, color=colors[name])
         axes.set(xscale="log", yscale="log", xlabel=labels[varies])
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("processor seconds")
