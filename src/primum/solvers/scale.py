@@ -61,8 +61,10 @@ STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
 FEW_ROWS = 2**12  # unless there are no more than this many,
-BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB), or
-DEVICE_BAND_NUMBERS = 2**19  # if passes are fast compared with main memory,
+BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB),
+# or, because passes on a device are fast compared with main memory, and because rows in files and
+# on workers would have to be copied here, at most this many,
+DEVICE_BAND_NUMBERS, OUTSIDE_BAND_NUMBERS = 2**19, 2**20
 BAND_PER_COLUMN = 8  # but at least this many rows for each dimension
 STEPS_PER_SIGMA = 12
 SINGLE_ROUNDING = 1e-5  # of sums over many rows in single precision
@@ -169,7 +171,9 @@ class _AllRows:
     def largest_band(self) -> int:
         """How many rows are solved for in memory."""
         r, n = self.columns.shape
-        numbers = DEVICE_BAND_NUMBERS if self.columns.design.rows.single else BAND_NUMBERS
+        rows = self.columns.design.rows
+        numbers = BAND_NUMBERS if rows.in_memory else OUTSIDE_BAND_NUMBERS
+        numbers = DEVICE_BAND_NUMBERS if rows.single else numbers
         at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
         return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
 
