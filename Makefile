@@ -59,11 +59,8 @@ types: $(READY)  ## static types
 hooks: $(READY)  ## let git run the linters and mypy before every commit
 	$(BIN)/pre-commit install
 
-benchmark: $(READY)  ## timings, as ratios in one run
-	$(BIN)/python benchmarks/core.py
-	$(BIN)/python benchmarks/scale.py
-	$(BIN)/python benchmarks/svm.py
-	$(BIN)/python benchmarks/kernels.py
+benchmark: $(READY)  ## the table of speeds, with what got slower; QUICK=1 for smaller problems
+	$(BIN)/python benchmarks/table.py $(if $(QUICK),--quick)
 
 changelog: $(READY)  ## preview the changelog of the next release
 	$(BIN)/towncrier build --draft --version Unreleased

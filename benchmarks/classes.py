@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from joblib import parallel_config
-from threadpoolctl import threadpool_limits
+from timing import cpu_times
 
 # (unlabelled rows, features, classes, labelled rows, separation of the means, largest ratio).
 PROBLEMS = ((200_000, 30, 5, 80, 0.5, 3.0), (200_000, 50, 10, 150, 0.62, 2.0))
@@ -46,9 +45,8 @@ def main():
         # The large fits come first: a child's peak memory begins with that of its parent.
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             kept = [many_rows(folder, options.rows)]
-        with threadpool_limits(1), parallel_config(n_jobs=1):
-            kept += [against_one_versus_rest(*size, options.repeats) for size in PROBLEMS]
-            kept += [two_classes_as_several(options.repeats, d, L) for d, L in ((30, 40), (50, 60))]
+        kept += [against_one_versus_rest(*size, options.repeats) for size in PROBLEMS]
+        kept += [two_classes_as_several(options.repeats, d, L) for d, L in ((30, 40), (50, 60))]
         sys.exit(int(not all(kept)))
 
 
@@ -61,19 +59,8 @@ def gaussian_classes(seed, n, d, K, separation):
     return rng.normal(size=(n, d)) + means[y], y
 
 
-def fastest(functions, repeats):
-    """Return the least processor time of each function, in seconds; they take turns."""
-    times = np.full((repeats, len(functions)), np.inf)
-    for repeat in range(repeats):
-        for k, function in enumerate(functions):
-            start = time.process_time()
-            function()
-            times[repeat, k] = time.process_time() - start
-    return times.min(axis=0)
-
-
-def against_one_versus_rest(U, d, K, L, separation, largest, repeats):
-    """Print one row, and return whether the joint fit is as fast and as good as it has to be."""
+def joint_and_rest(U, d, K, L, separation):
+    """Return the classifiers, the unlabelled rows with their labels, and functions that fit."""
     from primum import ICLSClassifier
 
     X, y = gaussian_classes(1, L, d, K, separation)
@@ -84,7 +71,13 @@ def against_one_versus_rest(U, d, K, L, separation, largest, repeats):
         for k, clf in enumerate(rest):
             clf.fit(X, (y == k).astype(int), X_unlabeled=X_u)
 
-    ours, theirs = fastest([lambda: joint.fit(X, y, X_unlabeled=X_u), fit_rest], repeats)
+    return joint, rest, X_u, truth, [lambda: joint.fit(X, y, X_unlabeled=X_u), fit_rest]
+
+
+def against_one_versus_rest(U, d, K, L, separation, largest, repeats):
+    """Print one row, and return whether the joint fit is as fast and as good as it has to be."""
+    joint, rest, X_u, truth, fits = joint_and_rest(U, d, K, L, separation)
+    ours, theirs = cpu_times(fits, repeats).min(axis=0)
     scores = np.column_stack([clf.decision_function(X_u) for clf in rest])
     predicted = {
         "supervised": joint.supervised_.predict(X_u),
@@ -139,13 +132,13 @@ def two_classes_as_several(repeats, d, L, U=200_000):
         coef, _ = family.equations.decode(family.gamma_of(moment))
         coefficients[name] = coef if coef.ndim == 1 else coef[:, 1]
 
-    one, two = fastest(
+    one, two = cpu_times(
         [
             lambda: solve("two", None, y.astype(float)),
             lambda: solve("several", Simplex(2), np.eye(2)[y]),
         ],
         10 * repeats,
-    )
+    ).min(axis=0)
     difference = float(np.abs(coefficients["two"] - coefficients["several"]).max())
     print(
         f"\nTwo classes, U = {U}, d = {d}: {one:.3f} s, as several {two:.3f} s, ratio "

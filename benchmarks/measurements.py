@@ -1,0 +1,350 @@
+"""The measurements of the table that ``make benchmark`` prints, and their bars.
+
+On the CPU, speeds are ratios of processor times in one run, because the machine may be shared.
+Every measurement runs in a new process: it begins with nothing in memory, and its peak is its own.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from timing import cpu_times, ratios
+
+
+class NotMeasuredError(Exception):
+    """Something is missing on this machine; the message says what."""
+
+
+class Measured(NamedTuple):
+    """What was measured: on which problem, a value for every figure, and what else was seen.
+
+    Values are only compared with committed ones of the same problem.
+    """
+
+    problem: str
+    values: tuple[float, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number to keep small: what it is, its unit, and the bar it should stay below."""
+
+    name: str
+    unit: str
+    bar: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measurement: a function of whether to be quick, and the figures that it returns."""
+
+    name: str
+    measure: Callable[[bool], Measured]
+    figures: tuple[Figure, ...]
+
+
+def in_memory(quick):
+    """Compare ICLS with supervised least squares on the same rows, which sees all labels."""
+    from scale import problem
+    from sklearn.linear_model import LinearRegression, Ridge
+
+    from primum import ICLSClassifier
+
+    U = 10**5 if quick else 10**6
+    X, truth, partly = problem(55, U, 50)
+    icls = ICLSClassifier()
+    found = ratios(
+        [
+            lambda: icls.fit(X, partly),
+            lambda: Ridge(solver="cholesky").fit(X, truth),
+            lambda: LinearRegression().fit(X, truth),
+        ],
+        repeats=5,
+    )
+    proof = icls.certificate_
+    return Measured(f"{U:,} x 50, 55 labels", (*found, proof.passes), f"gap {proof.gap:.0e}")
+
+
+def growth(quick):
+    """Compare the time per row of many rows with that of fewer."""
+    from scale import problem
+
+    from primum import ICLSClassifier
+
+    few, many = 10**5, 10**6 if quick else 4 * 10**6
+    X, _, y = problem(55, many, 50)
+    (ratio,) = ratios(
+        [
+            lambda: ICLSClassifier().fit(X, y),
+            lambda: ICLSClassifier().fit(X[: 55 + few], y[: 55 + few]),
+        ],
+        repeats=5,
+    )
+    return Measured(f"{few:,} to {many:,} rows x 50", (ratio * few / many,))
+
+
+def small_problem(seed=0):
+    """Return (name, X, y with unknown labels, number of labels): COIL2 as in the paper's splits."""
+    import numpy as np
+    from core import problem
+
+    from primum.datasets import DatasetNotFoundError, load, z_score
+
+    L, U, d = 246, 1104, 241
+    try:
+        coil2 = load("coil2", download=False)
+    except DatasetNotFoundError:
+        return "simulated", *problem(L, U, d), L
+    order = np.random.default_rng(seed).permutation(len(coil2.y))[: L + U]
+    y = np.where(np.arange(L + U) < L, coil2.codes[order], -1)
+    return "COIL2", z_score(coil2.X)[order], y, L
+
+
+def small_icls(quick):
+    """Compare ICLS with other solvers on a problem of the paper's size."""
+    from sklearn.linear_model import Ridge
+
+    from primum import ICLSClassifier
+
+    name, X, y, L = small_problem()
+    icls = ICLSClassifier()
+    found = ratios(
+        [
+            lambda: icls.fit(X, y),
+            lambda: ICLSClassifier(solver="lbfgsb", max_iter=100_000).fit(X, y),
+            lambda: Ridge().fit(X[:L], y[:L]),
+        ],
+        repeats=5 if quick else 25,
+    )
+    return Measured(name, tuple(found), f"{icls.certificate_.iterations} steps")
+
+
+def small_tsvm(quick):
+    """Compare the transductive SVM with a supervised one on the labelled rows."""
+    from sklearn.svm import LinearSVC
+
+    from primum import TSVMClassifier
+
+    name, X, y, L = small_problem()
+    found = ratios(
+        [
+            lambda: TSVMClassifier("annealing").fit(X, y),
+            lambda: LinearSVC(dual=False).fit(X[:L], y[:L]),
+        ],
+        repeats=3 if quick else 7,
+    )
+    return Measured(name, tuple(found))
+
+
+def several_classes(quick):
+    """Compare one fit of K classes with K fits of two."""
+    from classes import PROBLEMS, joint_and_rest
+
+    U, d, K, L, separation, _ = PROBLEMS[0]
+    U = U // 10 if quick else U
+    *_, fits = joint_and_rest(U, d, K, L, separation)
+    return Measured(f"{U:,} x {d}, {K} classes", tuple(ratios(fits, repeats=5)))
+
+
+PARTS = 20
+
+
+def dask_rows(quick):
+    """Compare rows persisted on two local workers with the same rows in memory, two threads."""
+    try:
+        import dask.array as da
+        from dask import delayed
+        from distributed import Client, LocalCluster, wait
+    except ImportError as missing:
+        raise NotMeasuredError(f"needs {missing.name}: pip install 'primum[dask]'") from missing
+    import numpy as np
+    from parquet import rows_of
+
+    size, d = (10**6 if quick else 10**7) // PARTS, 20
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        parts = [delayed(rows_of)(1 + k, size, d)[0] for k in range(PARTS)]
+        there = da.concatenate([da.from_delayed(p, (size, d), np.float32) for p in parts])
+        there = client.persist(there)
+        wait(there)
+        here = np.concatenate([rows_of(1 + k, size, d)[0] for k in range(PARTS)])
+        found = dask_ratios(client, there, here)
+    return Measured(f"{PARTS * size:,} x {d}", found[:1], f"wall-clock time {found[1]:.1f} x")
+
+
+def dask_ratios(client, there, here, repeats=2):
+    """Return the ratios of processor time, of all processes, and of wall-clock time."""
+    import numpy as np
+    from parquet import rows_of
+
+    from primum import ICLSClassifier
+
+    X, y = rows_of(0, 25, here.shape[1])
+    seconds = np.empty((repeats, 2, 2))
+    for turn in seconds:
+        for k, rows in enumerate((there, here)):
+            start, cpu = time.perf_counter(), cluster_cpu(client)
+            ICLSClassifier(n_jobs=2).fit(X, y, X_unlabeled=rows)
+            turn[k] = cluster_cpu(client) - cpu, time.perf_counter() - start
+    on_dask, in_memory = seconds.min(axis=0)
+    return tuple(map(float, on_dask / in_memory))
+
+
+def cluster_cpu(client):
+    """Return the processor time of this process and of the workers, in seconds."""
+    return time.process_time() + sum(client.run(time.process_time).values())
+
+
+def parquet_rows(quick):
+    """Measure the peak memory of a fit to files; compare its time with reading them as often."""
+    import parquet
+
+    rows = 2e6 if quick else 2e7
+    options = SimpleNamespace(rows=rows, labeled=25, features=20)
+    with tempfile.TemporaryDirectory() as folder:
+        parquet.work("write", folder, options)
+        fit = json.loads(parquet.work("parquet", folder, options))
+        read = json.loads(parquet.work("read", folder, options))
+    values = (fit["peak"], fit["cpu"] / (fit["passes"] * read["cpu"]))
+    return Measured(f"{rows:,.0f} x 20", values, f"{fit['passes']} passes")
+
+
+def import_time(quick):
+    """Compare the imports of the package and of its main estimator with scikit-learn's."""
+    statements = (
+        "import primum",
+        "from primum import ICLSClassifier",
+        "import sklearn.linear_model",
+    )
+    turns = [[seconds_of(statement) for statement in statements] for _ in range(4 if quick else 10)]
+    package, estimator, peer = map(statistics.median, zip(*turns, strict=True))
+    return Measured("medians", (package / peer, estimator / peer))
+
+
+def seconds_of(statement):
+    """Return the processor time of a statement in a new process."""
+    clock = "import time; start = time.process_time(); {}; print(time.process_time() - start)"
+    command = [sys.executable, "-c", clock.format(statement)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def table2(quick):
+    """Run a few repeats of the paper's Table 2 and extrapolate to 100."""
+    from primum.datasets import CATALOGUE, DatasetNotFoundError, load
+    from primum.evaluation import PLANS, run_experiment
+
+    try:
+        datasets = [load(name, download=False) for name in CATALOGUE]
+    except DatasetNotFoundError as missing:
+        raise NotMeasuredError(f"needs the paper's data sets: {missing}") from missing
+    repeats = 1 if quick else 3
+    experiment = PLANS["table2"].experiment("table2", datasets, repeats, seed=0)
+    with tempfile.TemporaryDirectory() as folder:
+        run = [lambda: run_experiment(experiment, folder, jobs=1, progress=False)]
+        seconds = float(cpu_times(run, repeats=1)[0, 0])
+    return Measured(processor(), (seconds / repeats * 100 / 60,), f"{repeats} repeats")
+
+
+def processor():
+    """Return the name of this machine's processor."""
+    import platform
+    from pathlib import Path
+
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    named = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()
+
+
+def accelerator(quick, rows, classes=2, correlated=False):
+    """Measure ICLS with the rows on an accelerator: seconds, relative gap, peak memory."""
+    try:
+        import device
+        import sklearn
+        import torch
+    except ImportError as missing:
+        raise NotMeasuredError(f"no accelerator: {missing.name} is not installed") from missing
+    if not torch.cuda.is_available():
+        raise NotMeasuredError("no accelerator")
+    U = int(rows / 10 if quick else rows)
+    kind = SimpleNamespace(labeled=69, features=64, classes=classes, correlated=correlated)
+    kind.tol = 1e-8
+    with sklearn.config_context(array_api_dispatch=True):
+        given = device.problem(kind, U, "cuda")
+        device.fit(kind, *given)  # loads the device's libraries
+        seconds = min(device.fit(kind, *given)[0] for _ in range(3))
+        _, clf, peak = device.measured_fit(kind, *given)
+    proof = clf.certificate_
+    gap = max(proof.gap / proof.objective, kind.tol)  # below tol, it is a matter of chance
+    name = f"{U:,} x 64, {torch.cuda.get_device_name()}"
+    return Measured(name, (seconds, gap, peak), f"{proof.passes} passes")
+
+
+def on_accelerator(name, seconds, **kind):
+    """Return a row of the accelerator; its bars are the same but for that of the time."""
+    figures = (
+        Figure("time", "s", seconds),
+        Figure("relative gap", "", 1e-6),
+        Figure("peak memory / rows", "x", 1.5),
+    )
+    return Row(name, partial(accelerator, **kind), figures)
+
+
+ROWS = (
+    Row(
+        "in memory",
+        in_memory,
+        (
+            Figure("ICLS / Ridge(cholesky)", "x", 1.2),
+            Figure("ICLS / LinearRegression", "x"),
+            Figure("passes", "", 6),
+        ),
+    ),
+    Row("growth", growth, (Figure("time per row, many rows / few", "x", 1.2),)),
+    Row("dask", dask_rows, (Figure("two workers / in memory", "x", 2),)),
+    Row(
+        "parquet",
+        parquet_rows,
+        (Figure("peak memory", "MB", 350), Figure("fit / reading as many times", "x", 1.5)),
+    ),
+    Row(
+        "coil2",
+        small_icls,
+        (
+            Figure("ICLS / L-BFGS-B", "x", 0.034),
+            Figure("ICLS / Ridge on the labelled rows", "x"),
+        ),
+    ),
+    Row(
+        "tsvm",
+        small_tsvm,
+        (Figure("annealing TSVM / LinearSVC on the labelled rows", "x", 1.3),),
+    ),
+    Row("classes", several_classes, (Figure("one fit / five two-class fits", "x", 1.5),)),
+    Row(
+        "import",
+        import_time,
+        (
+            Figure("primum / sklearn.linear_model", "x", 1.05),
+            Figure("primum.ICLSClassifier / sklearn.linear_model", "x", 1.05),
+        ),
+    ),
+    Row("table2", table2, (Figure("100 repeats, 16 data sets", "core-min", 12),)),
+    on_accelerator("gpu", 0.35, rows=1e8),
+    on_accelerator("gpu, correlated", 0.35, rows=1e8, correlated=True),
+    on_accelerator("gpu, fewer rows", 0.12, rows=1e7),
+    on_accelerator("gpu, classes", 1.0, rows=1e7, classes=10),
+)
