@@ -61,8 +61,10 @@ STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
 FEW_ROWS = 2**12  # unless there are no more than this many,
-BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB), or
-DEVICE_BAND_NUMBERS = 2**19  # if passes are fast compared with main memory,
+BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB),
+# or, because passes on a device are fast compared with main memory, and because rows in files and
+# on workers would have to be copied here, at most this many,
+DEVICE_BAND_NUMBERS, OUTSIDE_BAND_NUMBERS = 2**19, 2**20
 BAND_PER_COLUMN = 8  # but at least this many rows for each dimension
 STEPS_PER_SIGMA = 12
 SINGLE_ROUNDING = 1e-5  # of sums over many rows in single precision
@@ -169,7 +171,9 @@ class _AllRows:
     def largest_band(self) -> int:
         """How many rows are solved for in memory."""
         r, n = self.columns.shape
-        numbers = DEVICE_BAND_NUMBERS if self.columns.design.rows.single else BAND_NUMBERS
+        rows = self.columns.design.rows
+        numbers = BAND_NUMBERS if rows.in_memory else OUTSIDE_BAND_NUMBERS
+        numbers = DEVICE_BAND_NUMBERS if rows.single else numbers
         at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
         return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
 
@@ -191,7 +195,9 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
     share = start.undecided / rows.sample.columns.shape[1]
     sweep = rows.sweep(xi, sigma, band, share * rows.columns.shape[1])
     for stage in range(STAGES):
-        xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, goal)
+        # Once a band was tried in vain, every stage ends on the path.
+        early = band == BAND
+        xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, goal, early)
         iterations += steps
         if stage == 0 and steps == STEPS_PER_SIGMA:
             return _Best(np.inf, xi, lost=True), iterations
@@ -226,7 +232,7 @@ def _stride(rows: _AllRows, sweep: Sweep, band: float, steps: int) -> float:
     # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
     # longer than it takes to leave so few rows undecided that their labels can be solved for.
     longest = GROWTH**2 if steps <= 2 else GROWTH
-    enough = 1.5 * band * sweep.inside / rows.largest_band
+    enough = 1.5 * band * sweep.inside / max(1, rows.largest_band)
     return longest if sweep.can_be_solved else min(longest, max(GROWTH, enough))
 
 
@@ -274,12 +280,12 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Column
 
 
 def _minimise_psi(
-    rows: _AllRows, sigma: float, xi: Floats, here: Sweep, band: float, goal: float
+    rows: _AllRows, sigma: float, xi: Floats, here: Sweep, band: float, goal: float, early: bool
 ) -> tuple[Floats, Sweep, int]:
     """Return (dual point, its sweep, steps) near the minimum of psi over all rows.
 
-    ``here`` is the sweep of the first point. The steps end early if it seems that a sweep has
-    collected all rows whose labels are still to be determined.
+    ``here`` is the sweep of the first point. If ``early`` is True, the steps end once it seems
+    that a sweep has collected all rows whose labels are still to be determined.
     """
     problem, labels, t = rows.problem, rows.problem.labels, rows.problem.target
     for step in range(STEPS_PER_SIGMA):
@@ -294,7 +300,7 @@ def _minimise_psi(
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
-        if here.can_be_solved and rows.stays(xi, direction, sigma / band):
+        if early and here.can_be_solved and rows.stays(xi, direction, sigma / band):
             return xi, here, step
         psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
         there = rows.sweep(xi + direction, sigma, band, here.inside)
