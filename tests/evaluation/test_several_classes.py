@@ -180,7 +180,7 @@ def first_column(clf, X):
 
 
 def test_scores_of_one_class_only(tmp_path):
-    with pytest.warns(FitFailedWarning, match=r"15 rows of 3 .* shape \(15, 3\), got \(15,\)"):
+    with pytest.warns(FitFailedWarning, match=r"150 rows of 3 .* shape \(150, 3\), got \(150,\)"):
         run(
             tmp_path,
             Method("One", LinearDiscriminantAnalysis(), sees="labeled", score=first_column),
