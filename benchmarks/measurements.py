@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from timing import cpu_times, ratios
 
-
 SIMULATED = "simulated"
 
 
