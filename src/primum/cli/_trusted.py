@@ -36,7 +36,9 @@ STACKS = (
 PREPARATION: tuple[Any, ...] = (ReadCells, level_name)
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.
 OF_SCIKIT_LEARN = (np.dtype, Bunch)
+# A list of column names in a ColumnTransformer, up to scikit-learn 1.6.
+OF_EARLIER_VERSIONS = ("sklearn.compose._column_transformer._RemainderColsList",)
+PARTS = (*CLASSIFIERS, *LABELS, *PROOFS, *STACKS, *PREPARATION, *OF_SCIKIT_LEARN)
 TRUSTED = sorted(
-    f"{part.__module__}.{part.__qualname__}"
-    for part in (*CLASSIFIERS, *LABELS, *PROOFS, *STACKS, *PREPARATION, *OF_SCIKIT_LEARN)
+    [*(f"{part.__module__}.{part.__qualname__}" for part in PARTS), *OF_EARLIER_VERSIONS]
 )
