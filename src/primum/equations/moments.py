@@ -1,12 +1,15 @@
 """Weight, mean and scatter of rows, computed block by block.
 
-Summing ``X'X`` and subtracting ``n mean mean'`` cancels when means are large, so every block is
-centred on its own mean and blocks are merged with the exact update (Chan, Golub & LeVeque 1983):
+Summing ``X'X`` and subtracting ``n mean mean'`` cancels when means are large, so the scatter of
+every block is about its own mean, and blocks are merged with the exact update (Chan, Golub &
+LeVeque 1983):
 
     n = n1 + n2,   mean = mean1 + (n2/n) delta,   scatter = S1 + S2 + (n1 n2 / n) delta delta',
 
-where delta = mean2 - mean1. Inside a block, means are taken relative to its first row: a column
-that is constant then has exactly that mean and no scatter, whatever its value.
+where delta = mean2 - mean1. Inside a block, values are taken relative to its first row, and the
+mean is subtracted from the scatter: a column that is constant then has exactly that mean and no
+scatter, whatever its value. If the first row is far from the mean (``CANCELLED``), or rows have
+weights, the mean is subtracted from the rows.
 
 Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up without
 centring, and the mean is removed once, at the end, which costs as many digits as the factor

@@ -287,8 +287,8 @@ def _measured(
         xi = problem.residual(q, moment)
     labelling = LabellingToRead(q, xi, problem, keep=data.unlabeled.in_memory)
     reading = read_rows(family, scores, labelling)
-    if not _same(moment, reading.moment):  # the pass tells what the labelling gives
-        return _measured(data, family, implicit, twin, replace(solution, moment=reading.moment))
+    if solution.moment is not None and not _same(moment, reading.moment):
+        return _measured(data, family, implicit, twin, replace(solution, moment=None))
     return fit, reading, None if xi is None else (xi, reading.slack)
 
 

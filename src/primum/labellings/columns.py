@@ -231,7 +231,7 @@ class StreamedColumns:
             )
 
         total = self.design.rows.map_reduce(block_sweep, add)
-        moment = self._of_all_classes(to_numpy(total.moment), xi.ndim)
+        moment = self._of_all_classes(to_numpy(total.moment), xi.ndim, rough)
         return Sweep(
             moment,
             self.B @ moment,
@@ -250,12 +250,13 @@ class StreamedColumns:
             found[skipped] = self.gram_of_all - rest
         return {key: gram for key, gram in found.items() if key}
 
-    def _of_all_classes(self, moment: Floats, ndim: int) -> Floats:
+    def _of_all_classes(self, moment: Floats, ndim: int, rough: bool) -> Floats:
         """Return the sums of all classes; they add up to X'1, so the last follows from others."""
         if ndim == 1:
             return moment
         if self._sum_of_all is None:
-            self._sum_of_all = moment.sum(axis=1)
+            # Sums in single precision are no basis for later ones in double precision.
+            self._sum_of_all = None if rough else moment.sum(axis=1)
             return moment
         return np.column_stack([moment, self._sum_of_all - moment.sum(axis=1)])
 
