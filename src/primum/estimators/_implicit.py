@@ -19,6 +19,7 @@ from primum._typing import Floats
 from primum.equations import GivenLabels
 from primum.estimators._base import N_JOBS
 from primum.estimators._data import TrainingData, read_unlabeled_rows
+from primum.estimators._last_pass import LastPass, score_rounding
 from primum.labellings import (
     METRICS,
     TIE_BREAKS,
@@ -26,28 +27,21 @@ from primum.labellings import (
     FitSummary,
     ImplicitProblem,
     LabeledRows,
-    LabellingToRead,
     LabelSet,
     LeastSquaresFamily,
     Model,
     Reading,
-    ScoreComparison,
     Shares,
-    StreamedColumns,
     Witness,
     certify,
     implicit_problem,
     least_squares_family,
     per_row,
-    read_rows,
     share_of_all,
     with_prior,
 )
 from primum.rows import Block, to_numpy
-from primum.solvers import SOLVERS, Solution, chosen_solver, solve_implicit
-
-# Sums over rows that differ by less than this fraction differ by rounding.
-SAME_SUMS = 1e-9
+from primum.solvers import SOLVERS, chosen_solver, solve_implicit
 
 
 class UndeterminedModelWarning(UserWarning):
@@ -140,10 +134,15 @@ class ImplicitlyConstrained:
     ) -> Model:
         """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
+        last_pass = LastPass(family, problem, twin, data.unlabeled.in_memory)
         solution = solve_implicit(
-            problem, solver=self.solver_, tol=self.tol, max_iter=self.max_iter
+            problem,
+            solver=self.solver_,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            measure=last_pass.measure,
         )
-        fit, reading, slack = _measured(data, family, problem, twin, solution)
+        fit, reading, slack = last_pass.of(solution)
         self._remember_labels(data, family, solution.labels, reading.labels)
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = certify(
@@ -214,7 +213,7 @@ class ImplicitlyConstrained:
             shift=squares**0.5,
             changed=reading.changed,
             distance=squares + self.alpha * float(np.vdot(step, step)),
-            score_rounding=_score_rounding(family, twin),
+            score_rounding=score_rounding(family, twin),
             objective=sum(loss) if of_labels else None,
         )
 
@@ -264,41 +263,3 @@ def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: Floats | float) ->
     squares = per_row((labeled.X @ coef + intercept - labeled.y) ** 2)
     weight = labeled.weight
     return float(squares.mean() if weight is None else weight @ squares / weight.sum())
-
-
-def _measured(
-    data: TrainingData,
-    family: LeastSquaresFamily,
-    implicit: ImplicitProblem,
-    twin: Model,
-    solution: Solution,
-) -> tuple[Model, Reading, tuple[Floats, float] | None]:
-    """Return the model of a labelling, what one pass measures of both, and the slack at a point."""
-    q, moment = solution.labels, solution.moment
-    if moment is None:
-        moment = family.unlabeled.weighted_sum(q)
-    fit = family.equations.decode(family.gamma_of(moment))
-    scores = ScoreComparison(fit, twin, _score_rounding(family, twin))
-    if isinstance(q, np.ndarray):
-        labels = q if data.unlabeled.in_memory else None
-        return fit, replace(read_rows(family, scores), moment=moment, labels=labels), None
-    problem, xi = implicit.problem, None
-    if implicit.prior is None and isinstance(problem.columns, StreamedColumns):
-        xi = problem.residual(q, moment)
-    labelling = LabellingToRead(q, xi, problem, keep=data.unlabeled.in_memory)
-    reading = read_rows(family, scores, labelling)
-    if solution.moment is not None and not _same(moment, reading.moment):
-        return _measured(data, family, implicit, twin, replace(solution, moment=None))
-    return fit, reading, None if xi is None else (xi, reading.slack)
-
-
-def _same(one: Floats, other: Floats) -> bool:
-    """Return whether two sums over rows are equal, up to rounding."""
-    return bool(np.linalg.norm(one - other) <= SAME_SUMS * np.linalg.norm(other))
-
-
-def _score_rounding(family: LeastSquaresFamily, twin: Model) -> float:
-    """Return the rounding error of a score, given the size of its summands."""
-    coef, intercept = twin
-    summands = np.max(np.abs(intercept) + np.abs(family.equations.center) @ np.abs(coef))
-    return float(8 * np.finfo(float).eps * summands)

@@ -15,7 +15,7 @@ from primum.solvers.least_committed import least_committed
 from primum.solvers.nearest_twin import solve_nearest_twin
 from primum.solvers.newton import solve_newton
 from primum.solvers.reference import solve_reference
-from primum.solvers.scale import solve_scale
+from primum.solvers.scale import Measure, solve_scale
 from primum.solvers.shares import solve_prior
 from primum.solvers.solution import Solution
 from primum.solvers.warm import solve_from
@@ -33,10 +33,18 @@ ANY_OPTIMUM = ("lbfgsb",)
 ONE_NUMBER = ("lbfgsb", "reference")
 
 
-def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> Solution:
+def solve(
+    problem: LabelProblem,
+    *,
+    solver: str,
+    tol: float,
+    max_iter: int,
+    measure: Measure | None = None,
+) -> Solution:
     """Solve the problem with the named solver.
 
-    ``auto`` is ``newton`` if M is formed, because there are few rows, and ``scale`` otherwise.
+    ``auto`` is ``newton`` if M is formed, because there are few rows, and ``scale`` otherwise,
+    which measures its labellings with ``measure``, if given.
     """
     if solver in ONE_NUMBER and problem.labels.contrasts is not None:
         raise ValueError(
@@ -51,6 +59,8 @@ def solve(problem: LabelProblem, *, solver: str, tol: float, max_iter: int) -> S
     solver = chosen_solver(problem, solver)
     if solver != "scale" and isinstance(columns, StreamedColumns):
         _need_memory(columns, solver)
+    if solver == "scale":
+        return solve_scale(problem, tol, max_iter, measure)
     solution = SOLVERS[solver](problem, tol, max_iter)
     if solver in ANY_OPTIMUM:
         return Solution(least_committed(problem, solution.labels, tol), solution.iterations)
@@ -64,11 +74,14 @@ def solve_implicit(
     tol: float,
     max_iter: int,
     start: Floats | None = None,
+    measure: Measure | None = None,
 ) -> Solution:
     """Minimise the objective, within a prior, and break a tie between models that attain it.
 
     ``start``, the labelling of a similar problem, makes the solution faster but not different: of
-    several labellings that give the same model, any may then be returned.
+    several labellings that give the same model, any may then be returned. ``measure`` is called in
+    place of the pass that computes the gap of a labelling, if neither a prior nor a tie-break is
+    involved.
     """
     if start is not None and _can_start(implicit, solver):
         solution = solve_from(implicit.problem, start, tol, max_iter)
@@ -81,7 +94,8 @@ def solve_implicit(
     if implicit.prior is not None:
         return solve_prior(implicit.prior, solve_labels, tol)
     if implicit.tie is None or implicit.problem.n_rows == 0:
-        return solve_labels(implicit.problem, tol)
+        problem = implicit.problem
+        return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)
     return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol)
 
 

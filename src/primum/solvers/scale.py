@@ -11,12 +11,12 @@ progress is made on few rows.
    too long.
 3. As soon as the sample shows that the next step moves no other row across the hyperplane, fix all
    others on their sides and solve for the labels of the close rows exactly, in memory.
-4. One more such pass, at the new hyperplane, gives the gap over all rows. If a row was fixed on the
-   wrong side, the gap shows it: continue from there along the path on all rows, which leaves fewer
-   undecided, and try again with a wider band. If Newton's steps do not converge from the point of
-   the sample, the path of all rows is followed from its start. The best of all points is kept, so a
-   failed try only costs passes. If everything fails and the rows are in memory, ``newton.py``
-   solves the problem in many passes.
+4. One more pass measures the gap of these labels over all rows; the caller may measure more in it
+   (``Measure``). If a row was fixed on the wrong side, the gap shows it: continue from there along
+   the path on all rows, which leaves fewer undecided, and try again with a wider band. If Newton's
+   steps do not converge from the point of the sample, the path of all rows is followed from its
+   start. The best of all points is kept, so a failed try only costs passes. If everything fails and
+   the rows are in memory, ``newton.py`` solves the problem in many passes.
 
 Rows in single precision on a device are multiplied as they are in steps 2 and 3, which is several
 times as fast. What is found there is measured in double precision; if it does not suffice, the
@@ -26,6 +26,7 @@ Nothing is stored per row, so the rows need not fit in memory: the solution is a
 labels of a band of rows (``HyperplaneLabels``).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,8 +96,18 @@ class _Best:
         return not self.feasible, self.gap
 
 
-def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
-    """Return an optimal labelling, in a few passes over the rows."""
+# A function of a dual point, labels and the presumed sum of the design rows times their labels. It
+# returns that sum and the sum of the slacks at the point, in one pass.
+Measure = Callable[[Floats, HyperplaneLabels, Floats], tuple[Floats, float]]
+
+
+def solve_scale(
+    problem: LabelProblem, tol: float, max_iter: int, measure: Measure | None = None
+) -> Solution:
+    """Return an optimal labelling, in a few passes over the rows.
+
+    ``measure`` is called for every labelling that may be the answer; None: ``columns.measure``.
+    """
     columns = problem.columns
     if not isinstance(columns, StreamedColumns):
         return solve_newton(problem, tol, max_iter)
@@ -111,7 +122,7 @@ def solve_scale(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
         sample = replace(sample, columns=merged(sample.columns))
     start = _sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
-    rows, goal = _AllRows(problem, columns, sample, rough), problem.gap_within(tol)
+    rows, goal = _AllRows(problem, columns, sample, measure, rough), problem.gap_within(tol)
     best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > goal and rough:
         rows, start = replace(rows, rough=False), replace(start, iterations=iterations)
@@ -151,6 +162,7 @@ class _AllRows:
     problem: LabelProblem
     columns: StreamedColumns
     sample: LabelProblem
+    measure_and_more: Measure | None = None
     rough: bool = False
 
     def sweep(self, xi: Floats, sigma: float, band: float, inside: float) -> Sweep:
@@ -166,6 +178,14 @@ class _AllRows:
             self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
         )
         return replace(found, Mq=centred(found.Mq))
+
+    def measure(self, found: _Best) -> tuple[Floats, float]:
+        """Return the sum of the design rows times their labels, and the sum of their slacks."""
+        assert found.labels is not None
+        assert found.moment is not None
+        if self.measure_and_more is None:
+            return self.columns.measure(self.problem.labels, found.xi, found.labels)
+        return self.measure_and_more(found.xi, found.labels, found.moment)
 
     @property
     def largest_band(self) -> int:
@@ -202,7 +222,7 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
         if stage == 0 and steps == STEPS_PER_SIGMA:
             return _Best(np.inf, xi, lost=True), iterations
         gap_before, on_path = best.gap, _on_path(rows, sweep, xi, sigma, goal)
-        in_band, sweep_there = _in_band(rows, sweep, xi, sigma, 2.0 * band, tol)
+        in_band = _in_band(rows, sweep, xi, sigma, tol)
         best = min((best, on_path, in_band), key=lambda answer: answer.order)
         # In single precision, no more than the goal is aimed at.
         converged = best.gap <= goal and (rows.rough or best.gap > 0.5 * gap_before)
@@ -212,17 +232,13 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
         if sweep.can_be_solved:
             band *= 2.0
         improved = best is in_band and best.gap <= 0.5 * gap_before
-        if rows.rough and np.isfinite(best.gap):
-            # It was measured in double precision and does not suffice.
-            rows = replace(rows, rough=False)
+        insufficient = rows.rough and np.isfinite(best.gap)  # measured in double precision
+        if improved or insufficient:
             xi = in_band.xi if improved else xi
-            sweep = rows.sweep(xi, sigma, band, sweep.inside)
-            continue
-        if improved:
-            xi, sweep = in_band.xi, sweep_there
-            continue
-        ahead = sigma * _stride(rows, sweep, band, steps)
-        before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
+            rows = replace(rows, rough=rows.rough and not insufficient)
+        else:
+            ahead = sigma * _stride(rows, sweep, band, steps)
+            before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
         sweep = rows.sweep(xi, sigma, band, sweep.inside)
     return best, iterations
 
@@ -371,56 +387,40 @@ def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
     return None if problem.prior is None else problem.multipliers(xi)
 
 
-def _in_band(
-    rows: _AllRows,
-    sweep: Sweep,
-    xi: Floats,
-    sigma: float,
-    next_band: float,
-    tol: float,
-) -> tuple[_Best, Sweep]:
-    """Solve for the rows close to the hyperplane with all others fixed, and compute the gap.
-
-    The pass that computes it is the sweep of the new hyperplane, with its own band.
-    """
+def _in_band(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float, tol: float) -> _Best:
+    """Solve for the rows close to the hyperplane with all others fixed, and measure the gap."""
     problem, columns, band = rows.problem, rows.columns, sweep.band
     if band is None or not sweep.can_be_solved:
-        return _Best(np.inf, xi, feasible=False), sweep
-    t, labels, positions = problem.target, problem.labels, band.positions
+        return _Best(np.inf, xi, feasible=False)
+    labels, positions = problem.labels, band.positions
     others = sweep.moment - band.sum
     fixed = centred(columns.B @ others)
     inner = replace(
         problem,
         columns=FormedColumns(*band.columns(columns.B)),
-        target=t - fixed,
+        target=problem.target - fixed,
         labels=labels.take(positions),
         prior=None if problem.prior is None else problem.prior.without(fixed),
     )
     found = solve_newton(inner, tol, 1000, (sigma, xi))
     nu = np.zeros(0) if found.multipliers is None else found.multipliers
     reached = inner.residual(found.labels)
-    dual = problem.dual_point(reached, nu)
     best = _Best(
         np.inf,
-        dual,
+        problem.dual_point(reached, nu),
         HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, found.labels),
         nu=found.multipliers,
         feasible=problem.meets_prior(reached),
         moment=others + band.sum_of(found.labels),
     )
-    if rows.rough:
-        return _measured(rows, best), sweep
-    after = rows.sweep(dual, sigma, next_band, sweep.inside)
-    squares = float(np.vdot(dual, reached)) + float(np.vdot(t, dual))
-    gap = squares - after.support + problem.prior_gap(reached, nu)
-    return replace(best, gap=gap), after
+    return _measured(rows, best)
 
 
 def _measured(rows: _AllRows, found: _Best) -> _Best:
     """Return a labelling with its sum and its gap, in double precision: one pass."""
-    problem, labels = rows.problem, rows.problem.labels
-    assert found.labels is not None
-    moment, slack = rows.columns.measure(labels, found.xi, found.labels)
+    problem, nu = rows.problem, np.zeros(0) if found.nu is None else found.nu
+    moment, slack = rows.measure(found)
     residual = centred(rows.columns.B @ moment - problem.target)
-    off = residual - found.xi
-    return replace(found, gap=slack + 0.5 * float(np.vdot(off, off)), moment=moment)
+    off = problem.dual_point(residual, nu) - found.xi
+    gap = slack + 0.5 * float(np.vdot(off, off)) + problem.prior_gap(residual, nu)
+    return replace(found, gap=gap, moment=moment)
