@@ -17,6 +17,18 @@ def test_moments_of_blocks_equal_moments_of_the_whole(rng):
     np.testing.assert_allclose(moments.scatter, centred.T @ centred, rtol=1e-9)
 
 
+@pytest.mark.parametrize("later", [0.0, 1.0, 1e6])
+def test_first_rows_about_zero_say_nothing_of_later_ones(rng, later):
+    X = rng.normal(size=(5_000, 3))
+    X[100:, 1] += later
+    before, moments = X.copy(), gather_moments([ArrayRows(X)])
+    np.testing.assert_array_equal(X, before)
+    mean = X.astype(np.longdouble).mean(axis=0)
+    np.testing.assert_allclose(moments.mean, mean.astype(float), rtol=1e-13, atol=1e-14)
+    centred = (X - mean).astype(float)
+    np.testing.assert_allclose(moments.scatter, centred.T @ centred, rtol=1e-11, atol=1e-9)
+
+
 def test_weights_count_repetitions(rng):
     X = rng.normal(size=(50, 4))
     times = rng.integers(0, 4, 50)

@@ -29,6 +29,7 @@ from primum import (
     USMClassifier,
 )
 from primum._sklearn import ARRAY_API
+from primum.labellings import StreamedColumns
 from primum.rows import to_numpy
 
 pytestmark = [
@@ -210,6 +211,63 @@ def test_rows_scattered_in_one_array_single_precision_and_weights(asarray):
     np.testing.assert_allclose(to_numpy(scores), expected.decision_function(rows), atol=1e-6)
     np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-6)
     assert fitted.certificate_.converged
+
+
+@pytest.fixture
+def precisions(monkeypatch):
+    """Stream all rows; whether each pass of the solver was in single precision."""
+    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
+    monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**13)
+    used, sweep = [], StreamedColumns.sweep
+
+    def recorded(*args):
+        used.append(args[-1])
+        return sweep(*args)
+
+    monkeypatch.setattr(StreamedColumns, "sweep", recorded)
+    return used
+
+
+def assert_same_optimum(fitted, expected):
+    ours, theirs = fitted.certificate_, expected.certificate_
+    assert ours.converged
+    assert abs(ours.objective - theirs.objective) <= ours.gap + theirs.gap + 1e-11
+    # The labelled loss is within its tolerance, so coefficients are within the root of it.
+    np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=3e-5)
+    assert abs(ours.changed - theirs.changed) <= 2
+    assert ours.shift == pytest.approx(theirs.shift, abs=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("n_labeled", [40, 400], ids=["moved", "nearly feasible"])
+def test_the_search_is_in_single_precision_for_such_rows(n_labeled, n_classes, asarray, precisions):
+    X, y, X_u, _ = several_classes(n_labeled, 6_000, 5, n_classes, separation=0.5)
+    X, X_u = X.astype(np.float32), X_u.astype(np.float32)
+    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    assert not any(precisions)
+    precisions.clear()
+    with sklearn.config_context(array_api_dispatch=True):
+        fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+    assert precisions[0]
+    assert_same_optimum(fitted, expected)
+
+
+def test_the_search_continues_in_double_precision(asarray, precisions):
+    """Single precision does not suffice for features that are almost collinear."""
+    X, y, X_u = problem(L=20)
+    for rows in (X, X_u):
+        rows[:, 1] = rows[:, 0] + 3e-6 * rows[:, 1]
+    X, X_u = X.astype(np.float32), X_u.astype(np.float32)
+    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    precisions.clear()
+    with sklearn.config_context(array_api_dispatch=True):
+        fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+    assert precisions[0]
+    assert not precisions[-1]
+    assert fitted.certificate_.converged
+    scores = X_u @ (to_numpy(fitted.coef_) - expected.coef_).T
+    assert np.sqrt(np.mean(scores**2)) < 1e-4
 
 
 def test_equal_rows_are_found_there_too(asarray, monkeypatch):

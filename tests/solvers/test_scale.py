@@ -8,7 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum import ICLSClassifier
 from primum.estimators import _implicit
-from primum.labellings import columns
+from primum.labellings import LabeledRows, columns, implicit_problem, least_squares_family
+from primum.rows import ArrayRows
 
 
 @pytest.fixture(autouse=True)
@@ -173,3 +174,32 @@ def test_the_certificate_does_not_rely_on_sums_of_the_solver(monkeypatch):
     np.testing.assert_allclose(clf.coef_, right.coef_, rtol=1e-9)
     assert clf.certificate_.gap <= right.certificate_.gap + 1e-12
     assert clf.certificate_.changed == right.certificate_.changed
+
+
+def test_few_passes_if_the_twin_is_feasible():
+    X, y, X_u = rows("plain", U=100_000, L=400)
+    proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+    assert proof.converged
+    assert proof.moved is False
+    assert proof.passes <= 14
+
+
+@pytest.mark.parametrize("kind", ["plain", "weighted", "with a ridge", "mostly labelled"])
+def test_the_gram_matrix_of_all_columns_is_known_without_a_pass(kind):
+    X, y, X_u = rows("plain")
+    weight = np.linspace(0.5, 2.0, len(X)) if kind == "weighted" else None
+    if kind == "mostly labelled":
+        weight = np.full(len(X), 1e5)
+    labeled = LabeledRows(X, y.astype(float), weight)
+    alpha = 0.3 if kind == "with a ridge" else 0.0
+    family = least_squares_family(labeled, ArrayRows(X_u), alpha=alpha, fit_intercept=True)
+    problem = implicit_problem(
+        family, metric=0.2, alpha_labeled=alpha, supervised=(np.zeros(X.shape[1]), 0.5)
+    ).problem
+    before = problem.columns.passes
+    found = problem.columns.gram_of_all
+    assert problem.columns.passes == before + (kind == "mostly labelled")
+    M = family.unlabeled.dot(problem.columns.B.T)
+    np.testing.assert_allclose(found, M.T @ M, rtol=1e-9, atol=1e-12 * np.trace(found))
+    scaled = problem.columns.scaled(np.arange(1.0, len(found) + 1)).first(3).gram_of_all
+    np.testing.assert_allclose(scaled, found[:3, :3] * np.outer([1, 2, 3], [1, 2, 3]), rtol=1e-9)

@@ -20,6 +20,8 @@ from primum.rows.base import Block, Rows, to_numpy
 
 # Arrays of at most this many bytes are sent to a device once.
 SENT_ONCE = 2**18
+# A few products with rows of at least so many features are faster row by row.
+WIDE, FEW_PRODUCTS = 16, 8
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,7 @@ class View:
         if sparse.issparse(self.X):
             return np.ascontiguousarray(self.dot(V).T)
         V, level = self._shifted(V)
-        # Not the operator for NumPy, which treats a matrix of one row as a matrix.
-        product = np.dot(V.T, self.X.T) if self.xp is np else self.like(V.T) @ self.X.T
+        product = _product_by_column(self.X, V) if self.xp is np else self.like(V.T) @ self.X.T
         product += self.like(level)[:, None]
         return product
 
@@ -183,6 +184,14 @@ def _sent(xp: Any, device: Any, content: bytes, dtype: str, shape: tuple[int, ..
     """
     values = np.frombuffer(content, dtype=dtype).reshape(shape)
     return xp.asarray(values.copy(), device=device)
+
+
+def _product_by_column(X: Floats, V: Floats) -> Floats:
+    """Return ``(X V)'`` in C order, computed in the order that is faster."""
+    if X.shape[1] >= WIDE and V.shape[1] <= FEW_PRODUCTS:
+        return np.ascontiguousarray(np.dot(X, V).T)
+    # Not the operator, which treats a matrix of one row as a matrix.
+    return np.asarray(np.dot(V.T, X.T))
 
 
 def _part(block: Block, chosen: Any, X: Any) -> Block:

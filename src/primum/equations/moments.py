@@ -9,7 +9,8 @@ LeVeque 1983):
 where delta = mean2 - mean1. Inside a block, values are taken relative to its first row, and the
 mean is subtracted from the scatter: a column that is constant then has exactly that mean and no
 scatter, whatever its value. If the first row is far from the mean (``CANCELLED``), or rows have
-weights, the mean is subtracted from the rows.
+weights, the mean is subtracted from the rows. If all columns seem to be spread about 0, values are
+taken as they are, without a copy of the block.
 
 Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up without
 centring, and the mean is removed once, at the end, which costs as many digits as the factor
@@ -44,6 +45,8 @@ from primum.rows import (
 # A scatter is recomputed from centred values if centring lowers the sum of squares of a column by
 # more than this factor; at least 10 of 11 values of a sparse column are then non-zero.
 CANCELLED = 10.0
+# Whether columns are spread about 0 is estimated from this many rows of a block.
+FIRST_ROWS = 64
 # Densify this many numbers of a sparse block at a time (4 MB): where a few rows have nearly all the
 # weight, columns can lose digits although most of their values are 0.
 DENSIFIED = 2**19
@@ -185,8 +188,9 @@ def block_moments(block: Block) -> Moments | RawMoments:
 def _dense_moments(block: Block) -> Moments:
     X = block.X
     xp, device = library_of(X), None if isinstance(X, np.ndarray) else X.device
-    first = xp.astype(X[0, :], xp.float64)
-    centred = X - first
+    as_it_is = block.weight is None and isinstance(X, np.ndarray) and _about_zero(X[:FIRST_ROWS])
+    first = xp.astype(0.0 * X[0, :] if as_it_is else X[0, :], xp.float64)
+    centred = X if as_it_is else X - first
     if block.weight is None:
         total = float(X.shape[0])
         shift = xp.ones(X.shape[0], dtype=xp.float64, device=device) @ centred / total
@@ -215,8 +219,14 @@ def _about_mean(about_first: Floats, n: float, mean: Floats, centred: Any, shift
     scatter = about_first - between
     if (between.diagonal() <= CANCELLED * scatter.diagonal()).all():
         return scatter
-    centred -= shift
+    centred = centred - shift
     return np.asarray(to_numpy(centred.T @ centred))
+
+
+def _about_zero(X: Floats) -> bool:
+    """Return whether the columns of some rows have means that are small for their spread."""
+    mean, spread = X.mean(axis=0), X.std(axis=0)
+    return bool(((np.abs(mean) <= spread) & ((spread > 0) | (X[0] == 0))).all())
 
 
 def _sparse_moments(block: Block) -> RawMoments:

@@ -29,7 +29,7 @@ from primum.solvers import Solution
 SAME_SUMS = 1e-9
 # Models count as equal if the root mean square difference of their scores is below this. Only sums
 # in single precision differ by more than the above, and by less than this.
-SAME_SCORES = 1e-7
+SAME_SCORES = 5e-7
 
 # The model, what was measured, and (a dual point, the sum of the slacks at it) if that was, too.
 Measured = tuple[Model, Reading, tuple[Floats, float] | None]
@@ -122,9 +122,9 @@ class LastPass:
             return last.gamma
         if not self.family.unlabeled.rows.single:
             return None
-        gamma = self.family.gamma_of(found)
-        rounding = SAME_SCORES * self.family.equations.weight**0.5
-        return gamma if np.linalg.norm(gamma - last.gamma) <= rounding else None
+        gamma, equations = self.family.gamma_of(found), self.family.equations
+        same = equations.length(gamma - last.gamma) <= SAME_SCORES * equations.weight**0.5
+        return gamma if same else None
 
 
 def score_rounding(family: LeastSquaresFamily, twin: Model) -> float:

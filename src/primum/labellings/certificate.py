@@ -319,7 +319,8 @@ def certify(
         off = abs(summary.objective - judged.objective)
         judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
     rounding += summary.score_rounding
-    feasible = bool(judged.objective - summary.supervised_objective <= max(judged.gap, rounding))
+    excess = judged.objective - summary.supervised_objective
+    feasible = bool(excess <= judged.gap + rounding)
     converged = _converged(judged, judged_distance, prior, tol)
     moved = _moved(problem, judged, judged_distance, summary) if converged else None
     return Certificate(

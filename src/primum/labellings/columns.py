@@ -6,6 +6,7 @@ bound the optimum from both sides. With several classes Xi is (r, K) and Q is (U
 have one axis.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from operator import add
@@ -98,15 +99,17 @@ class Columns(Protocol):
         ...
 
 
-def columns_of(B: Floats, design: Design) -> Columns:
-    """Return M in the form that suits its size."""
+def columns_of(
+    B: Floats, design: Design, gram: Callable[[], Floats | None] = lambda: None
+) -> Columns:
+    """Return M in the form that suits its size; ``gram`` returns M M', if it is known."""
     r, n = len(B), design.n_rows
     few_rows = n <= FEW_ROWS * r and design.rows.in_memory
     limit = FORM_UP_TO * (FORM_FEW_ROWS if few_rows else 1)
     if r * n <= limit and (n <= FORM_ROWS_UP_TO or few_rows):
         # Rows of M' are read one at a time, so each is contiguous in memory.
         return FormedColumns(design.dot(B.T).T, design.rows.weight)
-    return StreamedColumns(B, design)
+    return StreamedColumns(B, design, gram())
 
 
 class FormedColumns:
@@ -172,11 +175,12 @@ class FormedColumns:
 
 
 class StreamedColumns:
-    """M computed from the rows, one block at a time."""
+    """M computed from the rows, one block at a time. ``gram`` is M M', if it is known."""
 
-    def __init__(self, B: Floats, design: Design) -> None:
+    def __init__(self, B: Floats, design: Design, gram: Floats | None = None) -> None:
         self.B = B
         self.design = design
+        self._gram = gram
         self._sum_of_all: Floats | None = None
 
     @property
@@ -274,6 +278,8 @@ class StreamedColumns:
 
     @cached_property
     def gram_of_all(self) -> Floats:  # noqa: D102
+        if self._gram is not None:
+            return self._gram
         B_t, frame = self.B.T, self.design.frame
 
         def block_gram(block: Block) -> Any:
@@ -318,10 +324,13 @@ class StreamedColumns:
         return np.asarray(to_numpy(self.design.rows.map_reduce(block_gaps, add)))
 
     def scaled(self, factor: Floats) -> "StreamedColumns":  # noqa: D102
-        return StreamedColumns(factor[:, None] * self.B, self.design)
+        gram = None if self._gram is None else np.outer(factor, factor) * self._gram
+        return StreamedColumns(factor[:, None] * self.B, self.design, gram)
 
     def first(self, r: int) -> "StreamedColumns":  # noqa: D102
-        return StreamedColumns(self.B[:r], self.design)
+        return StreamedColumns(
+            self.B[:r], self.design, None if self._gram is None else self._gram[:r, :r]
+        )
 
     def support(self, labels: LabelSet, xi: Floats) -> float:  # noqa: D102
         V, frame = self.B.T @ xi, self.design.frame

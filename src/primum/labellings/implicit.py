@@ -60,6 +60,8 @@ SHARES = {"labeled": 0.0, "all": 1.0}
 # Directions in which the labelled rows are shorter than this fraction of the longest change the
 # labelled loss by less than its rounding: they are not determined.
 DETERMINED = 1e-8
+# Up to this part of Z'Z, in any direction, Z_l'Z_l is subtracted from it without a relevant loss.
+LARGEST_LABELED_PART = 0.5
 
 
 def share_of_all(metric: str | float) -> float:
@@ -242,9 +244,25 @@ def _problem(
     """Return the problem of a metric W; ``goal`` is W times the coordinates to approach."""
     coordinates = family.equations
     assert isinstance(coordinates, Coordinates)
-    columns = columns_of(W @ coordinates.full_basis.T, family.unlabeled)
+    columns = _columns(family, coordinates, W)
     target = goal - W @ coordinates.solve(family.known)
     return ImplicitProblem(label_problem(family, labels, columns, target, unit, floor, scale))
+
+
+def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) -> Columns:
+    """Return ``M = W Z_u'``."""
+    T, first, labeled = coordinates.full_basis, int(coordinates.fit_intercept), family.labeled
+
+    def gram() -> Floats | None:
+        """Return M M': with the ridge, ``Z'Z`` of all rows is the identity."""
+        Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
+        of_labeled = Z.T @ Z
+        if np.linalg.norm(of_labeled) > LARGEST_LABELED_PART:
+            return None
+        ridge = coordinates.ridge * (T[first:].T @ T[first:])
+        return np.asarray(W @ (np.eye(len(ridge)) - ridge - of_labeled) @ W.T)
+
+    return columns_of(W @ T.T, family.unlabeled, gram)
 
 
 def label_problem(
@@ -295,7 +313,7 @@ def _tied_problem(
     S = S[:rank]
     known = Vt @ coordinates.solve(family.known)
     in_reach = U[:, :rank].T @ loss.goal
-    columns = columns_of(Vt @ coordinates.full_basis.T, family.unlabeled)
+    columns = _columns(family, coordinates, Vt)
     out_of_reach = float(np.vdot(loss.goal, loss.goal) - np.vdot(in_reach, in_reach))
     floor = 0.5 * unit * (loss.rest + max(out_of_reach, 0.0))
     goal, twin = (in_reach.T / S).T - known[:rank], Vt @ twin - known

@@ -62,8 +62,9 @@ class Block:
             yield self
             return
         for low in range(0, self.n_rows, rows):
-            weight = None if self.weight is None else self.weight[low : low + rows]
-            yield replace(self, start=self.start + low, X=self.X[low : low + rows], weight=weight)
+            part = slice(low, min(low + rows, self.n_rows))
+            weight = None if self.weight is None else self.weight[part]
+            yield replace(self, start=self.start + low, X=self.X[part, :], weight=weight)
 
 
 class Rows(ABC):

@@ -59,6 +59,7 @@ UNDECIDED = 0.02
 UNDECIDED_PER_COLUMN = 3
 # The number of undecided rows has stopped decreasing if this fraction is left, this many times.
 STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
+FEASIBLE = 0.25  # if a larger fraction of the rows stays undecided, the twin may be feasible
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
 FEW_ROWS = 2**12  # unless there are no more than this many,
@@ -68,7 +69,8 @@ BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB),
 DEVICE_BAND_NUMBERS, OUTSIDE_BAND_NUMBERS = 2**19, 2**20
 BAND_PER_COLUMN = 8  # but at least this many rows for each dimension
 STEPS_PER_SIGMA = 12
-SINGLE_ROUNDING = 1e-5  # of sums over many rows in single precision
+LONGEST_STRIDE = 1e3  # of sigma, towards the end of a path at 0
+ROUNDING, SINGLE_ROUNDING = 1e-13, 1e-5  # of sums over many rows in double and single precision
 STAGES = 25
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
@@ -179,6 +181,14 @@ class _AllRows:
         )
         return replace(found, Mq=centred(found.Mq))
 
+    def near_zero(self, sweep: Sweep, xi: Floats) -> bool:
+        """Return whether the path seems to end at 0: the twin is then feasible.
+
+        Many rows stay undecided, and the objective is less than its distance from the optimum.
+        """
+        many = sweep.inside > FEASIBLE * self.columns.shape[1]
+        return many and 0.5 * float(np.vdot(xi, xi)) <= _gap(self.problem, sweep, xi)
+
     def measure(self, found: _Best) -> tuple[Floats, float]:
         """Return the sum of the design rows times their labels, and the sum of their slacks."""
         assert found.labels is not None
@@ -238,6 +248,11 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
             rows = replace(rows, rough=rows.rough and not insufficient)
         else:
             ahead = sigma * _stride(rows, sweep, band, steps)
+            if rows.near_zero(sweep, xi):
+                # The labels hardly change any more, and the gap is proportional to 1 / sigma.
+                enough = 4.0 * best.gap / (AIM * goal)
+                ahead = max(ahead, sigma * min(enough, LONGEST_STRIDE))
+                before = 0.5 * sigma, 2.0 * xi
             before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
         sweep = rows.sweep(xi, sigma, band, sweep.inside)
     return best, iterations
@@ -320,7 +335,7 @@ def _minimise_psi(
             return xi, here, step
         psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
         there = rows.sweep(xi + direction, sigma, band, here.inside)
-        noise = SINGLE_ROUNDING * (abs(psi) + abs(here.inner)) if rows.rough else 0.0
+        noise = (SINGLE_ROUNDING if rows.rough else ROUNDING) * (abs(psi) + abs(here.inner))
         if problem.conjugate(xi + direction) - there.inner > psi + 1e-4 * slope + noise:
             length = _step_length(problem, rows.columns, sigma, xi, direction, slope)
             direction = length * direction
