@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
 from operator import add
+from sys import getrefcount
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -27,6 +28,13 @@ T = TypeVar("T")
 
 # Number of results combined by one task.
 FAN_IN = 16
+# Maximum number of rows in a block. Dask tells the memory allocator of its workers to return unused
+# memory to the system at once, and arrays of 128 KB or more are always returned: getting them anew
+# for every block takes longer than all computations. So numbers per row take less than that, and
+# rows are converted into memory that is used again.
+MOST_ROWS = 15_000
+# References to memory that only its owner refers to (one is the argument of getrefcount).
+UNUSED = 2
 # How often a running pass checks the cluster, in seconds.
 LOOK_EVERY = 2.0
 # How long a cluster may be without workers (adaptive ones are, for a moment), in seconds ...
@@ -242,7 +250,7 @@ def _map_partition(
     kernel: Callable[[Block], T], part: Any, number: int, start: int, n_rows: int
 ) -> list[T]:
     with one_blas_thread():
-        return [kernel(block) for block in _blocks(part, number, start, n_rows)]
+        return list(map(kernel, _blocks(part, number, start, n_rows)))
 
 
 def _reduce_partition(functions: Any, part: Any, number: int, start: int, n_rows: int) -> Any:
@@ -275,8 +283,9 @@ def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | 
 def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:
     part = _checked(part, number, n_rows)
     reader = _reader(part)
-    for first in range(0, n_rows, reader.rows_per_block):
-        chosen = slice(first, min(first + reader.rows_per_block, n_rows))
+    size = min(reader.rows_per_block, MOST_ROWS)
+    for first in range(0, n_rows, size):
+        chosen = slice(first, min(first + size, n_rows))
         yield Block(start + first, reader.read(part, chosen), source=f"partition {number}")
 
 
@@ -294,7 +303,28 @@ def _checked(part: Any, number: int, n_rows: int) -> Any:
 
 
 def _reader(part: Any) -> Any:
+    if isinstance(part, np.ndarray) and part.dtype != np.float64:
+        return _ConvertingReader(part)
     return _FrameReader(part) if hasattr(part, "iloc") else _reader_of(part)
+
+
+class _ConvertingReader:
+    """Reads blocks of an array that is not in double precision, all into the same memory.
+
+    A block that something still refers to is not overwritten.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.rows_per_block = max(1, BLOCK_NUMBERS // max(1, array.shape[1]))
+        self._memory = np.empty((0, array.shape[1]))
+
+    def read(self, array: Any, chosen: slice | Index) -> Floats:
+        rows = array[chosen]
+        if len(self._memory) < len(rows) or getrefcount(self._memory) > UNUSED:
+            self._memory = np.empty(rows.shape)
+        block = self._memory[: len(rows)]
+        block[...] = rows
+        return block
 
 
 class _FrameReader:
