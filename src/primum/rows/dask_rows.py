@@ -21,7 +21,7 @@ from scipy import sparse
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, _reader_of
-from primum.rows.base import Block, Rows, _stack
+from primum.rows.base import Block, Rows, stack
 from primum.rows.finite import refuse_changed, still_finite
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ class DaskRows(Rows):
             start += n_rows
         if not tasks:
             return Block(0, np.zeros((0, self.n_columns)))
-        return _stack([Block(0, X) for X in _results(tasks)])
+        return stack([Block(0, X) for X in _results(tasks)])
 
     def apply(
         self, kernel: Callable[[Block], AnyArray], dtype: Any, n_values: int | None = None

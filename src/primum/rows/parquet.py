@@ -22,7 +22,7 @@ import numpy as np
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
-from primum.rows.base import Block, Rows, _pick, _stack
+from primum.rows.base import Block, Rows, _pick, stack
 from primum.rows.finite import RowsChangedError, still_finite
 from primum.rows.watching import watched
 
@@ -94,9 +94,9 @@ class ParquetRows(Rows):
         wanted = [group for group in self.groups if len(group.within(index))]
         pick = self._guarded(lambda block: _pick(block, index))
         self.passes += len(wanted) == len(self.groups)
-        picked = self._each_group(wanted, lambda blocks: [_stack(list(map(pick, blocks)))])
+        picked = self._each_group(wanted, lambda blocks: [stack(list(map(pick, blocks)))])
         parts = list(chain.from_iterable(picked))
-        return _stack(parts) if parts else Block(0, np.empty((0, self.n_columns)))
+        return stack(parts) if parts else Block(0, np.empty((0, self.n_columns)))
 
     def _guarded(self, kernel: Callable[[Block], T]) -> Callable[[Block], T]:
         """Return a kernel that raises an error if rows become non-finite after the first pass."""
