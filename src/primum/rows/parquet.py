@@ -190,10 +190,11 @@ class _Piece:
         start = self.group.start + self.offset
         low, high = np.searchsorted(index, [start, start + self.batch.num_rows])
         here = index[low:high] - start
-        block = replace(self, batch=self.batch.take(here)).block()
+        block = self.block()
+        picked = replace(block, X=block.X[here])
         if again:
-            refuse_changed(block, self.group.first + self.offset + here)
-        return block
+            refuse_changed(picked, self.group.first + self.offset + here)
+        return picked
 
 
 def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
@@ -329,15 +330,11 @@ def _is_bool(kind: Any) -> bool:
 
 
 def _matrix(batch: Any, names: Sequence[str]) -> Floats:
-    """Return columns of a record batch as a matrix, column by column; nulls become NaN."""
+    """Return columns of a record batch as a matrix, stored by column; nulls become NaN."""
     arrow, _ = import_pyarrow()
-    columns = batch.select(list(names))
-    if all(column.type in (arrow.float32(), arrow.float64()) for column in columns.columns):
-        tensor = columns.to_tensor(null_to_nan=True, row_major=False)
-        return np.asarray(tensor.to_numpy(), dtype=np.float64)
     X = np.empty((len(names), batch.num_rows))
-    for values, column in zip(X, columns.columns, strict=True):
-        if _is_bool(column.type) or arrow.types.is_decimal(column.type):
+    for values, column in zip(X, batch.select(list(names)).columns, strict=True):
+        if arrow.types.is_boolean(column.type) or arrow.types.is_decimal(column.type):
             column = column.cast(arrow.float64())
         values[:] = column.to_numpy(zero_copy_only=False)
     return X.T
