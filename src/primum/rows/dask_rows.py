@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
 from operator import add
-from sys import getrefcount
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -23,18 +22,15 @@ from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, _reader_of
 from primum.rows.base import Block, Rows, stack
 from primum.rows.finite import refuse_changed, still_finite
+from primum.rows.memory import BlockMemory
 
 T = TypeVar("T")
 
 # Number of results combined by one task.
 FAN_IN = 16
-# Maximum number of rows in a block. Dask tells the memory allocator of its workers to return unused
-# memory to the system at once, and arrays of 128 KB or more are always returned: getting them anew
-# for every block takes longer than all computations. So numbers per row take less than that, and
-# rows are converted into memory that is used again.
+# Maximum number of rows in a block. Allocators of Dask's workers return arrays of 128 KB or more to
+# the system whenever they are freed; arrays with one number per row are smaller than that.
 MOST_ROWS = 15_000
-# References to memory that only its owner refers to (one is the argument of getrefcount).
-UNUSED = 2
 # How often a running pass checks the cluster, in seconds.
 LOOK_EVERY = 2.0
 # How long a cluster may be without workers (adaptive ones are, for a moment), in seconds ...
@@ -309,22 +305,17 @@ def _reader(part: Any) -> Any:
 
 
 class _ConvertingReader:
-    """Reads blocks of an array that is not in double precision, all into the same memory.
-
-    A block that something still refers to is not overwritten.
-    """
+    """Reads blocks of an array that is not in double precision."""
 
     def __init__(self, array: Any) -> None:
         self.rows_per_block = max(1, BLOCK_NUMBERS // max(1, array.shape[1]))
-        self._memory = np.empty((0, array.shape[1]))
+        self.memory = BlockMemory()
 
     def read(self, array: Any, chosen: slice | Index) -> Floats:
         rows = array[chosen]
-        if len(self._memory) < len(rows) or getrefcount(self._memory) > UNUSED:
-            self._memory = np.empty(rows.shape)
-        block = self._memory[: len(rows)]
-        block[...] = rows
-        return block
+        X = self.memory.empty(*rows.shape)
+        X[:] = rows
+        return X
 
 
 class _FrameReader:

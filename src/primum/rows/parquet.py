@@ -24,6 +24,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCKS_PER_THREAD
 from primum.rows.base import Block, Rows, stack
 from primum.rows.finite import RowsChangedError, refuse_changed, still_finite
+from primum.rows.memory import BlockMemory
 from primum.rows.watching import watched
 
 T = TypeVar("T")
@@ -91,7 +92,8 @@ class ParquetRows(Rows):
             file.check_unchanged()
         enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * BLOCKS_PER_THREAD)
         threads = max(1, min(block_threads(), enough))
-        pieces = chain.from_iterable(self._pieces(group, threads) for group in groups)
+        memory = BlockMemory()
+        pieces = chain.from_iterable(self._pieces(group, threads, memory) for group in groups)
 
         def sized(piece: "_Piece") -> tuple[int, T]:
             return piece.batch.num_rows, work(piece)
@@ -99,7 +101,7 @@ class ParquetRows(Rows):
         results = map(sized, pieces) if threads == 1 else in_threads(sized, pieces, threads)
         return watched(sum(group.n_rows for group in groups), results)
 
-    def _pieces(self, group: "_Group", threads: int) -> Iterator["_Piece"]:
+    def _pieces(self, group: "_Group", threads: int, memory: BlockMemory) -> Iterator["_Piece"]:
         """Yield the rows of a row group, one piece for each thread at a time."""
         size, done = max(1, BLOCK_NUMBERS // max(1, self.n_columns)), 0
         with _reading(group.file) as parquet_file:
@@ -110,7 +112,7 @@ class ParquetRows(Rows):
                 use_threads=threads > 1,
             ):
                 for low in range(0, batch.num_rows, size):
-                    yield _Piece(group, done + low, batch.slice(low, size), self.names)
+                    yield _Piece(group, done + low, batch.slice(low, size), self.names, memory)
                 done += batch.num_rows
         group.file.check_unchanged()
         if done != group.n_rows:
@@ -173,13 +175,14 @@ class _Piece:
     offset: int
     batch: Any
     names: Sequence[str]
+    memory: BlockMemory
 
     def block(self) -> Block:
         """Return the rows in double precision."""
         group = self.group
         return Block(
             group.start + self.offset,
-            _matrix(self.batch, self.names),
+            _matrix(self.batch, self.names, self.memory),
             source=group.source,
             first=group.first + self.offset,
             names=self.names,
@@ -329,10 +332,10 @@ def _is_bool(kind: Any) -> bool:
     return bool(import_pyarrow()[0].types.is_boolean(kind))
 
 
-def _matrix(batch: Any, names: Sequence[str]) -> Floats:
+def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
     """Return columns of a record batch as a matrix, stored by column; nulls become NaN."""
     arrow, _ = import_pyarrow()
-    X = np.empty((len(names), batch.num_rows))
+    X = memory.empty(len(names), batch.num_rows)
     for values, column in zip(X, batch.select(list(names)).columns, strict=True):
         if arrow.types.is_boolean(column.type) or arrow.types.is_decimal(column.type):
             column = column.cast(arrow.float64())
