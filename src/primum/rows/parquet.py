@@ -33,8 +33,8 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 # Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once. Pages,
 # which are larger, are not copied from this buffer but read into their own.
 READ_AHEAD = 2**13
-# A block of this many numbers (2 MB in float64) is converted and processed in the cache.
-BLOCK_NUMBERS = 2**18
+# A block of this many numbers (3 MB in float64) is converted and processed in the cache.
+BLOCK_NUMBERS = 3 * 2**17
 SHOWN = 8
 
 
