@@ -68,7 +68,8 @@ def _packed(pieces: list[tuple[Any, View]]) -> tuple[Any, ...]:
     """Return pieces of one kind as one, with rows in single precision if they are the same."""
     views = [view for _, view in pieces]
     rows = stack([view.block for view in views])
-    single = rows.X.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = rows.X.astype(np.float32)
     if not (single != rows.X).sum():
         rows = replace(rows, X=single)
     positions = np.concatenate([positions for positions, _ in pieces])
