@@ -1,8 +1,8 @@
 """Rows of Parquet files, read out of core in small batches.
 
 The memory of a pass is determined by the size of a Parquet page (one per column) and of a few
-blocks per thread, not by the number of rows or the size of the row groups: if there are several
-threads, each reads some columns of the same row group.
+blocks per thread, not by the number of rows or the size of the row groups: several threads, those of
+pyarrow, read columns of the same row group.
 
 Files are read, not memory-mapped: mapped pages would count as memory of this process, and a mapped
 file that shrinks kills the process instead of raising an error.
@@ -30,8 +30,7 @@ from primum.rows.watching import watched
 T = TypeVar("T")
 
 SUFFIXES = (".parquet", ".parq", ".pq")
-# Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once. Pages,
-# which are larger, are not copied from this buffer but read into their own.
+# Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once.
 READ_AHEAD = 2**13
 # A block of this many numbers (3 MB in float64) is converted and processed in the cache.
 BLOCK_NUMBERS = 3 * 2**17
