@@ -1,8 +1,8 @@
 """Rows of Parquet files, read out of core in small batches.
 
 The memory of a pass is determined by the size of a Parquet page (one per column) and of a few
-blocks per thread, not by the number of rows or the size of the row groups: several threads, those of
-pyarrow, read columns of the same row group.
+blocks per thread, not by the number of rows or the size of the row groups: several threads, which
+are those of pyarrow, read columns of the same row group.
 
 Files are read, not memory-mapped: mapped pages would count as memory of this process, and a mapped
 file that shrinks kills the process instead of raising an error.
@@ -98,7 +98,9 @@ class ParquetRows(Rows):
             return piece.batch.num_rows, work(piece)
 
         results = map(sized, pieces) if threads == 1 else in_threads(sized, pieces, threads)
-        return watched(sum(group.n_rows for group in groups), results)
+        yield from watched(sum(group.n_rows for group in groups), results)
+        # The allocator keeps memory that one thread requested and another freed.
+        import_pyarrow()[0].default_memory_pool().release_unused()
 
     def _pieces(self, group: "_Group", threads: int, memory: BlockMemory) -> Iterator["_Piece"]:
         """Yield the rows of a row group, one piece for each thread at a time."""
