@@ -19,10 +19,9 @@ from scipy import sparse
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.rows.array import BLOCK_NUMBERS, _reader_of
+from primum.rows.array import BLOCK_NUMBERS, _ConvertingReader, _reader_of
 from primum.rows.base import Block, Rows, stack
 from primum.rows.finite import refuse_changed, still_finite
-from primum.rows.memory import BlockMemory
 
 T = TypeVar("T")
 
@@ -302,20 +301,6 @@ def _reader(part: Any) -> Any:
     if isinstance(part, np.ndarray) and part.dtype != np.float64:
         return _ConvertingReader(part)
     return _FrameReader(part) if hasattr(part, "iloc") else _reader_of(part)
-
-
-class _ConvertingReader:
-    """Reads blocks of an array that is not in double precision."""
-
-    def __init__(self, array: Any) -> None:
-        self.rows_per_block = max(1, BLOCK_NUMBERS // max(1, array.shape[1]))
-        self.memory = BlockMemory()
-
-    def read(self, array: Any, chosen: slice | Index) -> Floats:
-        rows = array[chosen]
-        X = self.memory.empty(*rows.shape)
-        X[:] = rows
-        return X
 
 
 class _FrameReader:
