@@ -10,6 +10,7 @@ from primum._sklearn import get_namespace_and_device
 from primum._threads import block_threads, in_threads
 from primum._typing import Floats, Index
 from primum.rows.base import Block, Rows, to_numpy
+from primum.rows.memory import BlockMemory
 
 T = TypeVar("T")
 
@@ -101,6 +102,20 @@ class _DenseReader:
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
         return np.asarray(array[chosen], dtype=np.float64)
+
+
+class _ConvertingReader(_DenseReader):
+    """Reads blocks of a NumPy array that is not in double precision, into the same memory."""
+
+    def __init__(self, array: Any) -> None:
+        super().__init__(array)
+        self._memory = BlockMemory()
+
+    def read(self, array: Any, chosen: slice | Index) -> Any:
+        rows = array[chosen]
+        X = self._memory.empty(*rows.shape)
+        X[:] = rows
+        return X
 
 
 class _SparseReader:

@@ -124,7 +124,7 @@ class Rows(ABC):
     def take(self, index: Index) -> Block:
         """Return the rows at sorted positions ``index``: one pass, unless they are in memory."""
         parts = [part for part in self.map(lambda block: _pick(block, index)) if part.n_rows]
-        return _stack(parts) if parts else Block(0, np.zeros((0, self.n_columns)))
+        return stack(parts) if parts else Block(0, np.zeros((0, self.n_columns)))
 
     @property
     def weight(self) -> Floats | None:
@@ -166,7 +166,7 @@ class ChainedRows(Rows):
 
     def take(self, index: Index) -> Block:  # noqa: D102
         ends = [*self.starts[1:], self.n_rows]
-        return _stack(
+        return stack(
             [
                 part.take(index[(index >= start) & (index < end)] - start)
                 for part, start, end in zip(self.parts, self.starts, ends, strict=True)
@@ -202,7 +202,7 @@ def _pick(block: Block, index: Index) -> Block:
     return Block(0, block.X[here], None if block.weight is None else block.weight[here])
 
 
-def _stack(blocks: Sequence[Block]) -> Block:
+def stack(blocks: Sequence[Block]) -> Block:
     """Return blocks as one, in memory."""
     if len(blocks) == 1:
         return blocks[0]
