@@ -20,6 +20,8 @@ BLOCK_NUMBERS = 2**19
 # An accelerator needs few and large blocks: this many, unless they would be smaller than 1 GB in
 # float64. A device that stores the rows has room for a few arrays of this size.
 DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 16, 2**27
+# Passes in single precision on a device are fast compared with main memory.
+DEVICE_COLLECTABLE = 2**19
 # A sparse block has at least this many stored values per column: a sum over its rows has as many
 # numbers as there are columns, however few values it has.
 VALUES_PER_COLUMN = 8
@@ -55,6 +57,8 @@ class ArrayRows(Rows):
         self.n_rows = array.shape[0] if index is None else len(index)
         self._reader = _reader_of(array)
         self.single = self._reader.single
+        if self.single:
+            self.collectable = DEVICE_COLLECTABLE
 
     @property
     def weight(self) -> Floats | None:  # noqa: D102

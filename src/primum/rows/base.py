@@ -81,6 +81,9 @@ class Rows(ABC):
     single : bool
         Whether the rows are in single precision on a device: products in single precision are then
         several times as fast.
+    collectable : int
+        How many numbers of selected rows are worth collecting in main memory in order to save a
+        pass.
     """
 
     n_rows: int
@@ -88,6 +91,7 @@ class Rows(ABC):
     passes: int = 0
     in_memory: bool = True
     single: bool = False
+    collectable: int = 2**23  # 64 MB
 
     @abstractmethod
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:
@@ -146,6 +150,7 @@ class ChainedRows(Rows):
         self.n_rows = sum(part.n_rows for part in parts)
         self.in_memory = all(part.in_memory for part in parts)
         self.single = any(part.single for part in parts)
+        self.collectable = min(part.collectable for part in parts)
         self.starts = np.cumsum([0, *(part.n_rows for part in parts)])[:-1].tolist()
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102

@@ -56,6 +56,7 @@ class DaskRows(Rows):
     """
 
     in_memory = False
+    collectable = 2**22  # a pass costs more than sending so many numbers
 
     def __init__(self, collection: Any, names: Sequence[str] | None, n_columns: int) -> None:
         try:

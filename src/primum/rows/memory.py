@@ -13,19 +13,18 @@ import numpy as np
 
 from primum._typing import Floats
 
-# References to memory that no block refers to: that of its owner, and the argument of getrefcount.
-UNUSED = 2
-
 
 class BlockMemory(threading.local):
     """The memory of one block per thread, used again once nothing refers to the block."""
 
     def __init__(self) -> None:
         self._numbers = np.empty(0)
+        # References to memory that no block refers to. What counts depends on the interpreter.
+        self._unused = getrefcount(self._numbers)
 
     def empty(self, *shape: int) -> Floats:
         """Return an array with arbitrary values."""
         size = prod(shape)
-        if self._numbers.size < size or getrefcount(self._numbers) > UNUSED:
+        if self._numbers.size < size or getrefcount(self._numbers) > self._unused:
             self._numbers = np.empty(size)
         return self._numbers[:size].reshape(shape)

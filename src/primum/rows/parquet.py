@@ -58,6 +58,7 @@ class ParquetRows(Rows):
     """
 
     in_memory = False
+    collectable = 2**20  # memory matters more than a pass
 
     def __init__(
         self, path: str | os.PathLike[str], names: Sequence[str] | None, n_columns: int
