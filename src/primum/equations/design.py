@@ -188,7 +188,7 @@ def _sent(xp: Any, device: Any, content: bytes, dtype: str, shape: tuple[int, ..
 
 def _product_by_column(X: Floats, V: Floats) -> Floats:
     """Return ``(X V)'`` in C order, computed in the order that is faster."""
-    if X.shape[1] >= WIDE and V.shape[1] <= FEW_PRODUCTS:
+    if X.flags.c_contiguous and X.shape[1] >= WIDE and V.shape[1] <= FEW_PRODUCTS:
         return np.ascontiguousarray(np.dot(X, V).T)
     # Not the operator, which treats a matrix of one row as a matrix.
     return np.asarray(np.dot(V.T, X.T))
