@@ -40,7 +40,7 @@ def test_the_certificate_reports_the_losses_of_both_twins():
     assert proof.converged
     assert proof.passes > 0
     twin = LeastSquaresClassifier().fit(X, y)
-    np.testing.assert_array_equal(clf.supervised_.coef_, twin.coef_)
+    np.testing.assert_allclose(clf.supervised_.coef_, twin.coef_, rtol=1e-10)
 
 
 def test_nothing_moves_when_the_supervised_solution_is_feasible():
