@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index
-from primum.labellings import SOFT, Columns, Held, LabelProblem, LabelSet
+from primum.labellings import SOFT, Columns, FormedColumns, Held, LabelProblem, LabelSet
 from primum.labellings.sets import Face
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
@@ -127,9 +127,9 @@ class OpenLabels:
     """
 
     def __init__(self, columns: Columns, faces: Sequence[Face]) -> None:
-        self.faces = faces
+        self.faces, self.columns = faces, columns
         rows = faces[0].rows if len(faces) == 1 else np.concatenate([face.rows for face in faces])
-        self.M = columns.take(rows)
+        self.rows, self.M = rows, columns.take(rows)
         if columns.weight is not None:
             self.M = self.M * np.sqrt(columns.weight[rows])
 
@@ -150,13 +150,24 @@ class OpenLabels:
 
     def gram(self) -> Floats:
         """Return ``A'A``."""
-        G = self.M.T @ self.M
+        G = self._products()
         if self._one_number:
             return G
         row, D = self._row_and_direction
         S = D.T @ D
         S *= G[row[:, None], row]
         return np.asarray(S)
+
+    def _products(self) -> Floats:
+        columns = self.columns
+        if not isinstance(columns, FormedColumns):
+            return np.asarray(self.M.T @ self.M)
+        G = columns.row_products.of(self.rows)
+        if columns.weight is not None:
+            root = np.sqrt(columns.weight[self.rows])
+            G *= root
+            G *= root[:, None]
+        return G
 
     def along(self, g: Floats) -> Floats:
         """Return ``A'g``, the components of ``M'g`` along the directions."""

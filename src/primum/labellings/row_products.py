@@ -1,0 +1,48 @@
+"""Inner products of the columns of M, remembered from one Newton step to the next.
+
+The undecided rows change little between two steps, so most of ``M_J'M_J`` is known already, and
+selecting it takes a fraction of the time of computing it.
+"""
+
+import numpy as np
+
+from primum._typing import Floats, Index
+
+# Products of at most this many rows are remembered (8 MB); fewer than the first number of
+# multiplications take less time than looking them up.
+REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
+
+
+class RowProducts:
+    """``M_J'M_J`` for slowly changing J, without weights."""
+
+    def __init__(self, matrix: Floats) -> None:
+        r, n = matrix.shape
+        self.matrix = matrix
+        self._place = np.full(n, -1)  # of every row among those that are remembered
+        self._rows = np.empty(0, dtype=np.intp)
+        self._products = np.empty((min(n, 2 * r, REMEMBER_UP_TO),) * 2)
+
+    def of(self, index: Index) -> Floats:
+        """Return the inner products of some columns."""
+        size = len(index)
+        if size > len(self._products) or size**2 * len(self.matrix) < WORTH_REMEMBERING:
+            M = self.matrix[:, index]
+            return M.T @ M
+        new = index[self._place[index] < 0]
+        if len(self._rows) + len(new) > len(self._products):
+            self._place[self._rows], self._rows, new = -1, self._rows[:0], index
+        if len(new):
+            self._remember(new)
+        place = self._place[index]
+        return self._products[place].take(place, axis=1)
+
+    def _remember(self, new: Index) -> None:
+        known, added = len(self._rows), self.matrix[:, new]
+        where = slice(known, known + len(new))
+        if known:
+            across = added.T @ self.matrix[:, self._rows]
+            self._products[where, :known], self._products[:known, where] = across, across.T
+        self._products[where, where] = added.T @ added
+        self._place[new] = np.arange(where.start, where.stop)
+        self._rows = np.concatenate([self._rows, new])
