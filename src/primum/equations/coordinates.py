@@ -238,18 +238,21 @@ class _ScaledColumns:
 
     def correlation(self) -> Floats:
         """Return A for the columns that vary, scaled to unit length."""
-        C = self.scatter[np.ix_(self.varying, self.varying)] / np.outer(self.scale, self.scale)
-        C.flat[:: len(C) + 1] += self.ridge / self.scale**2
+        all_vary = len(self.varying) == len(self.scatter)
+        C = self.scatter if all_vary else self.scatter[np.ix_(self.varying, self.varying)]
+        C = C / np.outer(self.scale, self.scale)
+        C.reshape(-1)[:: len(C) + 1] += self.ridge / self.scale**2
         return np.asarray(C)
 
     def found(
         self, part: tuple[Floats, Floats], accurate: bool, shift: Floats | None = None
     ) -> "_Found":
         """Return the (basis, inverse) of the columns that vary as those of all columns."""
-        basis = np.zeros((len(self.center), part[0].shape[1]))
-        inverse = np.zeros(basis.T.shape)
-        basis[self.varying], inverse[:, self.varying] = part
-        center = self.center
+        center, (basis, inverse) = self.center, part
+        if len(self.varying) < len(center):
+            basis = np.zeros((len(center), part[0].shape[1]))
+            inverse = np.zeros(basis.T.shape)
+            basis[self.varying], inverse[:, self.varying] = part
         if shift is not None:
             center = center.copy()
             center[self.varying] += shift
@@ -322,7 +325,8 @@ def _factor(columns: _ScaledColumns) -> _Found | None:
     if len(columns.varying) == 0:
         return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
     C, scale = columns.correlation(), columns.scale
-    R, info = lapack.dpotrf(C, lower=0, clean=1)
+    # C is symmetric, so its transpose is C in the order of LAPACK.
+    R, info = lapack.dpotrf(C.T, lower=0, clean=1)
     if info != 0:
         return None
     reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())

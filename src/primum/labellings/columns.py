@@ -158,8 +158,7 @@ class FormedColumns:
 
     def lengths(self) -> Floats:  # noqa: D102
         self._passes += 1
-        # A product with ones is several times as fast as a sum over the first axis.
-        return np.asarray(np.sqrt(np.ones(self.shape[0]) @ (self.matrix * self.matrix)))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->j", self.matrix, self.matrix)))
 
     def gaps(self, labels: LabelSet, duals: Floats, q: Any) -> Floats:  # noqa: D102
         self._passes += 1

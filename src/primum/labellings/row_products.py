@@ -17,25 +17,30 @@ class RowProducts:
     """``M_J'M_J`` for slowly changing J, without weights."""
 
     def __init__(self, matrix: Floats) -> None:
-        r, n = matrix.shape
         self.matrix = matrix
-        self._place = np.full(n, -1)  # of every row among those that are remembered
+        self._place = np.full(matrix.shape[1], -1)  # of every row among those that are remembered
         self._rows = np.empty(0, dtype=np.intp)
-        self._products = np.empty((min(n, 2 * r, REMEMBER_UP_TO),) * 2)
+        self._products = np.empty((0, 0))
 
     def of(self, index: Index) -> Floats:
         """Return the inner products of some columns."""
         size = len(index)
-        if size > len(self._products) or size**2 * len(self.matrix) < WORTH_REMEMBERING:
+        if size > REMEMBER_UP_TO or size**2 * len(self.matrix) < WORTH_REMEMBERING:
             M = self.matrix[:, index]
             return M.T @ M
         new = index[self._place[index] < 0]
         if len(self._rows) + len(new) > len(self._products):
-            self._place[self._rows], self._rows, new = -1, self._rows[:0], index
+            self._forget(room=size + size // 2)
+            new = index
         if len(new):
             self._remember(new)
         place = self._place[index]
         return self._products[place].take(place, axis=1)
+
+    def _forget(self, room: int) -> None:
+        self._place[self._rows], self._rows = -1, self._rows[:0]
+        if room > len(self._products):
+            self._products = np.empty((room, room))
 
     def _remember(self, new: Index) -> None:
         known, added = len(self._rows), self.matrix[:, new]
