@@ -164,7 +164,7 @@ def determined_twin(
     n_columns, rank = coordinates.basis.shape
     if rank < n_columns or len(family.labeled.y) <= n_columns:
         return None
-    return coordinates.decode(lapack.dtrtrs(loss.W, loss.goal)[0])
+    return coordinates.decode(lapack.dtrtrs(loss.W.T, loss.goal, lower=1, trans=1)[0])
 
 
 @dataclass(frozen=True)
@@ -392,8 +392,9 @@ class LabeledLoss:
     ) -> "LabeledLoss":
         """Return the labelled loss in the given coordinates, by a QR factorisation."""
         T, first = coordinates.full_basis, int(coordinates.fit_intercept)
-        Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
-        y = (labeled.root * labeled.y.T).T
+        Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
+        if labeled.weight is not None:
+            Z, y = Z * labeled.root[:, None], (labeled.root * y.T).T
         if alpha_labeled > 0:
             # The ridge is d more rows, with label 0.
             Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
@@ -411,7 +412,7 @@ class LabeledLoss:
             return columns == 0
         sizes = np.abs(self.W)
         bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
-        return bool(lapack.dpocon(self.W, bound)[0] ** 0.5 > 100 * DETERMINED)
+        return bool(lapack.dpocon(self.W.T, bound, uplo="L")[0] ** 0.5 > 100 * DETERMINED)
 
     @cached_property
     def determined(self) -> bool:
