@@ -43,7 +43,7 @@ class Nearby:
             if step is not None:
                 return w + step, o + self.X @ step
         w, factor = self.system.factorised(h, rho, w)
-        self._inverse, self._h = None if factor is None else _inverse(factor), h
+        self._inverse, self._h = None if factor is None else _inverse(factor), h.copy()
         return w, self.X @ w
 
     def _steps(self, h: Floats, residual: Floats, enough: float) -> Floats | None:
