@@ -23,7 +23,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import lapack, qr, solve_triangular
+from scipy.linalg import blas, lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
 from primum.equations.conjugate import conjugate_gradients
@@ -424,13 +424,14 @@ def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> 
     basis = coordinates.basis
     if basis.shape[1] == 0:  # no direction to correct; SciPy before 1.14 fails on empty arrays
         return coordinates
-    G = ridge * basis.T @ basis
-    for rows in parts:
-        if rows.n_rows:
-            G += _gram(rows, replace(coordinates.frame, fit_intercept=False), basis)
-    R = np.linalg.cholesky(G).T
-    basis = solve_triangular(R, basis.T, trans="T").T
-    return replace(coordinates, basis=basis, inverse=R @ coordinates.inverse)
+    frame = replace(coordinates.frame, fit_intercept=False)
+    grams = [_gram(rows, frame, basis) for rows in parts if rows.n_rows]
+    G = reduce(np.add, grams if ridge == 0 else [ridge * (basis.T @ basis), *grams])
+    L = np.linalg.cholesky(G)
+    # Triangles in the order of LAPACK and BLAS, so that nothing is copied.
+    basis = lapack.dtrtrs(L.T, basis.T, lower=0, trans=1)[0].T
+    inverse = blas.dtrmm(1.0, L.T, coordinates.inverse, lower=0)
+    return replace(coordinates, basis=basis, inverse=inverse)
 
 
 def _gram(rows: Rows, frame: Frame, basis: Floats) -> Floats:
