@@ -308,8 +308,10 @@ def _factor_truncated(
     """
     if rcond is None:
         return None
-    A = columns.scatter + columns.ridge * np.eye(len(columns.scatter))
-    R, info = lapack.dpotrf(A, lower=0)
+    A = columns.scatter
+    if columns.ridge > 0:
+        A = A + columns.ridge * np.eye(len(A))
+    R, info = lapack.dpotrf(A.T, lower=0, clean=0)
     # A cheap estimate settles most well-conditioned cases; it is safe within a factor of 10.
     largest = max(float(np.abs(A).sum(axis=0).max()), intercept)
     if info == 0 and lapack.dpocon(R, largest)[0] > 10 * rcond:
