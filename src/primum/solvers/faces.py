@@ -83,7 +83,8 @@ def newton_direction(
     open_labels = OpenLabels(columns, faces)
     S = open_labels.gram()
     S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
-    direction = open_labels.sum(solve_positive(S, open_labels.along(g))) - g
+    step = solve_positive(S, open_labels.along(g), overwrite=held is None)
+    direction = open_labels.sum(step) - g
     return direction if held is None else _held_back(labels, open_labels, S, direction, held)
 
 
@@ -280,7 +281,7 @@ def solve_hessian(
     H.flat[:: len(H) + 1] += 1.0
     if held is not None:
         H -= (1.0 - held.curvature) * (held.directions @ held.directions.T)
-    return solve_positive(H, b)
+    return solve_positive(H, b, overwrite=True)
 
 
 def _coefficients(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
@@ -373,17 +374,22 @@ def _conjugate_gradients(
     return np.asarray(x)
 
 
-def solve_positive(S: Floats, b: Floats) -> Floats:
-    """Solve with a positive definite matrix."""
-    factor, info = cholesky(S)
-    if info != 0:  # singular to working precision: use the minimum-norm solution
-        return np.asarray(np.linalg.lstsq(S, b, rcond=None)[0])
-    return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
+def solve_positive(S: Floats, b: Floats, *, overwrite: bool = False) -> Floats:
+    """Solve with a positive definite matrix, which may be overwritten."""
+    diagonal = S.diagonal().copy() if overwrite else None
+    factor, info = cholesky(S, overwrite=overwrite)
+    if info == 0:
+        return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
+    if diagonal is not None:  # the lower triangle of S is intact
+        np.fill_diagonal(S, diagonal)
+        S = np.tril(S) + np.tril(S, -1).T
+    # Singular to working precision: use the minimum-norm solution.
+    return np.asarray(np.linalg.lstsq(S, b, rcond=None)[0])
 
 
-def cholesky(S: Floats) -> tuple[Floats, int]:
+def cholesky(S: Floats, *, overwrite: bool = False) -> tuple[Floats, int]:
     """Return (lower triangle of the factor of S, LAPACK's info)."""
     # S is symmetric, so its transpose is S in Fortran order. clean=0 leaves arbitrary values in the
-    # upper triangle, which is not read; S itself is kept in case it is singular.
-    factor, info = lapack.dpotrf(S.T, lower=1, clean=0)
+    # upper triangle, which is not read.
+    factor, info = lapack.dpotrf(S.T, lower=1, clean=0, overwrite_a=overwrite)
     return factor, int(info)

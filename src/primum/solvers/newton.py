@@ -151,7 +151,7 @@ def follow_path(
     centres = labels.centres(problem.n_rows)
     xi = problem.residual(centres)
     point, previous = Point(xi, columns.project(xi)), None
-    best = _judge(problem, centres, 0.0 * problem.multipliers(xi))
+    best = _judge(problem, centres, xi, 0.0 * problem.multipliers(xi))
     best = replace(best, final=best.feasible and best.gap <= AIM * tol)
     rounding = rounding_of(problem, point)
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
@@ -166,8 +166,8 @@ def follow_path(
         and sigma < first_sigma * LARGEST_SIGMA
     ):
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
-        arrived, q, steps = minimise_psi(problem, sigma, point, budget)
-        on_path = _judge(problem, q, problem.multipliers(arrived.xi))
+        arrived, q, residual, steps = minimise_psi(problem, sigma, point, budget)
+        on_path = _judge(problem, q, residual, problem.multipliers(arrived.xi))
         close += on_path.feasible and on_path.gap <= AIM * tol
         undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
         near_end = undecided == undecided_before or (
@@ -202,9 +202,9 @@ def rounding_of(problem: LabelProblem, point: Point) -> Rounding:
     return Rounding(weak, singular_value, float(EPS * size * total))
 
 
-def _judge(problem: LabelProblem, q: Floats, nu: Floats) -> Answer:
+def _judge(problem: LabelProblem, q: Floats, residual: Floats, nu: Floats) -> Answer:
     """Return q, a point of the path, with its gap; its labels are not yet final."""
-    columns, residual = problem.columns, problem.residual(q)
+    columns = problem.columns
     p = columns.project(problem.dual_point(residual, nu))
     gap = duality_gap(problem.labels, p, q, columns.weight) + problem.prior_gap(residual, nu)
     return Answer(q, gap, final=False, nu=nu, feasible=problem.meets_prior(residual))
@@ -212,8 +212,8 @@ def _judge(problem: LabelProblem, q: Floats, nu: Floats) -> Answer:
 
 def minimise_psi(
     problem: LabelProblem, sigma: float, point: Point, max_steps: int, centre: Floats | None = None
-) -> tuple[Point, Floats, int]:
-    """Return (dual point, labels, steps) near the minimum of psi.
+) -> tuple[Point, Floats, Floats, int]:
+    """Return (dual point, labels Q, M Q - T, steps) near the minimum of psi.
 
     ``centre``, labels of the rows, takes the place of the centres of their sets.
     """
@@ -239,7 +239,7 @@ def minimise_psi(
         line = _Line(labels, free, sigma * along, weighted(along, columns.weight))
         length = _exact_step(line, xi + problem.target, direction, g, problem.prior)
         xi, p = xi + length * direction, p + length * along
-    return Point(xi, p), q, step
+    return Point(xi, p), q, residual, step
 
 
 def _has_settled(problem: LabelProblem, residual: Floats, g: Floats, cost: float) -> bool:
