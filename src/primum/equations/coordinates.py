@@ -240,7 +240,8 @@ class _ScaledColumns:
         """Return A for the columns that vary, scaled to unit length."""
         all_vary = len(self.varying) == len(self.scatter)
         C = self.scatter if all_vary else self.scatter[np.ix_(self.varying, self.varying)]
-        C = C / np.outer(self.scale, self.scale)
+        C = C / self.scale
+        C /= self.scale[:, None]
         C.reshape(-1)[:: len(C) + 1] += self.ridge / self.scale**2
         return np.asarray(C)
 
@@ -327,15 +328,18 @@ def _factor(columns: _ScaledColumns) -> _Found | None:
     if len(columns.varying) == 0:
         return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
     C, scale = columns.correlation(), columns.scale
+    norm = np.abs(C).sum(axis=0).max()
     # C is symmetric, so its transpose is C in the order of LAPACK.
-    R, info = lapack.dpotrf(C.T, lower=0, clean=1)
+    R, info = lapack.dpotrf(C.T, lower=0, clean=1, overwrite_a=1)
     if info != 0:
         return None
-    reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())
+    reciprocal_condition, _ = lapack.dpocon(R, norm)
     if reciprocal_condition < SINGULAR_BELOW:
         return None
     R_inverse, _ = lapack.dtrtri(R, lower=0)
-    part = R_inverse / scale[:, None], R * scale
+    R_inverse /= scale[:, None]
+    R *= scale
+    part = R_inverse, R
     return columns.found(part, accurate=reciprocal_condition > CORRECT_BELOW)
 
 
