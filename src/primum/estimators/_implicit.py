@@ -110,11 +110,19 @@ class ImplicitlyConstrained:
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,
         )
+        twin, problem = self._twin_and_problem(data, family, labels)
+        if shares is not None and data.unlabeled.n_rows:
+            problem = with_prior(problem, family, shares)
+        return self._solve(data, family, problem, twin)
+
+    def _twin_and_problem(
+        self, data: TrainingData, family: LeastSquaresFamily, labels: LabelSet | None
+    ) -> tuple[Model, ImplicitProblem]:
+        """Fit the supervised twin, and return it with the problem; both need the labelled loss."""
         loss = labeled_loss(family, self._alpha_labeled)
-        twin = self._fit_linear_twin(
-            data, determined_twin(family, loss) if self.rcond is None else None
-        )
-        problem = implicit_problem(
+        known = determined_twin(family, loss) if self.rcond is None else None
+        twin = self._fit_linear_twin(data, known)
+        return twin, implicit_problem(
             family,
             metric=self.metric,
             alpha_labeled=self._alpha_labeled,
@@ -123,9 +131,6 @@ class ImplicitlyConstrained:
             labels=labels,
             loss=loss,
         )
-        if shares is not None and data.unlabeled.n_rows:
-            problem = with_prior(problem, family, shares)
-        return self._solve(data, family, problem, twin)
 
     @abstractmethod
     def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
