@@ -327,8 +327,8 @@ ROWS = (
         "coil2",
         small_icls,
         (
-            Figure("ICLS / L-BFGS-B", "x", 0.034),
-            Figure("ICLS / Ridge on the labelled rows", "x"),
+            Figure("ICLS / L-BFGS-B", "x"),
+            Figure("ICLS / Ridge on the labelled rows", "x", 7.0),
         ),
     ),
     Row(

@@ -8,7 +8,7 @@ import numpy as np
 
 from primum._typing import Floats, Index
 
-# Products of at most this many rows are remembered (8 MB); fewer than the first number of
+# Products of at most this many rows are remembered (8 MB). Fewer than the second number of
 # multiplications take less time than looking them up.
 REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
 
@@ -30,7 +30,7 @@ class RowProducts:
             return M.T @ M
         new = index[self._place[index] < 0]
         if len(self._rows) + len(new) > len(self._products):
-            self._forget(room=size + size // 2)
+            self._forget(room=min(size + size // 2, REMEMBER_UP_TO))
             new = index
         if len(new):
             self._remember(new)
