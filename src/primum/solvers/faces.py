@@ -73,7 +73,7 @@ def newton_direction(
         return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
     if freedom > (size := len(g) * n_contrasts(labels)):
         if labels.contrasts is None and size >= FEW_STEPS_FROM and held is None:
-            direction = _in_few_steps(OpenLabels(columns, faces), sigma, -g)
+            direction = _in_few_steps(columns, faces[0], sigma, -g)
             if direction is not None:
                 return direction
         grams = ((face.directions, columns.gram(face.rows)) for face in faces)
@@ -88,12 +88,14 @@ def newton_direction(
     return direction if held is None else _held_back(labels, open_labels, S, direction, held)
 
 
-def _in_few_steps(open_labels: "OpenLabels", sigma: float, b: Floats) -> Floats | None:
+def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floats | None:
     """Solve ``(I + sigma A A') x = b`` roughly by conjugate gradients; None if that takes long."""
+    inside = np.zeros(columns.shape[1])  # multiplying by it is cheaper than copying most of M
+    inside[face.rows] = sigma
     x, residual, direction, square = np.zeros_like(b), b, b, float(b @ b)
     enough = ROUGH**2 * square
     for _ in range(FEW_STEPS):
-        image = direction + sigma * open_labels.sum(open_labels.along(direction))
+        image = direction + columns.accumulate(inside * columns.project(direction))
         length = square / float(direction @ image)
         x, residual = x + length * direction, residual - length * image
         before, square = square, float(residual @ residual)
