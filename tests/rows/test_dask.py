@@ -126,10 +126,10 @@ def test_large_partitions_are_cut_into_blocks_and_partitions_combined_in_order(
 ):
     monkeypatch.setattr(dask_rows, "FAN_IN", 3)
     X = np.arange(400_000.0).reshape(-1, 2)
-    rows = DaskRows(da.from_array(X, chunks=(20_000, 2)), None, 2)
+    rows = DaskRows(da.from_array(X, chunks=(10_000, 2)), None, 2)
     places = rows.map_reduce(lambda block: [(block.start, block.source)], lambda a, b: a + b)
-    assert [start for start, _ in places] == list(range(0, 200_000, 20_000))
-    assert places[3] == (60_000, "partition 3")
+    assert [start for start, _ in places] == list(range(0, 200_000, 10_000))
+    assert places[3] == (30_000, "partition 3")
     monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**17)
     one = DaskRows(da.from_array(X, chunks=(-1, -1)), None, 2)
     assert len(list(one.map(lambda block: block.start))) > 1

@@ -14,7 +14,7 @@ from primum import ICLSClassifier
 from primum._threads import using_threads
 from primum.equations import gather_moments
 from primum.rows import ParquetRows, RowsChangedError, watch_passes
-from primum.rows.array import BLOCK_NUMBERS
+from primum.rows.parquet import BLOCK_NUMBERS
 
 NAMES = ["a", "b", "c"]
 
@@ -57,7 +57,7 @@ def test_blocks_are_the_rows_in_order(folder, X):
         (1200, "row group 0 of 2.parquet"),
         (1900, "row group 1 of 2.parquet"),
     ]
-    assert all(block.X.dtype == np.float64 and block.X.flags.c_contiguous for block in blocks)
+    assert all(block.X.dtype == np.float64 for block in blocks)
     assert (rows.n_rows, rows.passes, rows.in_memory) == (2500, 1, False)
 
 
@@ -94,7 +94,7 @@ def test_an_error_in_a_thread_ends_the_pass(tmp_path, rng, monkeypatch):
 def test_take_reads_only_the_row_groups_it_needs(folder, X):
     rows = ParquetRows(folder, NAMES, 3)
     read = []
-    rows._blocks = lambda group: read.append(group) or ParquetRows._blocks(rows, group)
+    rows._pieces = lambda *given: read.append(given) or ParquetRows._pieces(rows, *given)
     for index in ([], [3], [0, 999, 1900, 2499], [5, 1100, 1300, 2000]):
         np.testing.assert_array_equal(rows.take(np.array(index, dtype=int)).X, X[index])
     assert len(read) == 0 + 1 + 2 + 4

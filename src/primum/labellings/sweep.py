@@ -1,13 +1,15 @@
 """What one pass over the rows finds at a dual point and a sigma."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from primum._typing import Floats, Index
 from primum.equations import View
-from primum.rows import joined_weights, to_numpy
+from primum.rows import joined_weights, stack, to_numpy
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,13 @@ class Band:
             pieces = [*self.pieces, *other.pieces]
         return Band(self.sum + other.sum, pieces, count, self.limit)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the pieces as few arrays: many small ones would keep a cluster busy for long."""
+        packed = self.pieces and [
+            _packed(list(some)) for _, some in groupby(self.pieces, lambda piece: _kind(piece[1]))
+        ]
+        return _unpickled, (self.sum, packed, self.count, self.limit)
+
     @property
     def positions(self) -> Index:
         """The positions of the close rows."""
@@ -49,6 +58,33 @@ class Band:
             total += to_numpy(view.sum(view.like(q[start:stop])))
             start = stop
         return total
+
+
+def _kind(view: View) -> tuple[bool, bool]:
+    return view.center is None, bool(sparse.issparse(view.X))
+
+
+def _packed(pieces: list[tuple[Any, View]]) -> tuple[Any, ...]:
+    """Return pieces of one kind as one, with rows in single precision if they are the same."""
+    views = [view for _, view in pieces]
+    rows = stack([view.block for view in views])
+    with np.errstate(over="ignore"):
+        single = rows.X.astype(np.float32)
+    if not (single != rows.X).sum():
+        rows = replace(rows, X=single)
+    positions = np.concatenate([positions for positions, _ in pieces])
+    return positions, rows, views[0].frame, views[0].center
+
+
+def _unpickled(total: Any, packed: list[tuple[Any, ...]] | None, count: int, limit: int) -> Band:
+    if packed is None:
+        return Band(total, None, count, limit)
+    pieces = []
+    for positions, rows, frame, center in packed:
+        view = View(rows, frame)
+        view.center = center
+        pieces.append((positions, view))
+    return Band(total, pieces, count, limit)
 
 
 @dataclass(frozen=True)

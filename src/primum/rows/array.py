@@ -10,6 +10,7 @@ from primum._sklearn import get_namespace_and_device
 from primum._threads import block_threads, in_threads
 from primum._typing import Floats, Index
 from primum.rows.base import Block, Rows, to_numpy
+from primum.rows.memory import BlockMemory
 
 T = TypeVar("T")
 
@@ -19,6 +20,8 @@ BLOCK_NUMBERS = 2**19
 # An accelerator needs few and large blocks: this many, unless they would be smaller than 1 GB in
 # float64. A device that stores the rows has room for a few arrays of this size.
 DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 16, 2**27
+# Passes in single precision on a device are fast compared with main memory.
+DEVICE_COLLECTABLE = 2**19
 # A sparse block has at least this many stored values per column: a sum over its rows has as many
 # numbers as there are columns, however few values it has.
 VALUES_PER_COLUMN = 8
@@ -54,6 +57,8 @@ class ArrayRows(Rows):
         self.n_rows = array.shape[0] if index is None else len(index)
         self._reader = _reader_of(array)
         self.single = self._reader.single
+        if self.single:
+            self.collectable = DEVICE_COLLECTABLE
 
     @property
     def weight(self) -> Floats | None:  # noqa: D102
@@ -101,6 +106,20 @@ class _DenseReader:
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
         return np.asarray(array[chosen], dtype=np.float64)
+
+
+class _ConvertingReader(_DenseReader):
+    """Reads blocks of a NumPy array that is not in double precision, into the same memory."""
+
+    def __init__(self, array: Any) -> None:
+        super().__init__(array)
+        self._memory = BlockMemory()
+
+    def read(self, array: Any, chosen: slice | Index) -> Any:
+        rows = array[chosen]
+        X = self._memory.empty(*rows.shape)
+        X[:] = rows
+        return X
 
 
 class _SparseReader:

@@ -81,6 +81,9 @@ class Rows(ABC):
     single : bool
         Whether the rows are in single precision on a device: products in single precision are then
         several times as fast.
+    collectable : int
+        How many numbers of selected rows are worth collecting in main memory in order to save a
+        pass.
     """
 
     n_rows: int
@@ -88,6 +91,7 @@ class Rows(ABC):
     passes: int = 0
     in_memory: bool = True
     single: bool = False
+    collectable: int = 2**23  # 64 MB
 
     @abstractmethod
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:
@@ -126,7 +130,7 @@ class Rows(ABC):
     def take(self, index: Index) -> Block:
         """Return the rows at sorted positions ``index``: one pass, unless they are in memory."""
         parts = [part for part in self.map(lambda block: _pick(block, index)) if part.n_rows]
-        return _stack(parts) if parts else Block(0, np.zeros((0, self.n_columns)))
+        return stack(parts) if parts else Block(0, np.zeros((0, self.n_columns)))
 
     @property
     def weight(self) -> Floats | None:
@@ -148,6 +152,7 @@ class ChainedRows(Rows):
         self.n_rows = sum(part.n_rows for part in parts)
         self.in_memory = all(part.in_memory for part in parts)
         self.single = any(part.single for part in parts)
+        self.collectable = min(part.collectable for part in parts)
         self.starts = np.cumsum([0, *(part.n_rows for part in parts)])[:-1].tolist()
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
@@ -168,7 +173,7 @@ class ChainedRows(Rows):
 
     def take(self, index: Index) -> Block:  # noqa: D102
         ends = [*self.starts[1:], self.n_rows]
-        return _stack(
+        return stack(
             [
                 part.take(index[(index >= start) & (index < end)] - start)
                 for part, start, end in zip(self.parts, self.starts, ends, strict=True)
@@ -204,7 +209,7 @@ def _pick(block: Block, index: Index) -> Block:
     return Block(0, block.X[here], None if block.weight is None else block.weight[here])
 
 
-def _stack(blocks: Sequence[Block]) -> Block:
+def stack(blocks: Sequence[Block]) -> Block:
     """Return blocks as one, in memory."""
     if len(blocks) == 1:
         return blocks[0]

@@ -19,14 +19,17 @@ from scipy import sparse
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.rows.array import BLOCK_NUMBERS, _reader_of
-from primum.rows.base import Block, Rows, _stack
+from primum.rows.array import BLOCK_NUMBERS, _ConvertingReader, _reader_of
+from primum.rows.base import Block, Rows, stack
 from primum.rows.finite import refuse_changed, still_finite
 
 T = TypeVar("T")
 
 # Number of results combined by one task.
 FAN_IN = 16
+# Maximum number of rows in a block. Allocators of Dask's workers return arrays of 128 KB or more to
+# the system whenever they are freed; arrays with one number per row are smaller than that.
+MOST_ROWS = 15_000
 # How often a running pass checks the cluster, in seconds.
 LOOK_EVERY = 2.0
 # How long a cluster may be without workers (adaptive ones are, for a moment), in seconds ...
@@ -53,6 +56,7 @@ class DaskRows(Rows):
     """
 
     in_memory = False
+    collectable = 2**22  # a pass costs more than sending so many numbers
 
     def __init__(self, collection: Any, names: Sequence[str] | None, n_columns: int) -> None:
         try:
@@ -114,7 +118,7 @@ class DaskRows(Rows):
             start += n_rows
         if not tasks:
             return Block(0, np.zeros((0, self.n_columns)))
-        return _stack([Block(0, X) for X in _results(tasks)])
+        return stack([Block(0, X) for X in _results(tasks)])
 
     def apply(
         self, kernel: Callable[[Block], AnyArray], dtype: Any, n_values: int | None = None
@@ -242,7 +246,7 @@ def _map_partition(
     kernel: Callable[[Block], T], part: Any, number: int, start: int, n_rows: int
 ) -> list[T]:
     with one_blas_thread():
-        return [kernel(block) for block in _blocks(part, number, start, n_rows)]
+        return list(map(kernel, _blocks(part, number, start, n_rows)))
 
 
 def _reduce_partition(functions: Any, part: Any, number: int, start: int, n_rows: int) -> Any:
@@ -275,8 +279,9 @@ def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | 
 def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:
     part = _checked(part, number, n_rows)
     reader = _reader(part)
-    for first in range(0, n_rows, reader.rows_per_block):
-        chosen = slice(first, min(first + reader.rows_per_block, n_rows))
+    size = min(reader.rows_per_block, MOST_ROWS)
+    for first in range(0, n_rows, size):
+        chosen = slice(first, min(first + size, n_rows))
         yield Block(start + first, reader.read(part, chosen), source=f"partition {number}")
 
 
@@ -294,6 +299,8 @@ def _checked(part: Any, number: int, n_rows: int) -> Any:
 
 
 def _reader(part: Any) -> Any:
+    if isinstance(part, np.ndarray) and part.dtype != np.float64:
+        return _ConvertingReader(part)
     return _FrameReader(part) if hasattr(part, "iloc") else _reader_of(part)
 
 

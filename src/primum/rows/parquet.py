@@ -1,7 +1,8 @@
 """Rows of Parquet files, read out of core in small batches.
 
-The memory of a pass is determined by the size of a block and of a Parquet page (one per column),
-times the number of threads, not by the number of rows or the size of the row groups.
+The memory of a pass is determined by the size of a Parquet page (one per column) and of a few
+blocks per thread, not by the number of rows or the size of the row groups: several threads, which
+are those of pyarrow, read columns of the same row group.
 
 Files are read, not memory-mapped: mapped pages would count as memory of this process, and a mapped
 file that shrinks kills the process instead of raising an error.
@@ -10,9 +11,8 @@ file that shrinks kills the process instead of raising an error.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,19 +21,19 @@ import numpy as np
 
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
-from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
-from primum.rows.base import Block, Rows, _pick, _stack
-from primum.rows.finite import RowsChangedError, still_finite
+from primum.rows.array import BLOCKS_PER_THREAD
+from primum.rows.base import Block, Rows, stack
+from primum.rows.finite import RowsChangedError, refuse_changed, still_finite
+from primum.rows.memory import BlockMemory
 from primum.rows.watching import watched
 
 T = TypeVar("T")
-S = TypeVar("S")
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 # Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once.
-READ_AHEAD = 2**16
-# Every thread stores pages of all columns, so their number is limited whatever n_jobs is.
-MOST_THREADS = 4
+READ_AHEAD = 2**13
+# A block of this many numbers (3 MB in float64) is converted and processed in the cache.
+BLOCK_NUMBERS = 3 * 2**17
 SHOWN = 8
 
 
@@ -58,6 +58,7 @@ class ParquetRows(Rows):
     """
 
     in_memory = False
+    collectable = 2**20  # memory matters more than a pass
 
     def __init__(
         self, path: str | os.PathLike[str], names: Sequence[str] | None, n_columns: int
@@ -74,63 +75,52 @@ class ParquetRows(Rows):
         self.n_rows = sum(group.n_rows for group in self.groups)
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
-        kernel = self._guarded(kernel)
+        kernel = still_finite(kernel) if self.passes else kernel
         self.passes += 1
-        results = self._each_group(self.groups, lambda blocks: map(kernel, blocks))
-        return chain.from_iterable(results)
-
-    def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
-        # Combine within a row group first, so that its results are not all stored in memory.
-        kernel = self._guarded(kernel)
-        self.passes += 1
-        return reduce(
-            combine,
-            chain.from_iterable(
-                self._each_group(self.groups, lambda blocks: [reduce(combine, map(kernel, blocks))])
-            ),
-        )
+        return self._each_piece(self.groups, lambda piece: kernel(piece.block()))
 
     def take(self, index: Index) -> Block:  # noqa: D102
         wanted = [group for group in self.groups if len(group.within(index))]
-        pick = self._guarded(lambda block: _pick(block, index))
+        again = self.passes > 0
         self.passes += len(wanted) == len(self.groups)
-        picked = self._each_group(wanted, lambda blocks: [_stack(list(map(pick, blocks)))])
-        parts = list(chain.from_iterable(picked))
-        return _stack(parts) if parts else Block(0, np.empty((0, self.n_columns)))
+        parts = list(self._each_piece(wanted, lambda piece: piece.pick(index, again)))
+        return stack(parts) if parts else Block(0, np.empty((0, self.n_columns)))
 
-    def _guarded(self, kernel: Callable[[Block], T]) -> Callable[[Block], T]:
-        """Return a kernel that raises an error if rows become non-finite after the first pass."""
-        return still_finite(kernel) if self.passes else kernel
-
-    def _each_group(
-        self, groups: Sequence["_Group"], work: Callable[[Iterator[Block]], Iterable[S]]
-    ) -> Iterator[Iterable[S]]:
-        """Yield ``work(blocks of a row group)`` for some row groups, in order."""
+    def _each_piece(self, groups: Sequence["_Group"], work: Callable[["_Piece"], T]) -> Iterator[T]:
+        """Yield ``work(piece)`` for all pieces of some row groups, in order."""
         for file in self.files:
             file.check_unchanged()
         enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * BLOCKS_PER_THREAD)
-        threads = min(block_threads(), MOST_THREADS, len(groups), enough)
-        sizes = [group.n_rows for group in groups]
-        if threads < 2:
-            return watched(sizes, (work(self._blocks(group)) for group in groups))
-        return watched(sizes, in_threads(lambda g: list(work(self._blocks(g))), groups, threads))
+        threads = max(1, min(block_threads(), enough))
+        memory = BlockMemory()
+        pieces = chain.from_iterable(self._pieces(group, threads, memory) for group in groups)
 
-    def _blocks(self, group: "_Group") -> Iterator[Block]:
-        """Yield the rows of a row group."""
-        start, size = group.start, max(1, BLOCK_NUMBERS // max(1, self.n_columns))
+        def sized(piece: "_Piece") -> tuple[int, T]:
+            return piece.batch.num_rows, work(piece)
+
+        results = map(sized, pieces) if threads == 1 else in_threads(sized, pieces, threads)
+        yield from watched(sum(group.n_rows for group in groups), results)
+        # The allocator keeps memory that one thread requested and another freed.
+        import_pyarrow()[0].default_memory_pool().release_unused()
+
+    def _pieces(self, group: "_Group", threads: int, memory: BlockMemory) -> Iterator["_Piece"]:
+        """Yield the rows of a row group, one piece for each thread at a time."""
+        size, done = max(1, BLOCK_NUMBERS // max(1, self.n_columns)), 0
         with _reading(group.file) as parquet_file:
             for batch in parquet_file.iter_batches(
-                size, row_groups=[group.position], columns=list(self.names), use_threads=False
+                threads * size,
+                row_groups=[group.position],
+                columns=list(self.names),
+                use_threads=threads > 1,
             ):
-                X = _matrix(batch, self.names)
-                first = group.first + start - group.start
-                yield Block(start, X, source=group.source, first=first, names=self.names)
-                start += len(X)
+                for low in range(0, batch.num_rows, size):
+                    yield _Piece(group, done + low, batch.slice(low, size), self.names, memory)
+                done += batch.num_rows
         group.file.check_unchanged()
-        if start != group.start + group.n_rows:
+        if done != group.n_rows:
             raise RowsChangedError(
-                f"{group.source} in {self.path} now has {start - group.start} rows but had "
-                f"{group.n_rows} before: fit again once nothing writes to it."
+                f"{group.source} in {self.path} now has {done} rows but had {group.n_rows} before: "
+                "fit again once nothing writes to it."
             )
 
 
@@ -177,6 +167,39 @@ class _Group:
     def within(self, index: Index) -> Index:
         low, high = np.searchsorted(index, [self.start, self.start + self.n_rows])
         return index[low:high]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Consecutive rows of a row group, as they were read; ``offset`` is that of the first one."""
+
+    group: _Group
+    offset: int
+    batch: Any
+    names: Sequence[str]
+    memory: BlockMemory
+
+    def block(self) -> Block:
+        """Return the rows in double precision."""
+        group = self.group
+        return Block(
+            group.start + self.offset,
+            _matrix(self.batch, self.names, self.memory),
+            source=group.source,
+            first=group.first + self.offset,
+            names=self.names,
+        )
+
+    def pick(self, index: Index, again: bool) -> Block:
+        """Return the rows at some positions; check them if they were read in an earlier pass."""
+        start = self.group.start + self.offset
+        low, high = np.searchsorted(index, [start, start + self.batch.num_rows])
+        here = index[low:high] - start
+        block = self.block()
+        picked = replace(block, X=block.X[here])
+        if again:
+            refuse_changed(picked, self.group.first + self.offset + here)
+        return picked
 
 
 def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
@@ -311,16 +334,15 @@ def _is_bool(kind: Any) -> bool:
     return bool(import_pyarrow()[0].types.is_boolean(kind))
 
 
-def _matrix(batch: Any, names: Sequence[str]) -> Floats:
-    """Return columns of a record batch as a matrix; nulls become NaN."""
+def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
+    """Return columns of a record batch as a matrix, stored by column; nulls become NaN."""
     arrow, _ = import_pyarrow()
-    X = np.empty((batch.num_rows, len(names)))
-    for j, name in enumerate(names):
-        column = batch.column(batch.schema.get_field_index(name))
-        if _is_bool(column.type) or arrow.types.is_decimal(column.type):
+    X = memory.empty(len(names), batch.num_rows)
+    for values, column in zip(X, batch.select(list(names)).columns, strict=True):
+        if arrow.types.is_boolean(column.type) or arrow.types.is_decimal(column.type):
             column = column.cast(arrow.float64())
-        X[:, j] = column.to_numpy(zero_copy_only=False)
-    return X
+        values[:] = column.to_numpy(zero_copy_only=False)
+    return X.T
 
 
 def write_parquet(path: Path, parts: Iterable[Mapping[str, AnyArray]]) -> None:

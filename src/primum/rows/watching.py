@@ -1,9 +1,8 @@
 """Progress reports of long passes over rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import accumulate
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -23,11 +22,12 @@ def watch_passes(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(before)
 
 
-def watched(sizes: Sequence[int], results: Iterable[T]) -> Iterator[T]:
-    """Yield the results of a pass over pieces of given sizes, and report the progress."""
-    total = sum(sizes)
-    for done, result in zip(accumulate(sizes), results, strict=True):
+def watched(total: int, results: Iterable[tuple[int, T]]) -> Iterator[T]:
+    """Yield the results of a pass, each given with its number of rows; report the progress."""
+    done = 0
+    for n_rows, result in results:
         yield result
+        done += n_rows
         tell_watcher(done, total)
 
 

@@ -62,11 +62,7 @@ STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 FEASIBLE = 0.25  # if a larger fraction of the rows stays undecided, the twin may be feasible
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
-FEW_ROWS = 2**12  # unless there are no more than this many,
-BAND_NUMBERS = 2**23  # with at most this many numbers (64 MB),
-# or, because passes on a device are fast compared with main memory, and because rows in files and
-# on workers would have to be copied here, at most this many,
-DEVICE_BAND_NUMBERS, OUTSIDE_BAND_NUMBERS = 2**19, 2**20
+FEW_ROWS = 2**12  # unless there are no more than this many, and at most what may be collected,
 BAND_PER_COLUMN = 8  # but at least this many rows for each dimension
 STEPS_PER_SIGMA = 12
 LONGEST_STRIDE = 1e3  # of sigma, towards the end of a path at 0
@@ -201,9 +197,7 @@ class _AllRows:
     def largest_band(self) -> int:
         """How many rows are solved for in memory."""
         r, n = self.columns.shape
-        rows = self.columns.design.rows
-        numbers = BAND_NUMBERS if rows.in_memory else OUTSIDE_BAND_NUMBERS
-        numbers = DEVICE_BAND_NUMBERS if rows.single else numbers
+        numbers = self.columns.design.rows.collectable
         at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
         return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
 
