@@ -49,6 +49,18 @@ def test_a_constant_column_has_no_scatter_at_all(rng, value, weighted):
     assert (moments.scatter[0] == 0).all()
 
 
+def test_a_first_row_far_from_the_mean_costs_no_digits(rng):
+    X = rng.normal(size=(500, 6))
+    X[0, [1, 4]] = 30.0, -1e7
+    X[:, 4] += 1e9
+    moments = gather_moments([ArrayRows(X)])
+    centred = X - X.mean(axis=0)
+    scale = np.sqrt(np.diag(centred.T @ centred))
+    difference = (moments.scatter - centred.T @ centred) / np.outer(scale, scale)
+    np.testing.assert_allclose(difference, 0.0, atol=1e-12)
+    np.testing.assert_array_equal(moments.scatter, moments.scatter.T)
+
+
 def test_merging_rows_without_weight_changes_nothing(rng):
     X = rng.normal(size=(5, 2))
     alone = gather_moments([ArrayRows(X)])

@@ -1,5 +1,6 @@
 """What an ICLS fit promises beyond the scikit-learn contract."""
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from generate import two_classes
-from primum import ICLSClassifier, LeastSquaresClassifier
+from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning
 
 
 def test_the_soft_labels_give_the_model():
@@ -40,7 +41,33 @@ def test_the_certificate_reports_the_losses_of_both_twins():
     assert proof.converged
     assert proof.passes > 0
     twin = LeastSquaresClassifier().fit(X, y)
-    np.testing.assert_array_equal(clf.supervised_.coef_, twin.coef_)
+    np.testing.assert_allclose(clf.supervised_.coef_, twin.coef_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("L", [5, 8, 30])  # fewer labels than features, hardly more, and many
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"alpha": 0.1}, {"fit_intercept": False}, {"rcond": 1e-2}, {"metric": "euclidean"}],
+    ids=str,
+)
+def test_the_twin_is_that_of_the_labelled_rows(L, n_classes, weighted, parameters):
+    rng = np.random.default_rng(L)
+    X = rng.normal(size=(90, 6)) + 3.0
+    X[:L, 5] *= 1e-3
+    y = np.where(np.arange(90) < L, np.arange(90) % n_classes, -1)
+    weight = rng.uniform(0.5, 2.0, 90) if weighted else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndeterminedModelWarning)
+        found = ICLSClassifier(**parameters).fit(X, y, sample_weight=weight).supervised_
+    parameters = {key: parameters[key] for key in parameters if key != "metric"}
+    of_labels = None if weight is None else weight[:L]
+    twin = LeastSquaresClassifier(**parameters).fit(X[:L], y[:L], sample_weight=of_labels)
+    np.testing.assert_allclose(found.coef_, twin.coef_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.intercept_, twin.intercept_, rtol=1e-8, atol=1e-10)
+    assert found.solver_ == twin.solver_
+    assert found.n_features_in_ == 6
 
 
 def test_nothing_moves_when_the_supervised_solution_is_feasible():

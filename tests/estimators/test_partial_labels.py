@@ -119,7 +119,8 @@ def test_a_row_with_one_possible_class_is_a_labelled_row(parameters):
     assert by_mask.certificate_ == by_label.certificate_
     assert by_mask.certificate_.n_unlabeled == 50
     twin = LeastSquaresClassifier(by_mask.alpha, fit_intercept=by_mask.fit_intercept)
-    np.testing.assert_array_equal(by_mask.supervised_.coef_, twin.fit(X[:40], y[:40]).coef_)
+    expected = twin.fit(X[:40], y[:40]).coef_
+    np.testing.assert_allclose(by_mask.supervised_.coef_, expected, rtol=1e-10)
 
 
 def test_two_classes_take_masks_too():
@@ -149,9 +150,8 @@ def test_a_known_soft_label_is_no_labelled_row():
     bounds[20:40] = truth[20:40, None]
     clf = ICLSClassifier().fit(X, y, label_bounds=bounds)
     np.testing.assert_array_equal(clf.soft_labels_[:20], truth[20:40])
-    np.testing.assert_array_equal(
-        clf.supervised_.coef_, LeastSquaresClassifier().fit(X[:20], y[:20]).coef_
-    )
+    twin = LeastSquaresClassifier().fit(X[:20], y[:20])
+    np.testing.assert_allclose(clf.supervised_.coef_, twin.coef_, rtol=1e-10)
     labelled = ICLSClassifier().fit(X, np.r_[truth[:40], y[40:]])
     assert clf.certificate_.n_unlabeled == 60
     assert labelled.certificate_.n_unlabeled == 40

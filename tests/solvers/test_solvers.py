@@ -8,8 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import hard_cases, several_classes, two_classes
 from primum import ICLSClassifier
-from primum.labellings import FormedColumns, LabelProblem, Simplex, columns
+from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, columns
+from primum.labellings.sets import Face
 from primum.solvers import SOLVERS, solve
+from primum.solvers.faces import ROUGH, newton_direction
 from primum.solvers.newton import follow_path
 
 CASES = hard_cases()
@@ -154,3 +156,13 @@ def test_the_labelling_closest_to_the_centres_is_recognised(rng):
     M, t = rng.normal(size=(2, 5)), 0.1 * rng.normal(size=(2, 30))
     problem = LabelProblem(FormedColumns(M), t - t.mean(axis=1, keepdims=True), Simplex(30))
     assert [stage.best.final for stage in follow_path(problem, 1e-8, 1000)][-1]
+
+
+@pytest.mark.parametrize(("decades", "roughly"), [(0, True), (6, False)])
+def test_well_conditioned_directions_are_rough_and_others_exact(rng, decades, roughly):
+    M = 0.1 * np.logspace(0, decades, 100)[:, None] * rng.normal(size=(100, 300))
+    faces, g = [Face(np.arange(300), np.ones((1, 1)))], rng.normal(size=100)
+    exact = -np.linalg.solve(np.eye(100) + M @ M.T, g)
+    error = newton_direction(FormedColumns(M), Interval(), faces, 1.0, g) - exact
+    assert np.linalg.norm(error) <= ROUGH * np.linalg.norm(g)
+    assert (np.linalg.norm(error) > 1e-6 * np.linalg.norm(exact)) == roughly

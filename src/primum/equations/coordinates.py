@@ -23,7 +23,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import lapack, qr, solve_triangular
+from scipy.linalg import blas, lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
 from primum.equations.conjugate import conjugate_gradients
@@ -238,18 +238,22 @@ class _ScaledColumns:
 
     def correlation(self) -> Floats:
         """Return A for the columns that vary, scaled to unit length."""
-        C = self.scatter[np.ix_(self.varying, self.varying)] / np.outer(self.scale, self.scale)
-        C.flat[:: len(C) + 1] += self.ridge / self.scale**2
+        all_vary = len(self.varying) == len(self.scatter)
+        C = self.scatter if all_vary else self.scatter[np.ix_(self.varying, self.varying)]
+        C = C / self.scale
+        C /= self.scale[:, None]
+        C.reshape(-1)[:: len(C) + 1] += self.ridge / self.scale**2
         return np.asarray(C)
 
     def found(
         self, part: tuple[Floats, Floats], accurate: bool, shift: Floats | None = None
     ) -> "_Found":
         """Return the (basis, inverse) of the columns that vary as those of all columns."""
-        basis = np.zeros((len(self.center), part[0].shape[1]))
-        inverse = np.zeros(basis.T.shape)
-        basis[self.varying], inverse[:, self.varying] = part
-        center = self.center
+        center, (basis, inverse) = self.center, part
+        if len(self.varying) < len(center):
+            basis = np.zeros((len(center), part[0].shape[1]))
+            inverse = np.zeros(basis.T.shape)
+            basis[self.varying], inverse[:, self.varying] = part
         if shift is not None:
             center = center.copy()
             center[self.varying] += shift
@@ -305,8 +309,10 @@ def _factor_truncated(
     """
     if rcond is None:
         return None
-    A = columns.scatter + columns.ridge * np.eye(len(columns.scatter))
-    R, info = lapack.dpotrf(A, lower=0)
+    A = columns.scatter
+    if columns.ridge > 0:
+        A = A + columns.ridge * np.eye(len(A))
+    R, info = lapack.dpotrf(A.T, lower=0, clean=0)
     # A cheap estimate settles most well-conditioned cases; it is safe within a factor of 10.
     largest = max(float(np.abs(A).sum(axis=0).max()), intercept)
     if info == 0 and lapack.dpocon(R, largest)[0] > 10 * rcond:
@@ -322,14 +328,18 @@ def _factor(columns: _ScaledColumns) -> _Found | None:
     if len(columns.varying) == 0:
         return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
     C, scale = columns.correlation(), columns.scale
-    R, info = lapack.dpotrf(C, lower=0, clean=1)
+    norm = np.abs(C).sum(axis=0).max()
+    # C is symmetric, so its transpose is C in the order of LAPACK.
+    R, info = lapack.dpotrf(C.T, lower=0, clean=1, overwrite_a=1)
     if info != 0:
         return None
-    reciprocal_condition, _ = lapack.dpocon(R, np.abs(C).sum(axis=0).max())
+    reciprocal_condition, _ = lapack.dpocon(R, norm)
     if reciprocal_condition < SINGULAR_BELOW:
         return None
     R_inverse, _ = lapack.dtrtri(R, lower=0)
-    part = R_inverse / scale[:, None], R * scale
+    R_inverse /= scale[:, None]
+    R *= scale
+    part = R_inverse, R
     return columns.found(part, accurate=reciprocal_condition > CORRECT_BELOW)
 
 
@@ -420,13 +430,14 @@ def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> 
     basis = coordinates.basis
     if basis.shape[1] == 0:  # no direction to correct; SciPy before 1.14 fails on empty arrays
         return coordinates
-    G = ridge * basis.T @ basis
-    for rows in parts:
-        if rows.n_rows:
-            G += _gram(rows, replace(coordinates.frame, fit_intercept=False), basis)
-    R = np.linalg.cholesky(G).T
-    basis = solve_triangular(R, basis.T, trans="T").T
-    return replace(coordinates, basis=basis, inverse=R @ coordinates.inverse)
+    frame = replace(coordinates.frame, fit_intercept=False)
+    grams = [_gram(rows, frame, basis) for rows in parts if rows.n_rows]
+    G = reduce(np.add, grams if ridge == 0 else [ridge * (basis.T @ basis), *grams])
+    L = np.linalg.cholesky(G)
+    # Triangles in the order of LAPACK and BLAS, so that nothing is copied.
+    basis = lapack.dtrtrs(L.T, basis.T, lower=0, trans=1)[0].T
+    inverse = blas.dtrmm(1.0, L.T, coordinates.inverse, lower=0)
+    return replace(coordinates, basis=basis, inverse=inverse)
 
 
 def _gram(rows: Rows, frame: Frame, basis: Floats) -> Floats:

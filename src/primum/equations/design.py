@@ -101,7 +101,11 @@ class View:
     def dot(self, V: Floats) -> Any:
         """Return the design rows times V."""
         V, level = self._shifted(V)
-        return self.X @ self.like(V) + self.like(level)
+        product = self.X @ self.like(V)
+        if self.xp is np:  # new memory would cost as much as the product
+            product += level
+            return product
+        return product + self.like(level)
 
     def dot_by_column(self, V: Floats) -> Any:
         """Return the transpose of ``dot``, one row per column of V."""

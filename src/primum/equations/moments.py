@@ -212,15 +212,20 @@ def _dense_moments(block: Block) -> Moments:
 def _about_mean(about_first: Floats, n: float, mean: Floats, centred: Any, shift: Any) -> Floats:
     """Return the scatter of a block about its mean, from that about its first row.
 
-    The difference loses at most a digit, unless the first row is far from the mean: the rows are
-    then centred, which takes as long again.
+    The difference loses at most a digit, except in columns in which the first row is far from the
+    mean: their products are computed from centred values.
     """
-    between = n * np.outer(mean, mean)
-    scatter = about_first - between
-    if (between.diagonal() <= CANCELLED * scatter.diagonal()).all():
+    scatter = about_first - n * np.outer(mean, mean)
+    near = n * mean**2 <= CANCELLED * scatter.diagonal()
+    if near.all():
         return scatter
-    centred = centred - shift
-    return np.asarray(to_numpy(centred.T @ centred))
+    xp, far = library_of(centred), np.flatnonzero(~near)
+    index = far if isinstance(centred, np.ndarray) else xp.asarray(far, device=centred.device)
+    columns = xp.take(centred, index, axis=1) - xp.take(shift, index, axis=0)
+    products = to_numpy(columns.T @ centred) - np.outer(to_numpy(xp.sum(columns, axis=0)), mean)
+    products[:, far] = to_numpy(columns.T @ columns)
+    scatter[far], scatter[:, far] = products, products.T
+    return scatter
 
 
 def _about_zero(X: Floats) -> bool:

@@ -5,6 +5,7 @@ twin; everything else follows from the problem.
 """
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -34,7 +35,9 @@ from primum.labellings import (
     Shares,
     Witness,
     certify,
+    determined_twin,
     implicit_problem,
+    labeled_loss,
     least_squares_family,
     per_row,
     share_of_all,
@@ -60,8 +63,8 @@ class UndeterminedModelWarning(UserWarning):
 class ImplicitlyConstrained:
     """A fit that minimises the distance to its supervised twin over all possible labellings.
 
-    A mixin: the estimator has the parameters below, a ``supervised_`` with ``_score_parameters``,
-    and the methods ``_remember`` and ``_apply`` of the linear estimators.
+    A mixin: the estimator has the parameters below, and the methods ``_remember`` and ``_apply`` of
+    the linear estimators.
     """
 
     alpha: float
@@ -97,15 +100,9 @@ class ImplicitlyConstrained:
         self,
         data: TrainingData,
         labels: LabelSet | None = None,
-        twin: Model | None = None,
         shares: Shares | None = None,
     ) -> Model:
-        """Fit to data, keep the labelling and its proof, return (coefficients, intercept).
-
-        ``twin`` is the twin's (coefficients, intercept); None: its ``_score_parameters``.
-        """
-        if twin is None:
-            twin = self.supervised_._score_parameters
+        """Fit to data, keep the labelling and its proof, return (coefficients, intercept)."""
         family = least_squares_family(
             data.labeled,
             data.unlabeled,
@@ -113,17 +110,31 @@ class ImplicitlyConstrained:
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,
         )
-        problem = implicit_problem(
+        twin, problem = self._twin_and_problem(data, family, labels)
+        if shares is not None and data.unlabeled.n_rows:
+            problem = with_prior(problem, family, shares)
+        return self._solve(data, family, problem, twin)
+
+    def _twin_and_problem(
+        self, data: TrainingData, family: LeastSquaresFamily, labels: LabelSet | None
+    ) -> tuple[Model, ImplicitProblem]:
+        """Fit the supervised twin, and return it with the problem; both need the labelled loss."""
+        loss = labeled_loss(family, self._alpha_labeled)
+        known = determined_twin(family, loss) if self.rcond is None else None
+        twin = self._fit_linear_twin(data, known)
+        return twin, implicit_problem(
             family,
             metric=self.metric,
             alpha_labeled=self._alpha_labeled,
             supervised=twin,
             tie_break=self.tie_break,
             labels=labels,
+            loss=loss,
         )
-        if shares is not None and data.unlabeled.n_rows:
-            problem = with_prior(problem, family, shares)
-        return self._solve(data, family, problem, twin)
+
+    @abstractmethod
+    def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
+        """Fit ``supervised_`` to the labelled rows, unless its fit is known, and return its fit."""
 
     def _solve(
         self,

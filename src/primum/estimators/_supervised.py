@@ -9,6 +9,7 @@ from primum._threads import using_threads
 from primum._typing import Floats
 from primum.equations import equations_of
 from primum.estimators._base import N_JOBS
+from primum.labellings import LabeledRows, Model
 from primum.rows import ArrayRows
 
 
@@ -37,6 +38,13 @@ class SupervisedLeastSquares:
         self.fit_intercept = fit_intercept
         self.rcond = rcond
         self.n_jobs = n_jobs
+
+    def _model_of(self, labeled: LabeledRows, known: Model | None) -> Model:
+        """Return the (coefficients, intercept) fitted to rows, unless they are known already."""
+        if known is None:
+            return self._fitter(labeled.X, labeled.weight)(labeled.y)
+        self.solver_, self.n_features_in_ = "normal_equations", labeled.X.shape[1]
+        return known
 
     def _fitter(
         self, X: Any, weight: Floats | None = None

@@ -18,6 +18,7 @@ from primum.estimators._implicit import ImplicitlyConstrained
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators._prior import WithPrior
 from primum.estimators.least_squares import LeastSquaresClassifier
+from primum.labellings import Model
 from primum.solvers import ONE_NUMBER
 
 
@@ -237,18 +238,19 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         return self
 
     def _fit_data(self, data: TrainingData) -> None:
+        self._remember(data.classes, *self._fit_implicit(data, data.label_set, self._shares(data)))
+        self.certificate_ = self.certificate_.with_classes(data.classes.tolist())
+        self._warn_if_short(data)
+        self._warn_if_undetermined(data)
+
+    def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
         self.supervised_ = LeastSquaresClassifier(
             self._alpha_labeled,
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,
             n_jobs=self.n_jobs,
-        )._fit_labeled(data.classes, data.labeled, like=self)
-        self._remember(
-            data.classes, *self._fit_implicit(data, data.label_set, shares=self._shares(data))
-        )
-        self.certificate_ = self.certificate_.with_classes(data.classes.tolist())
-        self._warn_if_short(data)
-        self._warn_if_undetermined(data)
+        )._fit_labeled(data.classes, data.labeled, like=self, known=known)
+        return self.supervised_._score_parameters
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.

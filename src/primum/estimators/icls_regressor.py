@@ -25,7 +25,7 @@ from primum.estimators._implicit import ImplicitlyConstrained
 from primum.estimators._linear_regressor import LeastSquaresRegressionBase
 from primum.estimators._targets import KnownTargets
 from primum.estimators.least_squares_regressor import LeastSquaresRegressor
-from primum.labellings import Interval
+from primum.labellings import Interval, Model
 from primum.rows import to_numpy
 
 
@@ -232,23 +232,25 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         return self
 
     def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
+        self._scale = scale = data.known.scale(shifted=self.fit_intercept)
+        self._common = data.known.common_set
+        labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
+        assert isinstance(data.label_set, Interval)
+        possible = scale.possible(data.label_set)
+        fit = self._fit_implicit(replace(data, labeled=labeled), possible)
+        self._remember(*scale.restored_fit(*fit))
+        self.certificate_ = self.certificate_.in_units(scale.width)
+        self._warn_if_short(data)
+        self._warn_if_undetermined(data)
+
+    def _fit_linear_twin(self, data: TrainingData[KnownTargets], known: Model | None) -> Model:
         self.supervised_ = LeastSquaresRegressor(
             self._alpha_labeled,
             fit_intercept=self.fit_intercept,
             rcond=self.rcond,
             n_jobs=self.n_jobs,
         )
-        self._scale = scale = data.known.scale(shifted=self.fit_intercept)
-        self._common = data.known.common_set
-        twin = self.supervised_._fit_labeled(data.labeled, scale, like=self)
-        labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
-        assert isinstance(data.label_set, Interval)
-        possible = scale.possible(data.label_set)
-        fit = self._fit_implicit(replace(data, labeled=labeled), possible, twin)
-        self._remember(*scale.restored_fit(*fit))
-        self.certificate_ = self.certificate_.in_units(scale.width)
-        self._warn_if_short(data)
-        self._warn_if_undetermined(data)
+        return self.supervised_._fit_labeled(data.labeled, self._scale, like=self, known=known)
 
     def _keep_labels(self, data: TrainingData[KnownTargets], labels: Any) -> None:
         assert data.label_set is not None

@@ -16,7 +16,7 @@ from primum.estimators._data import TrainingData
 from primum.estimators._fitting import copy_feature_names
 from primum.estimators._linear import LeastSquaresBase
 from primum.estimators._supervised import SupervisedLeastSquares
-from primum.labellings import LabeledRows
+from primum.labellings import LabeledRows, Model
 
 
 class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
@@ -77,10 +77,17 @@ class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
         self._fit_labeled(data.classes, data.labeled)
 
     def _fit_labeled(
-        self, classes: AnyArray, labeled: LabeledRows, like: BaseEstimator | None = None
+        self,
+        classes: AnyArray,
+        labeled: LabeledRows,
+        like: BaseEstimator | None = None,
+        known: Model | None = None,
     ) -> Self:
-        """Fit to rows that are already validated, by the estimator ``like`` if it is given."""
-        self._refitter(labeled.X, labeled.weight)(classes, labeled.y)
+        """Fit to rows that are already validated, by the estimator ``like`` if it is given.
+
+        ``known`` are the (coefficients, intercept) of the score, if they are known.
+        """
+        self._remember(classes, *self._model_of(labeled, known))
         if like is not None:
             copy_feature_names(like, self)
         return self

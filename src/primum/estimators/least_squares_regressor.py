@@ -5,15 +5,16 @@
 If the optimum is not unique, the w of minimum norm is taken (with the features centred).
 """
 
+from dataclasses import replace
+
 from sklearn.base import BaseEstimator
 
-from primum._typing import Floats
 from primum.estimators._data import TrainingData
 from primum.estimators._fitting import copy_feature_names
 from primum.estimators._linear_regressor import LeastSquaresRegressionBase
 from primum.estimators._supervised import SupervisedLeastSquares
 from primum.estimators._targets import KnownTargets, TargetScale
-from primum.labellings import LabeledRows
+from primum.labellings import LabeledRows, Model
 
 
 class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
@@ -68,16 +69,22 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
     """
 
     def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
-        self._fit_labeled(data.labeled, data.known.scale(shifted=self.fit_intercept))
+        scale = data.known.scale(shifted=self.fit_intercept)
+        self._fit_labeled(replace(data.labeled, y=scale.standardised(data.labeled.y)), scale)
 
     def _fit_labeled(
-        self, labeled: LabeledRows, scale: TargetScale, like: BaseEstimator | None = None
-    ) -> tuple[Floats, float]:
+        self,
+        labeled: LabeledRows,
+        scale: TargetScale,
+        like: BaseEstimator | None = None,
+        known: Model | None = None,
+    ) -> Model:
         """Fit to rows that are already validated, by the estimator ``like`` if it is given.
 
-        Returns (coefficients, intercept) for targets on the scale.
+        Their targets, and the (coefficients, intercept) that are returned, are on the scale.
+        ``known`` are the latter, if they are known.
         """
-        fit = self._fitter(labeled.X, labeled.weight)(scale.standardised(labeled.y))
+        fit = self._model_of(labeled, known)
         self._remember(*scale.restored_fit(*fit))
         if like is not None:
             copy_feature_names(like, self)

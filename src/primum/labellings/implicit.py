@@ -62,6 +62,8 @@ SHARES = {"labeled": 0.0, "all": 1.0}
 DETERMINED = 1e-8
 # Up to this part of Z'Z, in any direction, Z_l'Z_l is subtracted from it without a relevant loss.
 LARGEST_LABELED_PART = 0.5
+# Number of columns that LAPACK processes together.
+BLOCK = 32
 
 
 def share_of_all(metric: str | float) -> float:
@@ -141,6 +143,30 @@ def least_squares_family(
     return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
 
 
+def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> "LabeledLoss | None":
+    """Return the labelled loss in the coordinates of all rows; None if they have none."""
+    coordinates = family.equations
+    if not isinstance(coordinates, Coordinates):
+        return None
+    return LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+
+
+def determined_twin(
+    family: LeastSquaresFamily, loss: "LabeledLoss | None"
+) -> tuple[Floats, Any] | None:
+    """Return the (coefficients, intercept) of least labelled loss; None if the rank is in doubt.
+
+    It follows from the factorisation that the problem needs anyway.
+    """
+    coordinates = family.equations
+    if loss is None or not isinstance(coordinates, Coordinates) or not loss.well_determined:
+        return None
+    n_columns, rank = coordinates.basis.shape
+    if rank < n_columns or len(family.labeled.y) <= n_columns:
+        return None
+    return coordinates.decode(lapack.dtrtrs(loss.W.T, loss.goal, lower=1, trans=1)[0])
+
+
 @dataclass(frozen=True)
 class ImplicitProblem:
     """What is minimised, and how ties between models are broken.
@@ -179,10 +205,11 @@ def implicit_problem(
     supervised: tuple[Floats, float],
     tie_break: str = "twin",
     labels: LabelSet | None = None,
+    loss: "LabeledLoss | None" = None,
 ) -> ImplicitProblem:
     """Return the problem of a metric and a label set; None is [0, 1] or the simplex.
 
-    ``supervised`` is the twin's (coefficients, intercept).
+    ``supervised`` is the twin's (coefficients, intercept), ``loss`` the labelled loss, if known.
     """
     coordinates, labels = family.equations, label_set_of(family, labels)
     if not isinstance(coordinates, Coordinates):
@@ -195,7 +222,7 @@ def implicit_problem(
         scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
         return _problem(family, labels, W, W @ twin, unit, scale=scale)
     share = share_of_all(metric)
-    loss = LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+    loss = loss or LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
     if share > 0:
         W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
         return _problem(family, labels, W, W @ twin, 2.0 / coordinates.weight)
@@ -365,28 +392,46 @@ class LabeledLoss:
     ) -> "LabeledLoss":
         """Return the labelled loss in the given coordinates, by a QR factorisation."""
         T, first = coordinates.full_basis, int(coordinates.fit_intercept)
-        Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
-        y = (labeled.root * labeled.y.T).T
+        Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
+        if labeled.weight is not None:
+            Z, y = Z * labeled.root[:, None], (labeled.root * y.T).T
         if alpha_labeled > 0:
             # The ridge is d more rows, with label 0.
             Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
             y = np.concatenate([y, np.zeros((len(T) - first, *y.shape[1:]))])
-        Q, W = np.linalg.qr(Z)
-        goal = Q.T @ y
-        residual = y - Q @ goal
-        return cls(W, goal, float(np.vdot(residual, residual)))
+        return cls(*_triangular(Z, y))
 
-    @property
-    def determined(self) -> bool:
-        """Whether the gamma of least loss is unique."""
+    @cached_property
+    def well_determined(self) -> bool:
+        """Whether a cheap estimate of the condition of W'W shows that the least loss has one gamma.
+
+        It is safe within a factor of 100.
+        """
         rows, columns = self.W.shape
         if rows < columns or columns == 0:
             return columns == 0
-        # A cheap estimate of the condition of W'W, without forming it, settles most cases; it is
-        # safe within a factor of 100.
         sizes = np.abs(self.W)
         bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
-        if lapack.dpocon(self.W, bound)[0] ** 0.5 > 100 * DETERMINED:
-            return True
+        return bool(lapack.dpocon(self.W.T, bound, uplo="L")[0] ** 0.5 > 100 * DETERMINED)
+
+    @cached_property
+    def determined(self) -> bool:
+        """Whether the gamma of least loss is unique."""
+        rows, columns = self.W.shape
+        if self.well_determined or rows < columns:
+            return self.well_determined
         singular = np.linalg.svd(self.W, compute_uv=False)
         return bool(singular[-1] > DETERMINED * singular[0])
+
+
+def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
+    """Return (W, goal, rest): ``||Z g - y||^2 = ||W g - goal||^2 + rest``, with W triangular."""
+    rows, columns = Z.shape
+    if columns == 0:
+        return Z[:0], y[:0], float(np.vdot(y, y))
+    # Q is not formed: that would take as long again.
+    factor, tau, _, _ = lapack.dgeqrf(Z, lwork=BLOCK * columns)
+    of_y, rank = y.reshape(rows, -1), len(tau)
+    size = BLOCK * of_y.shape[1]
+    turned = lapack.dormqr("L", "T", factor[:, :rank], tau, of_y, lwork=size)[0].reshape(y.shape)
+    return np.triu(factor[:rank]), turned[:rank], float(np.vdot(turned[rank:], turned[rank:]))

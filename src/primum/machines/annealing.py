@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import entr, expit, rel_entr
 
 from primum._typing import Floats
+from primum.machines.nearby import nearby
 from primum.machines.search import Search, Step, balanced_labels
 from primum.machines.switching import switch_all
 
@@ -24,14 +25,16 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
     enough = _least_entropy(search.share, len(cost)) + ENTROPY_ENOUGH
     p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
-    tol = max(search.tol, ROUGH if search.system.exact else ROUGH_STEPS)
+    exact = search.system
+    tol = max(search.tol, ROUGH if exact.exact else ROUGH_STEPS)
+    search.system = nearby(exact)
     while True:
         for _ in range(MOST_ROUNDS):
             search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
             search.history.append(Step(temperature, search.machine.objective, 0))
             before = p
             p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
-            if _divergence(p, before) < CHANGE_ENOUGH:
+            if _is_close(p, before):
                 break
         else:
             search.unfinished.add(
@@ -41,6 +44,7 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
         if _entropy(p) < enough or temperature < 1e-8:
             break
         temperature /= COOLING_RATE
+    search.system = exact
     labels = balanced_labels(search.outputs, search.share)
     search.refit_labels(labels, lambda_u)
     switch_all(search, labels, lambda_u, max_switches)
@@ -67,10 +71,13 @@ def _soft_labels(
     return p, nu
 
 
-def _divergence(p: Floats, q: Floats) -> float:
-    """Return the mean Kullback-Leibler divergence of p from q."""
+def _is_close(p: Floats, q: Floats) -> bool:
+    """Return whether the mean Kullback-Leibler divergence of p from q is small."""
+    change = p - q
+    if 2.0 * float(change @ change) >= CHANGE_ENOUGH * len(p):  # a lower bound (Pinsker)
+        return False
     q = np.clip(q, 1e-300, 1.0 - 1e-16)
-    return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q)))
+    return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))) < CHANGE_ENOUGH
 
 
 def _entropy(p: Floats) -> float:

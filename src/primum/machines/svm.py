@@ -37,23 +37,26 @@ class Costs:
     ----------
     sign, cost : arrays of shape (n_terms,)
         The side, -1 or 1, and the cost of each term.
-    row : array of shape (n_terms,) or None
-        The row of each term; None if there is one term for every row, in order.
+    twice : int
+        How many of the last rows have two terms. There is one term for every row, in order, and
+        then a second one for each of these.
     """
 
     sign: Floats
     cost: Floats
-    row: Index | None = None
+    twice: int = 0
 
     def slack(self, o: Floats) -> Floats:
         """Return ``1 - sign * o`` for every term."""
-        return 1.0 - self.sign * (o if self.row is None else o[self.row])
+        return 1.0 - self.sign * (np.concatenate([o, o[-self.twice :]]) if self.twice else o)
 
-    def per_row(self, values: Floats, n_rows: int) -> Floats:
+    def per_row(self, values: Floats) -> Floats:
         """Return the sum of values over the terms of each row."""
-        if self.row is None:
+        if self.twice == 0:
             return values
-        return np.asarray(np.bincount(self.row, values, n_rows), dtype=np.float64)
+        total = values[: -self.twice].copy()
+        total[-self.twice :] += values[-self.twice :]
+        return total
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,9 @@ class Machine:
 
 def two_sided_costs(y: Floats, cost: Floats, plus: Floats, minus: Floats) -> Costs:
     """Return the costs of rows with labels y, then of rows that count on both sides."""
-    n, m = len(y), len(plus)
-    both = np.arange(n, n + m)
+    m = len(plus)
     return Costs(
-        np.concatenate([y, np.ones(m), -np.ones(m)]),
-        np.concatenate([cost, plus, minus]),
-        np.concatenate([np.arange(n), both, both]),
+        np.concatenate([y, np.ones(m), -np.ones(m)]), np.concatenate([cost, plus, minus]), m
     )
 
 
@@ -152,14 +152,12 @@ def _newton_point(
     system: NewtonSystem, costs: Costs, at: _Point, accuracy: float, balance: Balance | None
 ) -> _Point:
     active = costs.cost * at.inside
-    n_rows = len(at.o)
-    h = costs.per_row(active, n_rows)
-    w = system.solve(h, costs.per_row(costs.sign * active, n_rows), at.w, accuracy)
-    o = system.X @ w
+    h, rho = costs.per_row(active), costs.per_row(costs.sign * active)
+    w, o = system.solve(h, rho, at.w, at.o, accuracy)
     if balance is not None:
         # The multiplier moves the minimum along (R + X'HX)^-1 X'a until the constraint holds.
-        along = system.solve(h, balance.weight, np.zeros_like(w), accuracy)
-        o_along = system.X @ along
+        still = np.zeros_like(w), np.zeros_like(o)
+        along, o_along = system.solve(h, balance.weight, *still, accuracy)
         far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
         w, o = w + far * along, o + far * o_along
     return _Point(system.ridge, costs, w, o)

@@ -31,8 +31,10 @@ class NewtonSystem(Protocol):
     exact: bool
     name: str
 
-    def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        """Return the solution of ``(R + X'HX) v = X'rho``, starting from w.
+    def solve(
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        """Return the solution v of ``(R + X'HX) v = X'rho`` and Xv, starting from w and o = Xw.
 
         If the solver is not exact, ``accuracy`` is the gradient error at which the solution counts
         as exact; for a step, a hundredth of the error at w suffices, unless w is 0.
@@ -73,15 +75,23 @@ class Primal:
         self._H, self._scratch = np.empty((d, d), order="F"), np.empty((d, d), order="F")
         self._rows = np.empty((max(map(len, self._shares), default=0), d))
 
-    def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:  # noqa: D102
+    def solve(  # noqa: D102
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        v = self.factorised(h, rho, w)[0]
+        return v, self.X @ v
+
+    def factorised(self, h: Floats, rho: Floats, w: Floats) -> tuple[Floats, Floats | None]:
+        """Return the solution and the lower Cholesky factor, None if the matrix is singular."""
+        right = self.X.T @ rho
         if not h.any():
-            return _without_rows(self.X.T @ rho, self.ridge, w)
-        H, right = self._matrix(h), self.X.T @ rho
-        _, solution, info = lapack.dposv(H, right, lower=1, overwrite_a=1)
+            return _without_rows(right, self.ridge, w), None
+        factor, solution, info = lapack.dposv(self._matrix(h), right, lower=1, overwrite_a=1)
         if info == 0:
-            return np.asarray(solution)
+            return np.asarray(solution), factor
         H = self._matrix(h)
-        return np.asarray(np.linalg.lstsq(np.tril(H) + np.tril(H, -1).T, right, rcond=None)[0])
+        full = np.tril(H) + np.tril(H, -1).T
+        return np.asarray(np.linalg.lstsq(full, right, rcond=None)[0]), None
 
     def _matrix(self, h: Floats) -> Floats:
         """Return the lower triangle of ``R + X'HX``."""
@@ -138,7 +148,13 @@ class Dual:
         Z = X[:, :-1] if self.free else X
         self._K = (Z @ Z.T).toarray() if sparse.issparse(X) else Z @ Z.T
 
-    def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:  # noqa: D102
+    def solve(  # noqa: D102
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        v = self._solution(h, rho, w)
+        return v, self.X @ v
+
+    def _solution(self, h: Floats, rho: Floats, w: Floats) -> Floats:
         rows = h.nonzero()[0]
         if len(rows) == 0:
             return _without_rows(self.X.T @ rho, self.ridge, w)
@@ -175,7 +191,13 @@ class Conjugate:
         self._transposed = X.T.tocsr()
         self._squares = self._transposed.multiply(self._transposed).tocsr()
 
-    def solve(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:  # noqa: D102
+    def solve(  # noqa: D102
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        v = self._solution(h, rho, w, accuracy)
+        return v, self.X @ v
+
+    def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
         X, transposed = self.X, self._transposed
         right = transposed @ rho
         if not h.any():

@@ -109,6 +109,8 @@ class Rows(ABC):
         """Return ``kernel(block)``, one value or one vector per row, for all rows."""
         filled = None
         for where, values in self.map(lambda block: (block.where, kernel(block))):
+            if len(values) == self.n_rows:  # one block
+                return values
             if filled is None:
                 filled = np.empty((self.n_rows, *values.shape[1:]), dtype=values.dtype)
             filled[where] = values

@@ -19,12 +19,16 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index
-from primum.labellings import SOFT, Columns, Held, LabelProblem, LabelSet
+from primum.labellings import SOFT, Columns, FormedColumns, Held, LabelProblem, LabelSet
 from primum.labellings.sets import Face
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.
 DIRECT_UP_TO, ACCURACY, STEPS = 2500, 1e-6, 500
+# While more labels are undecided than there are equations, sigma is small, and the system is well
+# conditioned. From this size on, this many steps of conjugate gradients are then faster than a
+# Gram matrix and give a direction of this accuracy, which suffices far from the end of the path.
+FEW_STEPS_FROM, FEW_STEPS, ROUGH = 100, 8, 0.3
 # The Gram matrices of this many faces are in memory together where they are only added up.
 AT_ONCE = 64
 
@@ -68,6 +72,10 @@ def newton_direction(
     if freedom == 0:
         return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
     if freedom > (size := len(g) * n_contrasts(labels)):
+        if labels.contrasts is None and size >= FEW_STEPS_FROM and held is None:
+            direction = _in_few_steps(columns, faces[0], sigma, -g)
+            if direction is not None:
+                return direction
         grams = ((face.directions, columns.gram(face.rows)) for face in faces)
         if labels.contrasts is not None and size > DIRECT_UP_TO and held is None:
             return _solve_by_rows(columns, labels, faces, grams, sigma, -g)
@@ -75,8 +83,26 @@ def newton_direction(
     open_labels = OpenLabels(columns, faces)
     S = open_labels.gram()
     S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
-    direction = open_labels.sum(solve_positive(S, open_labels.along(g))) - g
+    step = solve_positive(S, open_labels.along(g), overwrite=held is None)
+    direction = open_labels.sum(step) - g
     return direction if held is None else _held_back(labels, open_labels, S, direction, held)
+
+
+def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floats | None:
+    """Solve ``(I + sigma A A') x = b`` roughly by conjugate gradients; None if that takes long."""
+    inside = np.zeros(columns.shape[1])  # multiplying by it is cheaper than copying most of M
+    inside[face.rows] = sigma
+    x, residual, direction, square = np.zeros_like(b), b, b, float(b @ b)
+    enough = ROUGH**2 * square
+    for _ in range(FEW_STEPS):
+        image = direction + columns.accumulate(inside * columns.project(direction))
+        length = square / float(direction @ image)
+        x, residual = x + length * direction, residual - length * image
+        before, square = square, float(residual @ residual)
+        if square <= enough:
+            return x
+        direction = residual + (square / before) * direction
+    return None
 
 
 def _held_back(
@@ -127,9 +153,9 @@ class OpenLabels:
     """
 
     def __init__(self, columns: Columns, faces: Sequence[Face]) -> None:
-        self.faces = faces
+        self.faces, self.columns = faces, columns
         rows = faces[0].rows if len(faces) == 1 else np.concatenate([face.rows for face in faces])
-        self.M = columns.take(rows)
+        self.rows, self.M = rows, columns.take(rows)
         if columns.weight is not None:
             self.M = self.M * np.sqrt(columns.weight[rows])
 
@@ -150,13 +176,24 @@ class OpenLabels:
 
     def gram(self) -> Floats:
         """Return ``A'A``."""
-        G = self.M.T @ self.M
+        G = self._products()
         if self._one_number:
             return G
         row, D = self._row_and_direction
         S = D.T @ D
         S *= G[row[:, None], row]
         return np.asarray(S)
+
+    def _products(self) -> Floats:
+        columns = self.columns
+        if not isinstance(columns, FormedColumns):
+            return np.asarray(self.M.T @ self.M)
+        G = columns.row_products.of(self.rows)
+        if columns.weight is not None:
+            root = np.sqrt(columns.weight[self.rows])
+            G *= root
+            G *= root[:, None]
+        return G
 
     def along(self, g: Floats) -> Floats:
         """Return ``A'g``, the components of ``M'g`` along the directions."""
@@ -246,7 +283,7 @@ def solve_hessian(
     H.flat[:: len(H) + 1] += 1.0
     if held is not None:
         H -= (1.0 - held.curvature) * (held.directions @ held.directions.T)
-    return solve_positive(H, b)
+    return solve_positive(H, b, overwrite=True)
 
 
 def _coefficients(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
@@ -339,17 +376,22 @@ def _conjugate_gradients(
     return np.asarray(x)
 
 
-def solve_positive(S: Floats, b: Floats) -> Floats:
-    """Solve with a positive definite matrix."""
-    factor, info = cholesky(S)
-    if info != 0:  # singular to working precision: use the minimum-norm solution
-        return np.asarray(np.linalg.lstsq(S, b, rcond=None)[0])
-    return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
+def solve_positive(S: Floats, b: Floats, *, overwrite: bool = False) -> Floats:
+    """Solve with a positive definite matrix, which may be overwritten."""
+    diagonal = S.diagonal().copy() if overwrite else None
+    factor, info = cholesky(S, overwrite=overwrite)
+    if info == 0:
+        return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
+    if diagonal is not None:  # the lower triangle of S is intact
+        np.fill_diagonal(S, diagonal)
+        S = np.tril(S) + np.tril(S, -1).T
+    # Singular to working precision: use the minimum-norm solution.
+    return np.asarray(np.linalg.lstsq(S, b, rcond=None)[0])
 
 
-def cholesky(S: Floats) -> tuple[Floats, int]:
+def cholesky(S: Floats, *, overwrite: bool = False) -> tuple[Floats, int]:
     """Return (lower triangle of the factor of S, LAPACK's info)."""
     # S is symmetric, so its transpose is S in Fortran order. clean=0 leaves arbitrary values in the
-    # upper triangle, which is not read; S itself is kept in case it is singular.
-    factor, info = lapack.dpotrf(S.T, lower=1, clean=0)
+    # upper triangle, which is not read.
+    factor, info = lapack.dpotrf(S.T, lower=1, clean=0, overwrite_a=overwrite)
     return factor, int(info)

@@ -55,7 +55,7 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
     for number in range(SIGMAS):
         point = _on_faces(problem, sigma, q, faces)
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
-        _, q, steps = minimise_psi(problem, sigma, point, budget, centre=q)
+        _, q, _, steps = minimise_psi(problem, sigma, point, budget, centre=q)
         if steps == budget:
             return None
         before, faces = freedom_of(faces), faces_of(labels, labels.open(q))
