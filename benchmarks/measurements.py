@@ -252,7 +252,8 @@ def table2(quick):
         datasets = [load(name, download=False) for name in CATALOGUE]
     except DatasetNotFoundError as missing:
         raise NotMeasuredError(f"needs the paper's data sets: {missing}") from missing
-    # The baselines that choose a ridge by cross-validation run in every fifth or tenth repeat.
+    # The baselines that choose a ridge by cross-validation run in every fifth or tenth repeat, so
+    # fewer than ten repeats misstate their share.
     repeats = 1 if quick else 10
     experiment = PLANS["table2"].experiment("table2", datasets, repeats, seed=0)
     with tempfile.TemporaryDirectory() as folder:

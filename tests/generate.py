@@ -1,6 +1,10 @@
 """Problems for tests: overlapping classes, spoilt in named ways, and partly known labels."""
 
 import numpy as np
+from hypothesis import strategies as st
+
+# With 1e-38 as the only value of a labelled column, the coefficient of the twin would be 1e38.
+FEATURES = st.floats(-100, 100, width=32).map(lambda value: round(value, 6))
 
 
 def two_classes(n_labeled, n_unlabeled, d, *, seed=0, separation=1.0):

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
-from generate import BOUNDS
+from generate import BOUNDS, FEATURES
 from generate import bounded_targets as problem
 from primum import ICLSClassifier, ICLSRegressor, LeastSquaresRegressor, UndeterminedModelWarning
 
@@ -126,10 +126,6 @@ def test_random_targets_respect_the_lower_bound(metric, seed):
         assert generic.objective(q) >= reg.certificate_.lower_bound * (1 - 1e-9) - 1e-9
 
 
-# With 1e-38 as the only value of a labelled column, the coefficient of the twin would be 1e38.
-finite = st.floats(-100, 100, width=32).map(lambda value: round(value, 6))
-
-
 @st.composite
 def bounded_targets(draw, max_features=6, max_rows=40):
     """Draw X, true targets, y with unknown ones, and bounds that contain the targets."""
@@ -137,7 +133,7 @@ def bounded_targets(draw, max_features=6, max_rows=40):
     rng = np.random.default_rng(draw(SEEDS))
     X = rng.normal(size=(n, d))
     if draw(st.booleans()):
-        X = draw(arrays(np.float64, (n, d), elements=finite))
+        X = draw(arrays(np.float64, (n, d), elements=FEATURES))
     truth = draw(arrays(np.float64, n, elements=st.floats(-50, 50, allow_subnormal=False)))
     y = np.where(draw(arrays(np.bool_, n)), np.nan, truth)
     y[0] = truth[0]

@@ -6,10 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from generate import FEATURES
 from primum import ICLSClassifier, LeastSquaresClassifier
-
-# With 1e-38 as the only value of a labelled column, the coefficient of the twin would be 1e38.
-finite = st.floats(-100, 100, width=32).map(lambda value: round(value, 6))
 
 
 @st.composite
@@ -18,7 +16,7 @@ def partly_labelled(draw, max_features, max_rows=40):
     n, d = draw(st.integers(3, max_rows)), draw(st.integers(1, max_features))
     kind = draw(st.sampled_from(["any", "gaussian", "few values"]))
     if kind == "any":
-        X = draw(arrays(np.float64, (n, d), elements=finite))
+        X = draw(arrays(np.float64, (n, d), elements=FEATURES))
     else:
         rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
         X = rng.normal(size=(n, d)) if kind == "gaussian" else rng.integers(-2, 3, (n, d)) * 1.0

@@ -1,4 +1,4 @@
-"""The rows close to a hyperplane survive the way from a worker to the solver."""
+"""The rows close to a hyperplane are pickled without loss."""
 
 import pickle
 

@@ -298,6 +298,16 @@ def test_a_watcher_is_told_how_far_each_pass_is(folder):
     assert told == [(1000, 2500), (1200, 2500), (1900, 2500), (2500, 2500)]
 
 
+def test_a_pass_over_one_block_ends_as_any_other(tmp_path, rng):
+    X = rng.normal(size=(50, 3))
+    path = write(tmp_path / "x.parquet", X)
+    rows, told = ParquetRows(path, None, 3), []
+    with watch_passes(lambda *progress: told.append(progress)):
+        found = rows.fill(lambda block: block.X[:, 0])
+    np.testing.assert_array_equal(found, X[:, 0])
+    assert told == [(50, 50)]
+
+
 class TestFits:
     """A fit to files is the fit to the same rows in memory."""
 

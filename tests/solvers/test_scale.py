@@ -184,6 +184,13 @@ def test_few_passes_if_the_twin_is_feasible():
     assert proof.passes <= 14
 
 
+def test_no_tolerance_at_all():
+    X, y, X_u = rows("plain", L=400)
+    with pytest.warns(ConvergenceWarning, match="not within the requested tol=0.0e"):
+        proof = ICLSClassifier(tol=0).fit(X, y, X_unlabeled=X_u).certificate_
+    assert proof.gap < 1e-9
+
+
 @pytest.mark.parametrize("kind", ["plain", "weighted", "with a ridge", "mostly labelled"])
 def test_the_gram_matrix_of_all_columns_is_known_without_a_pass(kind):
     X, y, X_u = rows("plain")

@@ -27,7 +27,12 @@ from scipy.linalg import blas, lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
 from primum.equations.conjugate import conjugate_gradients
-from primum.equations.curvature import Part, curved_gram, curved_product
+from primum.equations.curvature import (
+    Part,
+    curved_gram,
+    curved_product,
+    solve_semidefinite,
+)
 from primum.equations.design import Design, Frame
 from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, to_numpy
@@ -39,9 +44,6 @@ SINGULAR_BELOW = 1e-10
 # Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: sums of
 # many products of the same sign, added one by one.
 SPECTRUM_ROUNDING = 1e-11
-# A part of A, in coordinates where A is the identity, is singular if a pivot of its Cholesky factor
-# is smaller than this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
-SMALL_PIVOT, TIKHONOV, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
 # The equations of a part of the rows are factorised up to this many unknowns (features times
 # classes); beyond that, conjugate gradients are faster. One column is always factorised, as A is.
 FACTORISE_PART_UP_TO = 2**11
@@ -131,7 +133,7 @@ class Coordinates:
         ridge, right = self.ridge * (T[first:].T @ T[first:]), T.T @ sums
         if right.size <= max(len(right), FACTORISE_PART_UP_TO):
             H = curved_gram(parts, T, ridge)
-            step = _solve_semidefinite(H, right.ravel())
+            step = solve_semidefinite(H, right.ravel())
             return step.reshape(right.shape), right - (H @ step).reshape(right.shape)
 
         def apply(V: Floats) -> Floats:
@@ -153,22 +155,6 @@ class Coordinates:
 def no_intercept(gamma: Floats) -> Floats | float:
     """Return 0 for one column of gamma, and as many zeros as there are columns for several."""
     return 0.0 if gamma.ndim == 1 else np.zeros(gamma.shape[1])
-
-
-def _solve_semidefinite(H: Floats, right: Floats) -> Floats:
-    """Return the minimum-norm solution of ``H v = right``, for H between zero and the identity.
-
-    A singular H is regularised, and the remaining residual is solved for again (iterated Tikhonov
-    regularisation).
-    """
-    factor, info = lapack.dpotrf(H, lower=1)
-    if info == 0 and np.diag(factor).min(initial=1.0) > SMALL_PIVOT:
-        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
-    factor, _ = lapack.dpotrf(H + TIKHONOV * np.eye(len(H)), lower=1)
-    solution = np.zeros_like(right)
-    for _ in range(TIKHONOV_ROUNDS):
-        solution += lapack.dpotrs(factor, right - H @ solution, lower=1)[0]
-    return solution
 
 
 def coordinates_of(
@@ -242,7 +228,7 @@ class _ScaledColumns:
         C = self.scatter if all_vary else self.scatter[np.ix_(self.varying, self.varying)]
         C = C / self.scale
         C /= self.scale[:, None]
-        C.reshape(-1)[:: len(C) + 1] += self.ridge / self.scale**2
+        C.flat[:: len(C) + 1] += self.ridge / self.scale**2
         return np.asarray(C)
 
     def found(
@@ -434,7 +420,7 @@ def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> 
     grams = [_gram(rows, frame, basis) for rows in parts if rows.n_rows]
     G = reduce(np.add, grams if ridge == 0 else [ridge * (basis.T @ basis), *grams])
     L = np.linalg.cholesky(G)
-    # Triangles in the order of LAPACK and BLAS, so that nothing is copied.
+    # L.T is L in Fortran order, so LAPACK and BLAS need no copy of the triangle.
     basis = lapack.dtrtrs(L.T, basis.T, lower=0, trans=1)[0].T
     inverse = blas.dtrmm(1.0, L.T, coordinates.inverse, lower=0)
     return replace(coordinates, basis=basis, inverse=inverse)

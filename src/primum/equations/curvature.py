@@ -11,10 +11,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
+from scipy.linalg import lapack
 
 from primum._typing import Floats, Index
 from primum.equations.design import Design
 from primum.rows import Block, to_numpy
+
+# A part of A, in coordinates where A is the identity, is singular if a pivot of its Cholesky factor
+# is smaller than this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
+SMALL_PIVOT, TIKHONOV, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
 
 
 @dataclass(frozen=True)
@@ -88,3 +93,19 @@ def curved_product(parts: Sequence[Part], V: Floats) -> Floats:
         return design.rows.map_reduce(block_product, np.add)
 
     return reduce(np.add, (of_part(*part) for part in parts if part[0].n_rows))
+
+
+def solve_semidefinite(H: Floats, right: Floats) -> Floats:
+    """Return the minimum-norm solution of ``H v = right``, for H between zero and the identity.
+
+    A singular H is regularised, and the remaining residual is solved for again (iterated Tikhonov
+    regularisation).
+    """
+    factor, info = lapack.dpotrf(H, lower=1)
+    if info == 0 and np.diag(factor).min(initial=1.0) > SMALL_PIVOT:
+        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
+    factor, _ = lapack.dpotrf(H + TIKHONOV * np.eye(len(H)), lower=1)
+    solution = np.zeros_like(right)
+    for _ in range(TIKHONOV_ROUNDS):
+        solution += lapack.dpotrs(factor, right - H @ solution, lower=1)[0]
+    return solution

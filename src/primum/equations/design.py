@@ -20,7 +20,7 @@ from primum.rows.base import Block, Rows, to_numpy
 
 # Arrays of at most this many bytes are sent to a device once.
 SENT_ONCE = 2**18
-# A few products with rows of at least so many features are faster row by row.
+# With at least WIDE features, up to FEW_PRODUCTS products are faster row by row.
 WIDE, FEW_PRODUCTS = 16, 8
 
 
@@ -194,7 +194,7 @@ def _product_by_column(X: Floats, V: Floats) -> Floats:
     """Return ``(X V)'`` in C order, computed in the order that is faster."""
     if X.flags.c_contiguous and X.shape[1] >= WIDE and V.shape[1] <= FEW_PRODUCTS:
         return np.ascontiguousarray(np.dot(X, V).T)
-    # Not the operator, which treats a matrix of one row as a matrix.
+    # np.dot, not the operator: for a single row it calls the faster matrix-vector product.
     return np.asarray(np.dot(V.T, X.T))
 
 

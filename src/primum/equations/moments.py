@@ -6,11 +6,11 @@ LeVeque 1983):
 
     n = n1 + n2,   mean = mean1 + (n2/n) delta,   scatter = S1 + S2 + (n1 n2 / n) delta delta',
 
-where delta = mean2 - mean1. Inside a block, values are taken relative to its first row, and the
-mean is subtracted from the scatter: a column that is constant then has exactly that mean and no
-scatter, whatever its value. If the first row is far from the mean (``CANCELLED``), or rows have
-weights, the mean is subtracted from the rows. If all columns seem to be spread about 0, values are
-taken as they are, without a copy of the block.
+where delta = mean2 - mean1. Inside a block, values are taken relative to its first row, and
+``n mean mean'`` is subtracted from their products: a constant column then has exactly its value as
+mean and no scatter. Columns whose first value is far from the mean (``CANCELLED``), and rows with
+weights, are centred instead. If the first rows (``FIRST_ROWS``) suggest that all means are small,
+values are used as they are, without a copy of the block.
 
 Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up without
 centring, and the mean is removed once, at the end, which costs as many digits as the factor
@@ -188,50 +188,60 @@ def block_moments(block: Block) -> Moments | RawMoments:
 def _dense_moments(block: Block) -> Moments:
     X = block.X
     xp, device = library_of(X), None if isinstance(X, np.ndarray) else X.device
-    as_it_is = block.weight is None and isinstance(X, np.ndarray) and _about_zero(X[:FIRST_ROWS])
-    first = xp.astype(0.0 * X[0, :] if as_it_is else X[0, :], xp.float64)
-    centred = X if as_it_is else X - first
+    if _about_zero(block):
+        origin, values = np.zeros(X.shape[1]), X
+    else:
+        origin = xp.astype(X[0, :], xp.float64)
+        values = X - origin
     if block.weight is None:
         total = float(X.shape[0])
-        shift = xp.ones(X.shape[0], dtype=xp.float64, device=device) @ centred / total
+        shift = xp.ones(X.shape[0], dtype=xp.float64, device=device) @ values / total
     else:
         w, total = xp.asarray(block.weight, device=device), float(block.weight.sum())
-        shift = w @ centred / total if total > 0 else xp.zeros_like(first)
-        centred -= shift
-        centred *= xp.sqrt(w)[:, None]
-    scatter = to_numpy(centred.T @ centred)
+        shift = w @ values / total if total > 0 else xp.zeros_like(origin)
+        values -= shift
+        values *= xp.sqrt(w)[:, None]
+    scatter = to_numpy(values.T @ values)
     if block.weight is None:
-        scatter = _about_mean(scatter, total, to_numpy(shift), centred, shift)
+        scatter = _about_mean(scatter, total, values, shift)
     faint = scatter.diagonal() < FAINT
     if faint.any():
-        of_faint = xp.take(centred, xp.asarray(np.flatnonzero(faint), device=device), axis=1)
+        of_faint = xp.take(values, xp.asarray(np.flatnonzero(faint), device=device), axis=1)
         faint[faint] = to_numpy(xp.any(of_faint != 0, axis=0))
-    return Moments(total, to_numpy(first + shift), scatter, faint)
+    return Moments(total, to_numpy(origin + shift), scatter, faint)
 
 
-def _about_mean(about_first: Floats, n: float, mean: Floats, centred: Any, shift: Any) -> Floats:
-    """Return the scatter of a block about its mean, from that about its first row.
+def _about_zero(block: Block) -> bool:
+    """Return whether no column of the first rows has a mean above its standard deviation.
 
-    The difference loses at most a digit, except in columns in which the first row is far from the
-    mean: their products are computed from centred values.
+    A constant column must be 0, so that its mean is exact.
     """
-    scatter = about_first - n * np.outer(mean, mean)
-    near = n * mean**2 <= CANCELLED * scatter.diagonal()
-    if near.all():
-        return scatter
-    xp, far = library_of(centred), np.flatnonzero(~near)
-    index = far if isinstance(centred, np.ndarray) else xp.asarray(far, device=centred.device)
-    columns = xp.take(centred, index, axis=1) - xp.take(shift, index, axis=0)
-    products = to_numpy(columns.T @ centred) - np.outer(to_numpy(xp.sum(columns, axis=0)), mean)
-    products[:, far] = to_numpy(columns.T @ columns)
-    scatter[far], scatter[:, far] = products, products.T
-    return scatter
-
-
-def _about_zero(X: Floats) -> bool:
-    """Return whether the columns of some rows have means that are small for their spread."""
+    if block.weight is not None or not isinstance(block.X, np.ndarray):
+        return False
+    X = block.X[:FIRST_ROWS]
     mean, spread = X.mean(axis=0), X.std(axis=0)
     return bool(((np.abs(mean) <= spread) & ((spread > 0) | (X[0] == 0))).all())
+
+
+def _about_mean(about_origin: Floats, n: float, values: Any, shift: Any) -> Floats:
+    """Return the scatter of a block about its mean, from that about another origin.
+
+    ``values`` and ``shift``, the mean, are relative to that origin. The difference loses at most a
+    digit, except in columns whose mean is far from the origin: their products are computed from
+    centred values.
+    """
+    mean = to_numpy(shift)
+    scatter = about_origin - n * np.outer(mean, mean)
+    near = n * mean**2 <= CANCELLED * scatter.diagonal()
+    if near.all():
+        return np.asarray(scatter)
+    xp, far = library_of(values), np.flatnonzero(~near)
+    index = far if isinstance(values, np.ndarray) else xp.asarray(far, device=values.device)
+    columns = xp.take(values, index, axis=1) - xp.take(shift, index, axis=0)
+    products = to_numpy(columns.T @ values) - np.outer(to_numpy(xp.sum(columns, axis=0)), mean)
+    products[:, far] = to_numpy(columns.T @ columns)
+    scatter[far], scatter[:, far] = products, products.T
+    return np.asarray(scatter)
 
 
 def _sparse_moments(block: Block) -> RawMoments:

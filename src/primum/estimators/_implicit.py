@@ -5,7 +5,6 @@ twin; everything else follows from the problem.
 """
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -63,8 +62,8 @@ class UndeterminedModelWarning(UserWarning):
 class ImplicitlyConstrained:
     """A fit that minimises the distance to its supervised twin over all possible labellings.
 
-    A mixin: the estimator has the parameters below, and the methods ``_remember`` and ``_apply`` of
-    the linear estimators.
+    A mixin: the estimator has the parameters below. Linear estimators call ``_fit_implicit`` and
+    implement ``_fit_linear_twin``; kernel estimators call ``_solve``.
     """
 
     alpha: float
@@ -118,7 +117,8 @@ class ImplicitlyConstrained:
     def _twin_and_problem(
         self, data: TrainingData, family: LeastSquaresFamily, labels: LabelSet | None
     ) -> tuple[Model, ImplicitProblem]:
-        """Fit the supervised twin, and return it with the problem; both need the labelled loss."""
+        """Fit the supervised twin, and return it with the problem."""
+        # The labelled loss determines the twin and defines the problem.
         loss = labeled_loss(family, self._alpha_labeled)
         known = determined_twin(family, loss) if self.rcond is None else None
         twin = self._fit_linear_twin(data, known)
@@ -132,9 +132,9 @@ class ImplicitlyConstrained:
             loss=loss,
         )
 
-    @abstractmethod
     def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
         """Fit ``supervised_`` to the labelled rows, unless its fit is known, and return its fit."""
+        raise NotImplementedError
 
     def _solve(
         self,

@@ -2,8 +2,9 @@
 
 A solver for many rows ends with a pass that measures the gap of its labels. Everything that a fit
 reports of the rows is measured in that pass, too (``reading.py``). This needs the model before the
-pass, so it is computed from the sum of the design rows times their labels that the solver presumes.
-The pass computes that sum from scratch. If it gives another model, there is one more pass.
+pass, so it is computed from the solver's value of the sum of the design rows times their labels.
+The pass computes that sum from scratch. If the result gives a different model, one more pass is
+made.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,11 +28,11 @@ from primum.solvers import Solution
 
 # Sums over rows that differ by less than this fraction differ by rounding.
 SAME_SUMS = 1e-9
-# Models count as equal if the root mean square difference of their scores is below this. Only sums
-# in single precision differ by more than the above, and by less than this.
+# Sums of rows in single precision differ by more. Models then count as equal if the root mean
+# square difference of their scores is at most this.
 SAME_SCORES = 5e-7
 
-# The model, what was measured, and (a dual point, the sum of the slacks at it) if that was, too.
+# (model, what was measured, (dual point, sum of the slacks there) or None)
 Measured = tuple[Model, Reading, tuple[Floats, float] | None]
 
 

@@ -39,10 +39,11 @@ class SupervisedLeastSquares:
         self.rcond = rcond
         self.n_jobs = n_jobs
 
-    def _model_of(self, labeled: LabeledRows, known: Model | None) -> Model:
-        """Return the (coefficients, intercept) fitted to rows, unless they are known already."""
+    def _fitted_to(self, labeled: LabeledRows, known: Model | None) -> Model:
+        """Fit to rows, or take a fit that is known, and return its (coefficients, intercept)."""
         if known is None:
             return self._fitter(labeled.X, labeled.weight)(labeled.y)
+        # A known fit is of more rows than columns, for which _fitter solves normal equations, too.
         self.solver_, self.n_features_in_ = "normal_equations", labeled.X.shape[1]
         return known
 

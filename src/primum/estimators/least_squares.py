@@ -87,7 +87,7 @@ class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
 
         ``known`` are the (coefficients, intercept) of the score, if they are known.
         """
-        self._remember(classes, *self._model_of(labeled, known))
+        self._remember(classes, *self._fitted_to(labeled, known))
         if like is not None:
             copy_feature_names(like, self)
         return self

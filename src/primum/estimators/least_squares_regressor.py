@@ -84,7 +84,7 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
         Their targets, and the (coefficients, intercept) that are returned, are on the scale.
         ``known`` are the latter, if they are known.
         """
-        fit = self._model_of(labeled, known)
+        fit = self._fitted_to(labeled, known)
         self._remember(*scale.restored_fit(*fit))
         if like is not None:
             copy_feature_names(like, self)

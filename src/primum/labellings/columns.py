@@ -101,16 +101,20 @@ class Columns(Protocol):
 
 
 def columns_of(
-    B: Floats, design: Design, gram: Callable[[], Floats | None] = lambda: None
+    B: Floats, design: Design, gram: Callable[[], Floats | None] | None = None
 ) -> Columns:
-    """Return M in the form that suits its size; ``gram`` returns M M', if it is known."""
+    """Return M in the form that suits its size.
+
+    ``gram`` computes M M' without a pass, or returns None if that would lose accuracy. It is only
+    called if M is not formed.
+    """
     r, n = len(B), design.n_rows
     few_rows = n <= FEW_ROWS * r and design.rows.in_memory
     limit = FORM_UP_TO * (FORM_FEW_ROWS if few_rows else 1)
     if r * n <= limit and (n <= FORM_ROWS_UP_TO or few_rows):
         # Rows of M' are read one at a time, so each is contiguous in memory.
         return FormedColumns(design.dot(B.T).T, design.rows.weight)
-    return StreamedColumns(B, design, gram())
+    return StreamedColumns(B, design, None if gram is None else gram())
 
 
 class FormedColumns:

@@ -60,9 +60,10 @@ SHARES = {"labeled": 0.0, "all": 1.0}
 # Directions in which the labelled rows are shorter than this fraction of the longest change the
 # labelled loss by less than its rounding: they are not determined.
 DETERMINED = 1e-8
-# Up to this part of Z'Z, in any direction, Z_l'Z_l is subtracted from it without a relevant loss.
+# Z_l'Z_l is subtracted from Z'Z, the identity, if its norm is at most this: no more than one bit
+# then cancels.
 LARGEST_LABELED_PART = 0.5
-# Number of columns that LAPACK processes together.
+# Block size of LAPACK's QR factorisation, which determines the size of its workspace.
 BLOCK = 32
 
 
@@ -144,7 +145,7 @@ def least_squares_family(
 
 
 def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> "LabeledLoss | None":
-    """Return the labelled loss in the coordinates of all rows; None if they have none."""
+    """Return the labelled loss in coordinates; None if the equations are solved iteratively."""
     coordinates = family.equations
     if not isinstance(coordinates, Coordinates):
         return None
@@ -154,9 +155,10 @@ def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> "LabeledLo
 def determined_twin(
     family: LeastSquaresFamily, loss: "LabeledLoss | None"
 ) -> tuple[Floats, Any] | None:
-    """Return the (coefficients, intercept) of least labelled loss; None if the rank is in doubt.
+    """Return the (coefficients, intercept) of least labelled loss.
 
-    It follows from the factorisation that the problem needs anyway.
+    They follow from the factorisation that the problem needs anyway. None if the labelled rows may
+    not determine them, or if there are so few that the twin is fitted in the row space.
     """
     coordinates = family.equations
     if loss is None or not isinstance(coordinates, Coordinates) or not loss.well_determined:
@@ -222,7 +224,7 @@ def implicit_problem(
         scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
         return _problem(family, labels, W, W @ twin, unit, scale=scale)
     share = share_of_all(metric)
-    loss = loss or LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+    loss = loss if loss is not None else LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
     if share > 0:
         W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
         return _problem(family, labels, W, W @ twin, 2.0 / coordinates.weight)
@@ -403,13 +405,15 @@ class LabeledLoss:
 
     @cached_property
     def well_determined(self) -> bool:
-        """Whether a cheap estimate of the condition of W'W shows that the least loss has one gamma.
+        """Whether an inexpensive estimate of the condition of W shows that the minimum is unique.
 
-        It is safe within a factor of 100.
+        The estimate has a margin of a factor of 100.
         """
         rows, columns = self.W.shape
-        if rows < columns or columns == 0:
-            return columns == 0
+        if columns == 0:
+            return True
+        if rows < columns:
+            return False
         sizes = np.abs(self.W)
         bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
         return bool(lapack.dpocon(self.W.T, bound, uplo="L")[0] ** 0.5 > 100 * DETERMINED)
@@ -417,9 +421,11 @@ class LabeledLoss:
     @cached_property
     def determined(self) -> bool:
         """Whether the gamma of least loss is unique."""
+        if self.well_determined:
+            return True
         rows, columns = self.W.shape
-        if self.well_determined or rows < columns:
-            return self.well_determined
+        if rows < columns:
+            return False
         singular = np.linalg.svd(self.W, compute_uv=False)
         return bool(singular[-1] > DETERMINED * singular[0])
 

@@ -33,10 +33,9 @@ class Band:
         return Band(self.sum + other.sum, pieces, count, self.limit)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the pieces as few arrays: many small ones would keep a cluster busy for long."""
-        packed = self.pieces and [
-            _packed(list(some)) for _, some in groupby(self.pieces, lambda piece: _kind(piece[1]))
-        ]
+        """Pickle the pieces as a few arrays: sending many small ones takes much longer."""
+        kinds = groupby(self.pieces or (), lambda piece: _kind(piece[1]))
+        packed = None if self.pieces is None else [_packed(list(some)) for _, some in kinds]
         return _unpickled, (self.sum, packed, self.count, self.limit)
 
     @property
@@ -65,7 +64,7 @@ def _kind(view: View) -> tuple[bool, bool]:
 
 
 def _packed(pieces: list[tuple[Any, View]]) -> tuple[Any, ...]:
-    """Return pieces of one kind as one, with rows in single precision if they are the same."""
+    """Return pieces of one kind as one, with rows in single precision if that loses nothing."""
     views = [view for _, view in pieces]
     rows = stack([view.block for view in views])
     with np.errstate(over="ignore"):

@@ -25,9 +25,10 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
     enough = _least_entropy(search.share, len(cost)) + ENTROPY_ENOUGH
     p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
-    exact = search.system
-    tol = max(search.tol, ROUGH if exact.exact else ROUGH_STEPS)
-    search.system = nearby(exact)
+    original = search.system
+    tol = max(search.tol, ROUGH if original.exact else ROUGH_STEPS)
+    # Labels change little between two refits, so an earlier inverse is used again.
+    search.system = nearby(original)
     while True:
         for _ in range(MOST_ROUNDS):
             search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
@@ -44,7 +45,7 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
         if _entropy(p) < enough or temperature < 1e-8:
             break
         temperature /= COOLING_RATE
-    search.system = exact
+    search.system = original
     labels = balanced_labels(search.outputs, search.share)
     search.refit_labels(labels, lambda_u)
     switch_all(search, labels, lambda_u, max_switches)

@@ -1,4 +1,4 @@
-"""Newton systems solved by the factor of an earlier one (``systems``).
+"""Newton systems (``systems.py``) solved with the inverse of an earlier matrix.
 
 While labels change little from one refit to the next, so does ``A = R + X'HX``. An earlier matrix
 ``A_0 = R + X'H_0 X``, whose inverse is known, is then an excellent preconditioner. The difference
@@ -47,7 +47,10 @@ class Nearby:
         return w, self.X @ w
 
     def _steps(self, h: Floats, residual: Floats, enough: float) -> Floats | None:
-        """Solve for a residual until the square of the error, in the norm of A, is small."""
+        """Solve for a residual until the square of the error, estimated with A_0, is small.
+
+        None if ``STEPS`` do not suffice.
+        """
         X, change = self._changes(h)
         assert self._inverse is not None
         direction, image = self._inverse @ residual, residual  # image: of the direction under A_0

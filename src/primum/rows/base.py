@@ -106,11 +106,15 @@ class Rows(ABC):
         return total
 
     def fill(self, kernel: Callable[[Block], AnyArray]) -> AnyArray:
-        """Return ``kernel(block)``, one value or one vector per row, for all rows."""
+        """Return ``kernel(block)``, one value or one vector per row, for all rows.
+
+        The result may share memory with that of the kernel.
+        """
         filled = None
         for where, values in self.map(lambda block: (block.where, kernel(block))):
-            if len(values) == self.n_rows:  # one block
-                return values
+            if len(values) == self.n_rows:  # one block: no copy
+                filled = values
+                continue
             if filled is None:
                 filled = np.empty((self.n_rows, *values.shape[1:]), dtype=values.dtype)
             filled[where] = values

@@ -56,7 +56,7 @@ class DaskRows(Rows):
     """
 
     in_memory = False
-    collectable = 2**22  # a pass costs more than sending so many numbers
+    collectable = 2**22  # 32 MB: sending them takes less time than a pass
 
     def __init__(self, collection: Any, names: Sequence[str] | None, n_columns: int) -> None:
         try:
@@ -246,6 +246,7 @@ def _map_partition(
     kernel: Callable[[Block], T], part: Any, number: int, start: int, n_rows: int
 ) -> list[T]:
     with one_blas_thread():
+        # Not a comprehension: its variable would refer to a block while the next one is read.
         return list(map(kernel, _blocks(part, number, start, n_rows)))
 
 

@@ -51,7 +51,7 @@ def refuse_changed(block: Block, positions: Index | None = None) -> None:
     is_sparse = bool(sparse.issparse(block.X))
     values = block.X.data if is_sparse else block.X
     with np.errstate(invalid="ignore", over="ignore"):
-        total = float(_square(values) if isinstance(values, np.ndarray) else values.sum())
+        total = float(_sum_of_squares(values) if isinstance(values, np.ndarray) else values.sum())
     found = None if np.isfinite(total) else first_non_finite(block.X)
     if found is None:
         return
@@ -62,8 +62,11 @@ def refuse_changed(block: Block, positions: Index | None = None) -> None:
     )
 
 
-def _square(values: Any) -> Any:
-    """Return the sum of squares, which is faster than the sum; it may overflow."""
+def _sum_of_squares(values: Any) -> Any:
+    """Return the sum of squares, which BLAS computes faster than NumPy a sum.
+
+    If it overflows, the values are checked one by one.
+    """
     flat = values.ravel(order="K")
     return flat @ flat
 

@@ -1,8 +1,8 @@
 """Memory for blocks of rows that are converted one after the other.
 
-A block has some megabytes. The system clears memory of that size whenever a process gets it anew,
-and allocators return it when it is freed: on Dask's workers always, elsewhere often. For every
-block, this would take longer than the computations with it.
+A block takes a few megabytes. Allocators return memory of this size to the system when it is freed
+(always on Dask's workers, often elsewhere), and the system clears it before it is used again. Doing
+this for every block would take longer than the computations.
 """
 
 import threading
@@ -19,7 +19,7 @@ class BlockMemory(threading.local):
 
     def __init__(self) -> None:
         self._numbers = np.empty(0)
-        # References to memory that no block refers to. What counts depends on the interpreter.
+        # The reference count of memory that no block uses; it differs between interpreters.
         self._unused = getrefcount(self._numbers)
 
     def empty(self, *shape: int) -> Floats:

@@ -1,8 +1,8 @@
 """Rows of Parquet files, read out of core in small batches.
 
 The memory of a pass is determined by the size of a Parquet page (one per column) and of a few
-blocks per thread, not by the number of rows or the size of the row groups: several threads, which
-are those of pyarrow, read columns of the same row group.
+blocks per thread, not by the number of rows or the size of the row groups: with several threads,
+those of pyarrow read the columns of one row group at a time.
 
 Files are read, not memory-mapped: mapped pages would count as memory of this process, and a mapped
 file that shrinks kills the process instead of raising an error.
@@ -30,7 +30,8 @@ from primum.rows.watching import watched
 T = TypeVar("T")
 
 SUFFIXES = (".parquet", ".parq", ".pq")
-# Bytes read ahead per column; with 0, pyarrow would read a row group's whole column at once.
+# Bytes read ahead per column, few because there may be many columns; with 0, pyarrow would read a
+# row group's whole column at once.
 READ_AHEAD = 2**13
 # A block of this many numbers (3 MB in float64) is converted and processed in the cache.
 BLOCK_NUMBERS = 3 * 2**17
@@ -99,9 +100,11 @@ class ParquetRows(Rows):
             return piece.batch.num_rows, work(piece)
 
         results = map(sized, pieces) if threads == 1 else in_threads(sized, pieces, threads)
-        yield from watched(sum(group.n_rows for group in groups), results)
-        # The allocator keeps memory that one thread requested and another freed.
-        import_pyarrow()[0].default_memory_pool().release_unused()
+        try:
+            yield from watched(sum(group.n_rows for group in groups), results)
+        finally:
+            # The allocator keeps memory that one thread requested and another freed.
+            import_pyarrow()[0].default_memory_pool().release_unused()
 
     def _pieces(self, group: "_Group", threads: int, memory: BlockMemory) -> Iterator["_Piece"]:
         """Yield the rows of a row group, one piece for each thread at a time."""
@@ -195,8 +198,7 @@ class _Piece:
         start = self.group.start + self.offset
         low, high = np.searchsorted(index, [start, start + self.batch.num_rows])
         here = index[low:high] - start
-        block = self.block()
-        picked = replace(block, X=block.X[here])
+        picked = replace(self, batch=self.batch.take(here)).block()
         if again:
             refuse_changed(picked, self.group.first + self.offset + here)
         return picked

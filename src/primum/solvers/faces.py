@@ -25,9 +25,10 @@ from primum.labellings.sets import Face
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.
 DIRECT_UP_TO, ACCURACY, STEPS = 2500, 1e-6, 500
-# While more labels are undecided than there are equations, sigma is small, and the system is well
-# conditioned. From this size on, this many steps of conjugate gradients are then faster than a
-# Gram matrix and give a direction of this accuracy, which suffices far from the end of the path.
+# If more labels are undecided than there are equations, sigma is usually small and the system well
+# conditioned. From FEW_STEPS_FROM equations on, FEW_STEPS steps of conjugate gradients then take
+# less time than a Gram matrix. A relative residual of ROUGH suffices for a descent direction; if
+# the steps do not reach it, the system is solved exactly.
 FEW_STEPS_FROM, FEW_STEPS, ROUGH = 100, 8, 0.3
 # The Gram matrices of this many faces are in memory together where they are only added up.
 AT_ONCE = 64
@@ -63,16 +64,20 @@ def newton_direction(
     sigma: float,
     g: Floats,
     held: Held | None = None,
+    *,
+    exact: bool = False,
 ) -> Floats:
     """Solve ``(I + sigma Hessian) direction = -g`` in the smaller of the two spaces.
 
-    In the directions ``held`` by a prior, their curvature takes the place of I.
+    In the directions ``held`` by a prior, their curvature takes the place of I. Unless ``exact`` is
+    True, the relative residual may be as large as ``ROUGH``.
     """
     freedom = freedom_of(faces)
     if freedom == 0:
         return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
     if freedom > (size := len(g) * n_contrasts(labels)):
-        if labels.contrasts is None and size >= FEW_STEPS_FROM and held is None:
+        one_number = labels.contrasts is None and held is None
+        if one_number and size >= FEW_STEPS_FROM and not exact:
             direction = _in_few_steps(columns, faces[0], sigma, -g)
             if direction is not None:
                 return direction

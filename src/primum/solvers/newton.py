@@ -59,7 +59,8 @@ from primum.solvers.solution import Solution
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50
 GUESSES_PER_SIGMA = 10
-# A guess is almost never right while a step of sigma still decides more than a quarter of the rows.
+# A guess is almost never right while a step of sigma decides more than a quarter of the undecided
+# rows.
 STEADY = 0.75
 LINE_SEARCH_ACCURACY = 0.1
 # Points of the path that cost more than this, in units of the loss, are far from its end.
@@ -185,7 +186,7 @@ def follow_path(
             latest = OnPath(sigma, arrived, q)
             sigma *= GROWTH
             point, previous = predict(problem, sigma, latest, previous), latest
-            iterations += 1
+            iterations += 1  # a prediction solves a system of the size of a step's
 
 
 def size_of(p: Floats) -> float:

@@ -1,16 +1,16 @@
-"""Where the next point of the path is likely to be (``newton.py``).
+"""Prediction of the next point of the path (``newton.py``).
 
 Between two values of sigma at which a label reaches or leaves the boundary of its set, the path
 solves a linear system: that of the faces. If more labels are undecided than there are equations,
-the system is large and the faces are about to change: the path is then extrapolated along its
-secant, because near its end it is linear in 1/sigma.
+the system is large and the faces will change anyway, so the path is extrapolated along its secant;
+near its end it is linear in 1/sigma.
 """
 
 from dataclasses import dataclass
 
 from primum._typing import Floats
 from primum.labellings import LabelProblem, per_row, weighted
-from primum.labellings.sets import faces_of
+from primum.labellings.sets import Face, faces_of
 from primum.solvers.faces import freedom_of, n_contrasts, newton_direction
 
 
@@ -36,7 +36,7 @@ def predict(problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPat
     labels, point = problem.labels, latest.point
     faces = faces_of(labels, labels.open(latest.q))
     if freedom_of(faces) <= problem.columns.shape[0] * n_contrasts(labels):
-        ahead = _with_the_same_faces(problem, sigma, latest)
+        ahead = _with_the_same_faces(problem, sigma, latest, faces)
     elif previous is not None:
         ahead = _along_the_secant(sigma, latest, previous)
     else:
@@ -44,14 +44,15 @@ def predict(problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPat
     return min((ahead, point), key=lambda start: _psi(problem, start, sigma))
 
 
-def _with_the_same_faces(problem: LabelProblem, sigma: float, latest: OnPath) -> Point:
+def _with_the_same_faces(
+    problem: LabelProblem, sigma: float, latest: OnPath, faces: list[Face]
+) -> Point:
     """Return where the path would be if every label stayed on its face."""
     columns, labels, point = problem.columns, problem.labels, latest.point
-    face = labels.open(latest.q)
-    q = latest.q + (latest.sigma - sigma) * labels.along(face, point.p)
+    q = latest.q + (latest.sigma - sigma) * labels.along(labels.open(latest.q), point.p)
     g = problem.gradient(point.xi, problem.residual(q))
     held = problem.held(point.xi, sigma)
-    change = newton_direction(columns, labels, faces_of(labels, face), sigma, g, held)
+    change = newton_direction(columns, labels, faces, sigma, g, held)
     return Point(point.xi + change, point.p + columns.project(change))
 
 

@@ -61,11 +61,12 @@ UNDECIDED_PER_COLUMN = 3
 STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 FEASIBLE = 0.25  # if a larger fraction of the rows stays undecided, the twin may be feasible
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
-LARGEST_BAND = 0.25  # maximum fraction of the rows in the band,
-FEW_ROWS = 2**12  # unless there are no more than this many, and at most what may be collected,
-BAND_PER_COLUMN = 8  # but at least this many rows for each dimension
+# At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
+# many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
+# dimension.
+LARGEST_BAND, FEW_ROWS, BAND_PER_COLUMN = 0.25, 2**12, 8
 STEPS_PER_SIGMA = 12
-LONGEST_STRIDE = 1e3  # of sigma, towards the end of a path at 0
+LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
 ROUNDING, SINGLE_ROUNDING = 1e-13, 1e-5  # of sums over many rows in double and single precision
 STAGES = 25
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
@@ -94,8 +95,8 @@ class _Best:
         return not self.feasible, self.gap
 
 
-# A function of a dual point, labels and the presumed sum of the design rows times their labels. It
-# returns that sum and the sum of the slacks at the point, in one pass.
+# Called with (dual point, labels, the solver's value of the sum of the design rows times the
+# labels). Returns that sum, computed from the rows, and the sum of the slacks at the point.
 Measure = Callable[[Floats, HyperplaneLabels, Floats], tuple[Floats, float]]
 
 
@@ -160,7 +161,7 @@ class _AllRows:
     problem: LabelProblem
     columns: StreamedColumns
     sample: LabelProblem
-    measure_and_more: Measure | None = None
+    measure_with: Measure | None = None
     rough: bool = False
 
     def sweep(self, xi: Floats, sigma: float, band: float, inside: float) -> Sweep:
@@ -178,9 +179,9 @@ class _AllRows:
         return replace(found, Mq=centred(found.Mq))
 
     def near_zero(self, sweep: Sweep, xi: Floats) -> bool:
-        """Return whether the path seems to end at 0: the twin is then feasible.
+        """Return whether the optimum seems to be 0, so that the twin is feasible.
 
-        Many rows stay undecided, and the objective is less than its distance from the optimum.
+        Many rows stay undecided, and the lower bound, the objective minus its gap, is not positive.
         """
         many = sweep.inside > FEASIBLE * self.columns.shape[1]
         return many and 0.5 * float(np.vdot(xi, xi)) <= _gap(self.problem, sweep, xi)
@@ -189,9 +190,9 @@ class _AllRows:
         """Return the sum of the design rows times their labels, and the sum of their slacks."""
         assert found.labels is not None
         assert found.moment is not None
-        if self.measure_and_more is None:
+        if self.measure_with is None:
             return self.columns.measure(self.problem.labels, found.xi, found.labels)
-        return self.measure_and_more(found.xi, found.labels, found.moment)
+        return self.measure_with(found.xi, found.labels, found.moment)
 
     @property
     def largest_band(self) -> int:
@@ -243,11 +244,12 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
         else:
             ahead = sigma * _stride(rows, sweep, band, steps)
             if rows.near_zero(sweep, xi):
-                # The labels hardly change any more, and the gap is proportional to 1 / sigma.
-                enough = 4.0 * best.gap / (AIM * goal)
-                ahead = max(ahead, sigma * min(enough, LONGEST_STRIDE))
-                before = 0.5 * sigma, 2.0 * xi
-            before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
+                # Xi and the gap are proportional to 1 / sigma: go to where the gap is small enough.
+                needed = best.gap / (AIM * goal) if goal > 0 else np.inf
+                ahead = max(ahead, sigma * min(4.0 * needed, LONGEST_STRIDE))
+                before, xi, sigma = (sigma, xi), (sigma / ahead) * xi, ahead
+            else:
+                before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
         sweep = rows.sweep(xi, sigma, band, sweep.inside)
     return best, iterations
 

@@ -84,5 +84,6 @@ def _gap_of(problem: LabelProblem, q: Floats) -> float:
 def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face]) -> Point:
     """Return the dual point of the proximal problem if no label leaves its face."""
     columns = problem.columns
-    xi = newton_direction(columns, problem.labels, faces, sigma, -problem.residual(q))
+    g = -problem.residual(q)
+    xi = newton_direction(columns, problem.labels, faces, sigma, g, exact=True)
     return Point(xi, columns.project(xi))
