@@ -1,6 +1,7 @@
 """The metric between ICLS and the projected estimator, and which model its limit takes."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -330,6 +331,24 @@ class TestCertificate:
         X, y, X_u, _ = two_classes(12, 100, 4)
         proof = ICLSClassifier(**parameters).fit(X, y, X_unlabeled=X_u).certificate_
         assert f"{words}{proof.objective:.6g}. No possible labelling" in str(proof)
+
+    def test_it_does_not_deny_changes_within_the_tolerance(self):
+        X, y, X_u, _ = two_classes(12, 100, 4)
+        proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+        same = str(replace(proof, moved=False, changed=3)).splitlines()[-1]
+        assert "within the tolerance, it is the supervised twin, from which 3 of 100" in same
+
+    def test_rounding_is_no_penalty(self):
+        X, y, X_u, _ = two_classes(12, 100, 4)
+        proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+        exact = replace(proof, objective=1.2e-16, labeled_loss=3.9e-24, gap=0.0)
+        assert str(exact).startswith("Loss on the labelled rows")
+
+    def test_the_tolerance_is_absolute_plus_relative(self):
+        X, y, X_u, _ = two_classes(12, 100, 4)
+        proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+        larger = replace(proof, objective=0.5, gap=1.4e-8)
+        assert "by more than 1.4e-08 (proven; tolerance 1.5e-08)" in str(larger)
 
     def test_it_says_how_a_tie_was_broken(self):
         X, y, X_u, _ = two_classes(6, 200, 20, seed=3)

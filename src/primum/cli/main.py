@@ -15,7 +15,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 @click.group(context_settings=SETTINGS)
 @click.version_option(package.__version__, prog_name="primum")
 def primum() -> None:
-    """Semi-supervised classification that does not make the supervised answer worse.
+    """Semi-supervised classification that aims not to make the supervised answer worse.
 
     Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success (some data were missing).
     """

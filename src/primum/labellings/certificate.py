@@ -213,19 +213,20 @@ class Certificate:
             f"{self._objective_in_words()}: {self.objective:.6g}. No possible {what} of the "
             f"{self.n_unlabeled} unlabelled rows can lower it by more than {self.gap:.1e}"
         )
-        tolerance = self.tol * self.scale
+        tolerance = self.tol * (self.scale + self.objective)
         if self.converged:
-            return f"{proven} (proven; tolerance {tolerance:.0e})."
+            return f"{proven} (proven; tolerance {tolerance:.1e})."
         if self.gap <= self.tol * (self.scale + self.objective):
             return f"{proven}, but the fit did not converge: it has {self.shortfall}."
-        return f"{proven}. The fit did not reach its tolerance of {tolerance:.0e}."
+        return f"{proven}. The fit did not reach its tolerance of {tolerance:.1e}."
 
     def _objective_in_words(self) -> str:
         if self.metric == "euclidean":
             return "Squared distance between the coefficients and the twin's, per labelled row"
         if share_of_all(self.metric) > 0:
             return "Squared distance to the twin"
-        ridge = abs(self.objective - self.labeled_loss) > 1e-6 * self.objective + self.gap
+        rounding = 1e-6 * self.objective + self.gap + ROUNDING * self.scale
+        ridge = abs(self.objective - self.labeled_loss) > rounding
         return f"{'Penalised loss' if ridge else 'Loss'} on the labelled rows"
 
     def _which_model(self) -> str:
@@ -251,7 +252,7 @@ class Certificate:
         if self.moved is None:
             return "It is not known whether the unlabelled rows move the model."
         if not self.moved:
-            return "The unlabelled rows did not move the model: it is the supervised twin."
+            return self._what_equals_the_twin()
         if not self._of_classes:
             return (
                 "The unlabelled rows moved the model: its predictions differ from the twin's, with "
@@ -260,6 +261,14 @@ class Certificate:
         return (
             f"The unlabelled rows moved the model: {self.changed} of {self.n_unlabeled} "
             f"predictions differ from the twin's, with an RMS score difference of {self.shift:.2g}."
+        )
+
+    def _what_equals_the_twin(self) -> str:
+        if not self.changed:
+            return "The unlabelled rows did not move the model: it is the supervised twin."
+        return (
+            "The unlabelled rows did not move the model: within the tolerance, it is the "
+            f"supervised twin, from which {self.changed} of {self.n_unlabeled} predictions differ."
         )
 
 

@@ -59,7 +59,7 @@ UNDECIDED = 0.02
 UNDECIDED_PER_COLUMN = 3
 # The number of undecided rows has stopped decreasing if this fraction is left, this many times.
 STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
-FEASIBLE = 0.25  # if a larger fraction of the rows stays undecided, the twin may be feasible
+FEASIBLE = 0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
 BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
 # At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
 # many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
@@ -181,10 +181,12 @@ class _AllRows:
     def near_zero(self, sweep: Sweep, xi: Floats) -> bool:
         """Return whether the optimum seems to be 0, so that the twin is feasible.
 
-        Many rows stay undecided, and the lower bound, the objective minus its gap, is not positive.
+        Rows stay undecided, and the objective is smaller than its gap: the more rows there are, the
+        less it needs to be smaller.
         """
-        many = sweep.inside > FEASIBLE * self.columns.shape[1]
-        return many and 0.5 * float(np.vdot(xi, xi)) <= _gap(self.problem, sweep, xi)
+        share = sweep.inside / self.columns.shape[1]
+        objective = 0.5 * float(np.vdot(xi, xi))
+        return share > FEASIBLE and objective <= share * _gap(self.problem, sweep, xi)
 
     def measure(self, found: _Best) -> tuple[Floats, float]:
         """Return the sum of the design rows times their labels, and the sum of their slacks."""
@@ -222,7 +224,9 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
     for stage in range(STAGES):
         # Once a band was tried in vain, every stage ends on the path.
         early = band == BAND
-        xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, goal, early)
+        # Once the goal is reached, more precise labels are worth a few more steps.
+        enough = AIM * goal if best.gap <= goal and not rows.rough else goal
+        xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, enough, early)
         iterations += steps
         if stage == 0 and steps == STEPS_PER_SIGMA:
             return _Best(np.inf, xi, lost=True), iterations
