@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from primum import TSVMClassifier
 from primum.machines.nearby import ACCURATE, Nearby, nearby
 from primum.machines.systems import Dual, Primal
 
@@ -65,3 +66,20 @@ def test_other_systems_stay_as_they_are(rng):
     system = Dual(X, np.ones(9))
     assert nearby(system) is system
     assert isinstance(nearby(Primal(X.T, np.ones(5), [slice(0, 9)])), Nearby)
+
+
+@pytest.mark.parametrize("seed", [52, 1074, 1086, 1308])
+def test_annealing_among_copies_ends_where_factorised_systems_do(seed, monkeypatch):
+    """Many labels move together, so an inaccurate solution would lead elsewhere."""
+    rng = np.random.default_rng(seed)
+    d, n, L = (int(rng.integers(*limits)) for limits in ((1, 40), (60, 400), (6, 30)))
+    t = np.arange(n) % 2
+    X = rng.normal(size=(n, d))
+    X[:, 0] += rng.uniform(0, 3) * t
+    rng.choice(2)
+    X[L:] = X[L:][rng.integers(0, 20, n - L)]
+    clf = TSVMClassifier("annealing", alpha=float(10.0 ** rng.uniform(-6, 0)))
+    y = np.where(np.arange(n) < L, t, -1)
+    found = clf.fit(X, y).objective_
+    monkeypatch.setattr("primum.machines.annealing.nearby", lambda system: system)
+    assert found == pytest.approx(clf.fit(X, y).objective_, rel=1e-6)

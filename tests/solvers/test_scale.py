@@ -210,3 +210,18 @@ def test_the_gram_matrix_of_all_columns_is_known_without_a_pass(kind):
     np.testing.assert_allclose(found, M.T @ M, rtol=1e-9, atol=1e-12 * np.trace(found))
     scaled = problem.columns.scaled(np.arange(1.0, len(found) + 1)).first(3).gram_of_all
     np.testing.assert_allclose(scaled, found[:3, :3] * np.outer([1, 2, 3], [1, 2, 3]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["plain", "copies"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_prior_of_two_classes(kind, fit_intercept):
+    X, y, X_u = rows(kind, L=60)
+    prior = {0: (0.45, 0.47), 1: (0.53, 0.55)}
+    scale, newton = (
+        ICLSClassifier(prior=prior, fit_intercept=fit_intercept, solver=solver)
+        .fit(X, y, X_unlabeled=X_u)
+        .certificate_
+        for solver in ("scale", "newton")
+    )
+    assert scale.converged
+    assert abs(scale.objective - newton.objective) <= scale.gap + newton.gap + 1e-11

@@ -156,16 +156,22 @@ def _kernel(
     K, labels = models.shape[1] // 2, labelling.problem.labels
     V = np.concatenate([models, *labelling.directions(K)], axis=1)
 
+    def columns_from(P: Any, first: int) -> Any:
+        return P[first : first + K, :].T if K > 1 else P[first, :]
+
     def block_reading(block: Block) -> Reading:
         view = frame.view(block)
-        P = view.dot_by_column(V)
-        p, on_plane = (P[k : k + K, :].T if K > 1 else P[k, :] for k in (2 * K, P.shape[0] - K))
-        of_rows = q.given(view, on_plane) if isinstance(q, HyperplaneLabels) else q(view)
-        slack = labels.at(view).slack(p, of_rows) if labelling.xi is not None else None
+        P, slack = view.dot_by_column(V), None
+        if isinstance(q, HyperplaneLabels):
+            of_rows = q.given(view, columns_from(P, P.shape[0] - K))
+        else:
+            of_rows = q(view)
+        if labelling.xi is not None:
+            slack = view.total(labels.at(view).slack(columns_from(P, 2 * K), of_rows))
         return replace(
             scores.read(view, P[: 2 * K, :]),
             moment=view.sum(of_rows),
-            slack=None if slack is None else view.total(slack),
+            slack=slack,
             labels=[of_rows] if labelling.keep else None,
         )
 

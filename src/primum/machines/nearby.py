@@ -14,7 +14,7 @@ from primum._typing import Floats
 from primum.machines.systems import NewtonSystem, Primal
 
 # The error of a solution, as a fraction of what counts as exact.
-ACCURATE = 1e-3
+ACCURATE = 1e-4
 # If this many steps do not suffice, another matrix is inverted.
 STEPS = 4
 # Costs that differ by less than this fraction of the largest are equal.
