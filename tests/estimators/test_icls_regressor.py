@@ -257,7 +257,8 @@ def test_the_certificate_speaks_of_targets():
     width = BOUNDS[1] - BOUNDS[0]
     assert proof.scale == pytest.approx(width**2)
     assert f"No possible targets of the {len(y) - 6} unlabelled rows can lower it" in text
-    assert f"(proven; tolerance {1e-8 * width**2:.0e})" in text
+    tolerance = 1e-8 * (width**2 + reg.certificate_.objective)
+    assert f"(proven; tolerance {tolerance:.1e})" in text
     assert f"an RMS difference of {proof.shift:.2g} over all rows" in text
     assert "score" not in text
     assert proof.changed is None
