@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum import ICLSClassifier
 from primum.estimators import _implicit
+from primum.estimators._last_pass import LastPass
 from primum.labellings import LabeledRows, columns, implicit_problem, least_squares_family
 from primum.rows import ArrayRows
 
@@ -172,6 +173,21 @@ def test_the_certificate_does_not_rely_on_sums_of_the_solver(monkeypatch):
     monkeypatch.setattr(_implicit, "solve_implicit", wrong_moment)
     clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     np.testing.assert_allclose(clf.coef_, right.coef_, rtol=1e-9)
+    assert clf.certificate_.gap <= right.certificate_.gap + 1e-12
+    assert clf.certificate_.changed == right.certificate_.changed
+
+
+def test_a_wrong_sum_costs_one_more_pass(monkeypatch):
+    X, y, X_u = rows("plain")
+    right, measure = ICLSClassifier().fit(X, y, X_unlabeled=X_u), LastPass.measure
+
+    def presuming_wrongly(self, xi, q, moment):
+        return measure(self, xi, q, 1.01 * moment)
+
+    monkeypatch.setattr(LastPass, "measure", presuming_wrongly)
+    clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_allclose(clf.coef_, right.coef_, rtol=1e-9)
+    assert clf.certificate_.passes == right.certificate_.passes + 1
     assert clf.certificate_.gap <= right.certificate_.gap + 1e-12
     assert clf.certificate_.changed == right.certificate_.changed
 
