@@ -22,7 +22,7 @@ def columns(request, monkeypatch):
         monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
         monkeypatch.setattr("primum.labellings.columns.FORM_FEW_ROWS", 0)
         monkeypatch.setattr("primum.labellings.implicit.FORM_ROWS_UP_TO", 0)
-        monkeypatch.setattr("primum.solvers.copies.SAMPLE", 256)
+        monkeypatch.setattr("primum.solvers.sample.SAMPLE", 256)
         monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**11)
 
 

@@ -54,7 +54,7 @@ def in_process():
 @pytest.fixture
 def always_stream(monkeypatch):
     monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
-    monkeypatch.setattr("primum.solvers.copies.SAMPLE", 1024)
+    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
 
 
 @pytest.fixture(scope="module")

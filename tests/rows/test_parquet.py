@@ -323,7 +323,7 @@ class TestFits:
     def way(self, request, monkeypatch):
         if request.param == "streamed":
             monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
-            monkeypatch.setattr("primum.solvers.copies.SAMPLE", 512)
+            monkeypatch.setattr("primum.solvers.sample.SAMPLE", 512)
 
     @pytest.mark.usefixtures("way")
     @pytest.mark.parametrize("known", ["labeled", "of_four_classes"])

@@ -17,7 +17,7 @@ from primum.rows import ArrayRows
 def always_stream(monkeypatch):
     """Never form M, and sample few rows, so that the whole way is gone."""
     monkeypatch.setattr(columns, "FORM_UP_TO", 0)
-    monkeypatch.setattr("primum.solvers.copies.SAMPLE", 1024)
+    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
 
 
 def rows(kind, U=20_000, d=8, L=12, seed=0):
@@ -74,7 +74,7 @@ def test_few_passes():
 @pytest.mark.parametrize("sample", [512, 4096])
 def test_many_dimensions_for_the_number_of_rows(sample, monkeypatch):
     """About as many rows as dimensions stay undecided: more than a few percent of all."""
-    monkeypatch.setattr("primum.solvers.copies.SAMPLE", sample)
+    monkeypatch.setattr("primum.solvers.sample.SAMPLE", sample)
     X, y, X_u = rows("plain", U=4_000, d=150, L=155)
     proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
     assert proof.converged

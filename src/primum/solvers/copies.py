@@ -6,16 +6,13 @@ the distinct ones.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from primum._typing import Floats, Index
 from primum.labellings import FormedColumns, LabelProblem, LabelsByValue, StreamedColumns
 from primum.rows import Block, to_numpy
-
-SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
-SAMPLE_PER_COLUMN = 16
 
 FEW_DISTINCT = 0.25  # fraction of distinct rows in a sample below which the search pays off
 LARGEST = 2**22  # maximum number of elements of the distinct rows
@@ -99,20 +96,3 @@ def find_copies(
         return None
     few = FormedColumns(found.columns.T, found.weight)
     return few, lambda labels: LabelsByValue(v, found.keys, labels)
-
-
-def sample_problem(problem: LabelProblem, columns: StreamedColumns) -> LabelProblem:
-    """Return the problem of a sample of the rows, weighted to represent all of them."""
-    r, n = columns.shape
-    rng = np.random.default_rng(0)  # any sample will do, but always the same one
-    size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
-    index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
-    M, weight = columns.sample(index)
-    share = np.full(size, n / size)
-    sample = FormedColumns(M, share if weight is None else share * weight)
-    prior = problem.prior
-    if prior is not None and weight is not None and columns.weight is not None:
-        # The sample's weights need not add up to the total.
-        factor = float(columns.weight.sum()) / float(weight.sum() * n / size)
-        prior = replace(prior, direction=factor * prior.direction)
-    return replace(problem, columns=sample, labels=problem.labels.take(index), prior=prior)

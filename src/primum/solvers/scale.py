@@ -41,7 +41,7 @@ from primum.labellings import (
     Sweep,
     centred,
 )
-from primum.solvers.copies import find_copies, merged, sample_problem
+from primum.solvers.copies import find_copies, merged
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
 from primum.solvers.newton import (
     AIM,
@@ -51,6 +51,7 @@ from primum.solvers.newton import (
     follow_path,
     solve_newton,
 )
+from primum.solvers.sample import sample_problem
 from primum.solvers.solution import Solution
 
 # Switch from the sample to all rows when this fraction of the sample, or this many rows per
