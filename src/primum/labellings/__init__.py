@@ -20,6 +20,7 @@ from primum.labellings.implicit import (
     with_prior,
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
+from primum.labellings.known_sums import KnownSums
 from primum.labellings.labelling import HyperplaneLabels, LabelsByValue, LabelsInFrame
 from primum.labellings.metric_path import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
@@ -51,6 +52,7 @@ __all__ = [
     "ImplicitProblem",
     "Interval",
     "Judgement",
+    "KnownSums",
     "LabelProblem",
     "LabelSet",
     "LabeledRows",

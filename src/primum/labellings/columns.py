@@ -17,6 +17,7 @@ from scipy import sparse
 
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
+from primum.labellings.known_sums import KnownSums
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.row_products import RowProducts
 from primum.labellings.rowwise import duality_gap, inner, scores_of, towards, weighted
@@ -101,11 +102,11 @@ class Columns(Protocol):
 
 
 def columns_of(
-    B: Floats, design: Design, gram: Callable[[], Floats | None] | None = None
+    B: Floats, design: Design, known: Callable[[], KnownSums | None] | None = None
 ) -> Columns:
     """Return M in the form that suits its size.
 
-    ``gram`` computes M M' without a pass, or returns None if that would lose accuracy. It is only
+    ``known`` computes sums without a pass, or returns None if that would lose accuracy. It is only
     called if M is not formed.
     """
     r, n = len(B), design.n_rows
@@ -114,7 +115,7 @@ def columns_of(
     if r * n <= limit and (n <= FORM_ROWS_UP_TO or few_rows):
         # Rows of M' are read one at a time, so each is contiguous in memory.
         return FormedColumns(design.dot(B.T).T, design.rows.weight)
-    return StreamedColumns(B, design, None if gram is None else gram())
+    return StreamedColumns(B, design, None if known is None else known())
 
 
 class FormedColumns:
@@ -184,12 +185,12 @@ class FormedColumns:
 
 
 class StreamedColumns:
-    """M computed from the rows, one block at a time. ``gram`` is M M', if it is known."""
+    """M computed from the rows, one block at a time."""
 
-    def __init__(self, B: Floats, design: Design, gram: Floats | None = None) -> None:
+    def __init__(self, B: Floats, design: Design, known: KnownSums | None = None) -> None:
         self.B = B
         self.design = design
-        self._gram = gram
+        self.known = known
         self._sum_of_all: Floats | None = None
 
     @property
@@ -287,8 +288,8 @@ class StreamedColumns:
 
     @cached_property
     def gram_of_all(self) -> Floats:  # noqa: D102
-        if self._gram is not None:
-            return self._gram
+        if self.known is not None:
+            return self.known.gram
         B_t, frame = self.B.T, self.design.frame
 
         def block_gram(block: Block) -> Any:
@@ -333,13 +334,12 @@ class StreamedColumns:
         return np.asarray(to_numpy(self.design.rows.map_reduce(block_gaps, add)))
 
     def scaled(self, factor: Floats) -> "StreamedColumns":  # noqa: D102
-        gram = None if self._gram is None else np.outer(factor, factor) * self._gram
-        return StreamedColumns(factor[:, None] * self.B, self.design, gram)
+        known = None if self.known is None else self.known.scaled(factor)
+        return StreamedColumns(factor[:, None] * self.B, self.design, known)
 
     def first(self, r: int) -> "StreamedColumns":  # noqa: D102
-        return StreamedColumns(
-            self.B[:r], self.design, None if self._gram is None else self._gram[:r, :r]
-        )
+        known = None if self.known is None else self.known.first(r)
+        return StreamedColumns(self.B[:r], self.design, known)
 
     def support(self, labels: LabelSet, xi: Floats) -> float:  # noqa: D102
         V, frame = self.B.T @ xi, self.design.frame

@@ -42,6 +42,7 @@ from primum.equations import Design, RowValues
 from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
 from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
+from primum.labellings.known_sums import KnownSums
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import LabelProblem, without_mean
@@ -282,16 +283,18 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
     """Return ``M = W Z_u'``."""
     T, first, labeled = coordinates.full_basis, int(coordinates.fit_intercept), family.labeled
 
-    def gram() -> Floats | None:
-        """Return M M': with the ridge, ``Z'Z`` of all rows is the identity."""
-        Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
-        of_labeled = Z.T @ Z
+    def known() -> KnownSums | None:
+        """Return the sums of all rows, which the coordinates give, less those of labelled ones."""
+        Z, total = coordinates.design(labeled.rows).dot(T), coordinates.weight
+        of_labeled = (labeled.root**2 * Z.T) @ Z
         if np.linalg.norm(of_labeled) > LARGEST_LABELED_PART:
             return None
         ridge = coordinates.ridge * (T[first:].T @ T[first:])
-        return np.asarray(W @ (np.eye(len(ridge)) - ridge - of_labeled) @ W.T)
+        gram = W @ (np.eye(len(ridge)) - ridge - of_labeled) @ W.T
+        of_columns = total**0.5 * (W[:, 0] - W @ of_labeled[0]) if first else None
+        return KnownSums(of_columns, np.asarray(gram))
 
-    return columns_of(W @ T.T, family.unlabeled, gram)
+    return columns_of(W @ T.T, family.unlabeled, known)
 
 
 def label_problem(
