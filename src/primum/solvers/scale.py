@@ -3,8 +3,8 @@
 The cost is in the passes over the rows, so every pass does as much as possible, and most of the
 progress is made on few rows.
 
-1. Follow Newton's path (``newton.py``) on a random sample of the rows, weighted to represent all,
-   until a few percent of them are undecided. In memory this costs no pass, elsewhere one.
+1. Follow Newton's path (``newton.py``) on a random sample of the rows (``sample.py``) until a few
+   percent of them are undecided. In memory this costs no pass, elsewhere one.
 2. Minimise the same dual function psi on all rows, from there. One fused pass per Newton step gives
    psi, its gradient and Hessian, and both bounds on the optimum, and collects the rows close to the
    hyperplane ``p = 0`` (``StreamedColumns.sweep``); a further pass is needed only if a full step is
@@ -12,11 +12,12 @@ progress is made on few rows.
 3. As soon as the sample shows that the next step moves no other row across the hyperplane, fix all
    others on their sides and solve for the labels of the close rows exactly, in memory.
 4. One more pass measures the gap of these labels over all rows; the caller may measure more in it
-   (``Measure``). If a row was fixed on the wrong side, the gap shows it: continue from there along
-   the path on all rows, which leaves fewer undecided, and try again with a wider band. If Newton's
-   steps do not converge from the point of the sample, the path of all rows is followed from its
-   start. The best of all points is kept, so a failed try only costs passes. If everything fails and
-   the rows are in memory, ``newton.py`` solves the problem in many passes.
+   (``Measure``). If a row was fixed on the wrong side, the gap shows it: collect the rows close to
+   the new hyperplane and try again. If that does not lower the gap, continue along the path on all
+   rows, which leaves fewer undecided, with a wider band. If Newton's steps do not converge from the
+   point of the sample, the path of all rows is followed from its start. The best of all points is
+   kept, so a failed try only costs passes. If everything fails and the rows are in memory,
+   ``newton.py`` solves the problem in many passes.
 
 Rows in single precision on a device are multiplied as they are in steps 2 and 3, which is several
 times as fast. What is found there is measured in double precision; if it does not suffice, the
@@ -48,20 +49,13 @@ from primum.solvers.newton import (
     GROWTH,
     Answer,
     Stage,
-    follow_path,
     solve_newton,
 )
-from primum.solvers.sample import sample_problem
+from primum.solvers.sample import sample_problem, sample_stage
 from primum.solvers.solution import Solution
 
-# Switch from the sample to all rows when this fraction of the sample, or this many rows per
-# dimension, are undecided: at the end about r are, and near its end the path is hard to follow.
-UNDECIDED = 0.02
-UNDECIDED_PER_COLUMN = 3
-# The number of undecided rows has stopped decreasing if this fraction is left, this many times.
-STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 FEASIBLE = 0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
-BAND = 2.0  # rows are close if they would be undecided at sigma / BAND
+BAND = 4.0  # rows are close if they would be undecided at sigma / BAND
 # At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
 # many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
 # dimension.
@@ -70,6 +64,9 @@ STEPS_PER_SIGMA = 12
 LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
 ROUNDING, SINGLE_ROUNDING = 1e-13, 1e-5  # of sums over many rows in double and single precision
 STAGES = 25
+MAX_FAILED_STAGES = (
+    2  # stages without convergence, after which rows in memory are left to newton.py
+)
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 
@@ -120,7 +117,7 @@ def solve_scale(
     if problem.labels.uniform:
         # A row with many copies may stay undecided; it counts as one row.
         sample = replace(sample, columns=merged(sample.columns))
-    start = _sample_stage(sample, tol, max_iter)
+    start = sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
     rows, goal = _AllRows(problem, columns, sample, measure, rough), problem.gap_within(tol)
     best, iterations = _follow_all_rows(rows, start, tol, max_iter)
@@ -172,7 +169,7 @@ class _AllRows:
         organised differently, and no rows are collected.
         """
         close, n = (sigma / band, self.largest_band), self.columns.shape[1]
-        many = band * inside > 2 * self.largest_band
+        many = min(band * inside, n) > 2 * self.largest_band
         mostly_inside = many and inside > 0.5 * n
         found = self.columns.sweep(
             self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
@@ -220,32 +217,41 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
     xi, sigma, iterations, band = start.xi, start.sigma, start.iterations, BAND
     best = _Best(np.inf, xi, feasible=False)
     before: tuple[float, Floats] | None = None
+    improved, failed = False, 0
     share = start.undecided / rows.sample.columns.shape[1]
     sweep = rows.sweep(xi, sigma, band, share * rows.columns.shape[1])
     for stage in range(STAGES):
         # Once a band was tried in vain, every stage ends on the path.
-        early = band == BAND
+        early, steps = band == BAND, 0
         # Once the goal is reached, more precise labels are worth a few more steps.
         enough = AIM * goal if best.gap <= goal and not rows.rough else goal
-        xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, enough, early)
+        if not improved:  # otherwise this point is closer to the optimum than that of the path
+            xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, enough, early)
         iterations += steps
         if stage == 0 and steps == STEPS_PER_SIGMA:
             return _Best(np.inf, xi, lost=True), iterations
+        failed += steps == STEPS_PER_SIGMA
         gap_before, on_path = best.gap, _on_path(rows, sweep, xi, sigma, goal)
         in_band = _in_band(rows, sweep, xi, sigma, tol)
         best = min((best, on_path, in_band), key=lambda answer: answer.order)
         # In single precision, no more than the goal is aimed at.
         converged = best.gap <= goal and (rows.rough or best.gap > 0.5 * gap_before)
         close_enough = best.gap <= AIM * goal or converged
-        if (close_enough and best.feasible) or iterations >= max_iter or sweep.inside == 0:
+        # In memory, newton.py is the better way to continue.
+        hopeless = failed == MAX_FAILED_STAGES and rows.columns.design.rows.in_memory
+        if (close_enough and best.feasible) or hopeless or sweep.inside == 0:
             break
-        if sweep.can_be_solved:
+        if iterations >= max_iter:
+            break
+        repeated, improved = improved, best is in_band and best.gap <= 0.5 * gap_before
+        if sweep.can_be_solved and not improved:
             band *= 2.0
-        improved = best is in_band and best.gap <= 0.5 * gap_before
         insufficient = rows.rough and np.isfinite(best.gap)  # measured in double precision
         if improved or insufficient:
             xi = in_band.xi if improved else xi
             rows = replace(rows, rough=rows.rough and not insufficient)
+        elif repeated:  # in vain: return to the path, from this sweep
+            continue
         else:
             ahead = sigma * _stride(rows, sweep, band, steps)
             if rows.near_zero(sweep, xi):
@@ -277,25 +283,6 @@ def _continued(
     sigma_before, xi_before = before
     ratio = (1 / ahead - 1 / sigma) / (1 / sigma - 1 / sigma_before)
     return xi + ratio * (xi - xi_before)
-
-
-def _sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
-    """Return the point of a sample's path from which to continue with all rows."""
-    r, n = sample.columns.shape
-    per_contrast = UNDECIDED_PER_COLUMN * r * n_contrasts(sample.labels)
-    few, before, stalled = max(UNDECIDED * n, per_contrast), n, 0
-    for stage in follow_path(sample, tol, max_iter):
-        # If their number stops decreasing, the supervised solution is feasible for the sample. It
-        # need not be for all rows, and a point far along the path is then a bad start.
-        stalled += STALLED_SHARE * before < stage.undecided <= 0.5 * n
-        if stage.sigma > 0 and (stage.undecided <= few or stalled == MAX_STALLED_STAGES):
-            break
-        before = stage.undecided
-    if stage.sigma == 0:
-        return replace(stage, sigma=1.0)
-    # If most rows are undecided, labels near 1/2 suffice, and Newton's first step from there is
-    # exact up to clipping. The sample's point may be far off if it lacks rare features.
-    return replace(stage, xi=0.0 * stage.xi) if stage.undecided > 0.5 * n else stage
 
 
 def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Columns) -> Stage:
