@@ -24,6 +24,11 @@ COMMITTED = Path(__file__).with_name("ratios.json")
 SLOWER = 1.25
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "dask", "torch")
 HEADER = ("row", "problem", "figure", "today", "spread", "committed", "bar", "")
+LEGEND = """\
+today: the median of the runs on this machine, now. spread: their least and largest (--runs 2 or
+more). committed: the figure in benchmarks/ratios.json. bar: what the figure should be at most.
+Less is better everywhere; a figure without a committed one of the same problem is new.
+"""
 
 
 class Line(NamedTuple):
@@ -49,7 +54,7 @@ def main():
     options = arguments()
     committed = json.loads(COMMITTED.read_text()) if COMMITTED.exists() else {}
     origin = {"machine": machine(), "commit": commit(), "versions": versions()}
-    print(f"{origin['machine']}, commit {origin['commit']}\n")
+    print(f"{origin['machine']}, commit {origin['commit']}\n\n{LEGEND}")
     print(f"| {' | '.join(HEADER)} |\n{'| --- ' * len(HEADER)}|")
     lines = []
     for row in ROWS:
