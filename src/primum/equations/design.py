@@ -16,6 +16,7 @@ from scipy import sparse
 
 from primum._sklearn import library_of
 from primum._typing import Floats
+from primum.equations.triangular import is_wide_triangle, times_triangle
 from primum.rows.base import Block, Rows, to_numpy
 
 # Arrays of at most this many bytes are sent to a device once.
@@ -236,10 +237,16 @@ class Design:
 
     def dot(self, V: Floats) -> Floats:
         """Return the design matrix times V, for all rows."""
-        frame = self.frame
+        frame, triangular = self.frame, is_wide_triangle(V)
         if self.n_rows == 0:
             return np.zeros((0, *V.shape[1:]))
-        return self.rows.fill(lambda block: to_numpy(frame.view(block).dot(V)))
+
+        def product(block: Block) -> Floats:
+            if triangular and isinstance(block.X, np.ndarray):
+                return times_triangle(frame.expand(block.X), V)
+            return to_numpy(frame.view(block).dot(V))
+
+        return self.rows.fill(product)
 
     def weighted_sum(self, q: Floats | RowValues) -> Floats:
         """Return the sum of the design rows, each times its weight and its label.

@@ -16,7 +16,7 @@ where W is the metric of the distance:
     euclidean    T'T                              distance between coefficients
 
 With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the label problem. For ``labeled``,
-W is the R of a QR factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
+W is the L of a QL factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
 supervised solution, unique or not, is never needed. If the labelled rows do not determine the
 model, W is singular and many models have the least labelled loss: ``nearest_twin.py`` defines
 which one is chosen.
@@ -41,6 +41,7 @@ from primum._typing import Floats
 from primum.equations import Design, RowValues
 from primum.equations.coordinates import Coordinates
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
+from primum.equations.triangular import product
 from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
 from primum.labellings.known_sums import KnownSums
 from primum.labellings.nearest_twin import NearestTwin
@@ -167,7 +168,7 @@ def determined_twin(
     n_columns, rank = coordinates.basis.shape
     if rank < n_columns or len(family.labeled.y) <= n_columns:
         return None
-    return coordinates.decode(lapack.dtrtrs(loss.W.T, loss.goal, lower=1, trans=1)[0])
+    return coordinates.decode(lapack.dtrtrs(loss.W, loss.goal, lower=1)[0])
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
         of_columns = total**0.5 * (W[:, 0] - W @ of_labeled[0]) if first else None
         return KnownSums(of_columns, np.asarray(gram))
 
-    return columns_of(W @ T.T, family.unlabeled, known)
+    return columns_of(product(T, W.T).T, family.unlabeled, known)
 
 
 def label_problem(
@@ -419,7 +420,7 @@ class LabeledLoss:
             return False
         sizes = np.abs(self.W)
         bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
-        return bool(lapack.dpocon(self.W.T, bound, uplo="L")[0] ** 0.5 > 100 * DETERMINED)
+        return bool(lapack.dpocon(self.W, bound, uplo="L")[0] ** 0.5 > 100 * DETERMINED)
 
     @cached_property
     def determined(self) -> bool:
@@ -434,13 +435,19 @@ class LabeledLoss:
 
 
 def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-    """Return (W, goal, rest): ``||Z g - y||^2 = ||W g - goal||^2 + rest``, with W triangular."""
+    """Return (W, goal, rest): ``||Z g - y||^2 = ||W g - goal||^2 + rest``, with W lower triangular.
+
+    T is usually upper triangular, so ``W T'`` is then triangular, too.
+    """
     rows, columns = Z.shape
     if columns == 0:
         return Z[:0], y[:0], float(np.vdot(y, y))
-    # Q is not formed: that would take as long again.
-    factor, tau, _, _ = lapack.dgeqrf(Z, lwork=BLOCK * columns)
+    # A QR factorisation of the columns in reverse order is a QL factorisation. Q is not formed:
+    # that would take as long again.
+    factor, tau, _, _ = lapack.dgeqrf(Z[:, ::-1], lwork=BLOCK * columns)
     of_y, rank = y.reshape(rows, -1), len(tau)
     size = BLOCK * of_y.shape[1]
     turned = lapack.dormqr("L", "T", factor[:, :rank], tau, of_y, lwork=size)[0].reshape(y.shape)
-    return np.triu(factor[:rank]), turned[:rank], float(np.vdot(turned[rank:], turned[rank:]))
+    # The transpose of R is in C order, and so is that of W: W is in the order of LAPACK.
+    W = np.triu(factor[:rank].T[::-1, ::-1], rank - columns).T
+    return W, turned[:rank][::-1], float(np.vdot(turned[rank:], turned[rank:]))
