@@ -77,8 +77,10 @@ class Moments:
         share = other.weight / weight if weight > 0 else 0.0
         delta = other.mean - self.mean
         mean = self.mean + share * delta
-        spread = (self.weight * share) * np.outer(delta, delta)
-        scatter = self.scatter + other.scatter + spread
+        spread = np.outer(delta, delta)
+        spread *= self.weight * share
+        scatter = self.scatter + other.scatter
+        scatter += spread
         differs = (delta != 0) & (spread.diagonal() < FAINT) & (self.weight * share > 0)
         faint = (self.faint | other.faint | differs) & (np.abs(scatter.diagonal()) < FAINT)
         return Moments(weight, mean, scatter, faint, self.of_products or other.of_products)
@@ -231,7 +233,9 @@ def _about_mean(about_origin: Floats, n: float, values: Any, shift: Any) -> Floa
     centred values.
     """
     mean = to_numpy(shift)
-    scatter = about_origin - n * np.outer(mean, mean)
+    scatter = np.outer(mean, mean)
+    scatter *= n
+    np.subtract(about_origin, scatter, out=scatter)
     near = n * mean**2 <= CANCELLED * scatter.diagonal()
     if near.all():
         return np.asarray(scatter)

@@ -30,7 +30,7 @@ class RowProducts:
             return M.T @ M
         new = index[self._place[index] < 0]
         if len(self._rows) + len(new) > len(self._products):
-            self._forget(room=min(size + size // 2, REMEMBER_UP_TO))
+            self._forget(room=min(2 * size, REMEMBER_UP_TO))
             new = index
         if len(new):
             self._remember(new)
@@ -40,14 +40,15 @@ class RowProducts:
     def _forget(self, room: int) -> None:
         self._place[self._rows], self._rows = -1, self._rows[:0]
         if room > len(self._products):
+            self._products = np.empty((0, 0))  # not both at once
             self._products = np.empty((room, room))
 
     def _remember(self, new: Index) -> None:
         known, added = len(self._rows), self.matrix[:, new]
         where = slice(known, known + len(new))
         if known:
-            across = added.T @ self.matrix[:, self._rows]
+            across = np.dot(added.T, self.matrix[:, self._rows])
             self._products[where, :known], self._products[:known, where] = across, across.T
-        self._products[where, where] = added.T @ added
+        np.matmul(added.T, added, out=self._products[where, where])
         self._place[new] = np.arange(where.start, where.stop)
         self._rows = np.concatenate([self._rows, new])

@@ -49,9 +49,9 @@ class ArrayRows(Rows):
     def __init__(
         self, array: Any, index: Index | None = None, weight: Floats | None = None
     ) -> None:
-        if index is not None and len(index) and index[-1] - index[0] + 1 == len(index):
+        if index is not None and isinstance(chosen := _as_slice(index), slice):
             # Consecutive rows are a view, which avoids copies later.
-            array, index = _slice(array, int(index[0]), int(index[-1]) + 1), None
+            array, index = _slice(array, chosen.start, chosen.stop), None
         self.array, self.index, self._weight = array, index, weight
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)
@@ -90,7 +90,7 @@ class ArrayRows(Rows):
 
     def take(self, index: Index) -> Block:  # noqa: D102
         chosen = index if self.index is None else self.index[index]
-        X = self._reader.read(self.array, chosen)
+        X = self._reader.read(self.array, _as_slice(chosen))
         weight = None if self._weight is None else self._weight[index]
         return Block(0, X if sparse.issparse(X) else to_numpy(X).astype(float, copy=False), weight)
 
@@ -171,6 +171,13 @@ def _reader_of(array: Any) -> Any:
     if isinstance(array, np.ndarray):
         return _DenseReader(array)
     return _SparseReader(array) if sparse.issparse(array) else _DeviceReader(array)
+
+
+def _as_slice(index: Index) -> slice | Index:
+    """Return sorted indices as a slice if they are consecutive: it is read without a copy."""
+    if len(index) and index[-1] - index[0] + 1 == len(index):
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
 
 
 def _slice(array: Any, start: int, stop: int) -> Any:
