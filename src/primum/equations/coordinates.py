@@ -18,8 +18,8 @@ columns are excluded from the start, so they do not affect the others.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 from scipy import sparse
@@ -79,6 +79,8 @@ class Coordinates:
         What is added to the diagonal of A, n alpha.
     solver : {"normal_equations", "row_space"}
         Whether A was factorised, or the rows.
+    full_basis : array (d + 1, k + 1) or (d, k)
+        T with its row and column for the intercept, if there is one.
     """
 
     weight: float
@@ -89,17 +91,18 @@ class Coordinates:
     near: bool = False
     ridge: float = 0.0
     solver: str = "normal_equations"
+    full_basis: Floats = field(init=False, repr=False)
 
-    @cached_property
-    def full_basis(self) -> Floats:
-        """T with its row and column for the intercept."""
+    def __post_init__(self) -> None:
         if not self.fit_intercept:
-            return self.basis
+            object.__setattr__(self, "full_basis", self.basis)
+            return
         d, k = self.basis.shape
         T = np.zeros((d + 1, k + 1))
         T[0, 0] = self.weight**-0.5
         T[1:, 1:] = self.basis
-        return T
+        object.__setattr__(self, "full_basis", T)
+        object.__setattr__(self, "basis", T[1:, 1:])  # stored only once
 
     @property
     def frame(self) -> Frame:

@@ -30,12 +30,12 @@ class RowProducts:
             return M.T @ M
         new = index[self._place[index] < 0]
         if len(self._rows) + len(new) > len(self._products):
-            self._forget(room=min(2 * size, REMEMBER_UP_TO))
+            self._forget(room=min(size + 3 * size // 4, REMEMBER_UP_TO))
             new = index
         if len(new):
             self._remember(new)
         place = self._place[index]
-        return self._products[place].take(place, axis=1)
+        return self._products[:, : len(self._rows)][place].take(place, axis=1)
 
     def _forget(self, room: int) -> None:
         self._place[self._rows], self._rows = -1, self._rows[:0]

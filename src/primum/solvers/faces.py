@@ -160,9 +160,13 @@ class OpenLabels:
     def __init__(self, columns: Columns, faces: Sequence[Face]) -> None:
         self.faces, self.columns = faces, columns
         rows = faces[0].rows if len(faces) == 1 else np.concatenate([face.rows for face in faces])
-        self.rows, self.M = rows, columns.take(rows)
-        if columns.weight is not None:
-            self.M = self.M * np.sqrt(columns.weight[rows])
+        self.rows = rows
+
+    @cached_property
+    def M(self) -> Floats:
+        """The columns of M of the rows, weighted."""
+        M, weight = self.columns.take(self.rows), self.columns.weight
+        return M if weight is None else M * np.sqrt(weight[self.rows])
 
     @cached_property
     def _row_and_direction(self) -> tuple[Index, Floats]:
