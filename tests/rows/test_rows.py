@@ -60,3 +60,23 @@ def test_design_without_rows():
     assert design.n_rows == 0
     np.testing.assert_array_equal(design.weighted_sum(np.zeros(0)), np.zeros(3))
     assert design.dot(np.zeros((3, 4))).shape == (0, 4)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    "index", [[], [4], [0, 1, 2], [3, 4, 5, 6], [0, 2], [1, 2, 4, 5], list(range(9))]
+)
+@pytest.mark.parametrize("selected", [None, [0, 1, 3, 4, 5, 6, 8, 9, 10], list(range(2, 11))])
+def test_taken_rows_are_those_at_the_positions(rng, kind, index, selected):
+    X, weight = rng.normal(size=(11, 3)), rng.uniform(size=9 if selected else 11)
+    chosen = np.arange(11) if selected is None else np.array(selected)
+    rows = ArrayRows(kind(X), None if selected is None else chosen, weight)
+    taken = rows.take(np.array(index, dtype=np.intp))
+    found = taken.X.toarray() if sparse.issparse(taken.X) else taken.X
+    np.testing.assert_array_equal(found, X[chosen[index]] if index else np.zeros((0, 3)))
+    np.testing.assert_array_equal(taken.weight, weight[index] if index else [])
+
+
+def test_consecutive_rows_are_taken_without_a_copy(rng):
+    X = rng.normal(size=(11, 3))
+    assert np.shares_memory(ArrayRows(X).take(np.arange(2, 7)).X, X)

@@ -163,7 +163,7 @@ class OpenLabels:
         self.rows = rows
 
     @cached_property
-    def M(self) -> Floats:
+    def taken(self) -> Floats:
         """The columns of M of the rows, weighted."""
         M, weight = self.columns.take(self.rows), self.columns.weight
         return M if weight is None else M * np.sqrt(weight[self.rows])
@@ -196,7 +196,7 @@ class OpenLabels:
     def _products(self) -> Floats:
         columns = self.columns
         if not isinstance(columns, FormedColumns):
-            return np.asarray(self.M.T @ self.M)
+            return np.asarray(self.taken.T @ self.taken)
         G = columns.row_products.of(self.rows)
         if columns.weight is not None:
             root = np.sqrt(columns.weight[self.rows])
@@ -207,16 +207,16 @@ class OpenLabels:
     def along(self, g: Floats) -> Floats:
         """Return ``A'g``, the components of ``M'g`` along the directions."""
         if self._one_number:
-            return np.asarray(g @ self.M)
+            return np.asarray(g @ self.taken)
         row, D = self._row_and_direction
-        return np.asarray(np.einsum("kc,kc->c", D, (g.T @ self.M)[:, row]))
+        return np.asarray(np.einsum("kc,kc->c", D, (g.T @ self.taken)[:, row]))
 
     def sum(self, x: Floats) -> Floats:
         """Return ``A x``, one column per class."""
         if self._one_number:
-            return np.asarray(self.M @ x)
+            return np.asarray(self.taken @ x)
         parts = zip(self.faces, split(x, self.faces), strict=True)
-        return self.M @ np.concatenate([face.directions @ part for face, part in parts], axis=1).T
+        return self.taken @ np.concatenate([face.directions @ part for face, part in parts], axis=1).T
 
     def along_flat(self, labels: LabelSet, b: Floats) -> Floats:
         """Return ``A'b`` for a flat vector, or for several as columns."""

@@ -1,0 +1,36 @@
+"""The labelled loss as a distance in coordinates."""
+
+import numpy as np
+import pytest
+
+from primum.equations.coordinates import coordinates_of
+from primum.labellings.implicit import LabeledLoss, LabeledRows
+from primum.rows import ArrayRows
+
+
+@pytest.mark.parametrize("n_labeled", [3, 8, 9, 30])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_the_distance_is_the_labelled_loss(rng, n_labeled, n_classes, weighted, alpha):
+    X, gamma = rng.normal(size=(80, 8)) + 3.0, rng.normal(size=9)
+    y, weight = rng.normal(size=n_labeled), rng.uniform(0.5, 2.0, n_labeled)
+    if n_classes > 2:
+        y, gamma = rng.normal(size=(n_labeled, n_classes)), rng.normal(size=(9, n_classes))
+    labeled = LabeledRows(X[:n_labeled], y, weight if weighted else None)
+    coordinates = coordinates_of([ArrayRows(X)], alpha=0.0, fit_intercept=True)
+    coef, intercept = coordinates.decode(gamma)
+    squares = (labeled.X @ coef + intercept - y) ** 2
+    loss = np.sum(labeled.root**2 * squares.T) + labeled.total * alpha * np.sum(coef**2)
+    found = LabeledLoss.of(labeled, coordinates, alpha)
+    distance = np.sum((found.W @ gamma - found.goal) ** 2)
+    assert distance + found.rest == pytest.approx(loss, rel=1e-10)
+
+
+def test_the_metric_and_the_basis_have_a_triangular_product(rng):
+    X = rng.normal(size=(80, 8))
+    labeled = LabeledRows(X[:20], rng.normal(size=20))
+    coordinates = coordinates_of([ArrayRows(X)], alpha=0.0, fit_intercept=True)
+    B = LabeledLoss.of(labeled, coordinates, 0.0).W @ coordinates.full_basis.T
+    assert B.shape == (9, 9)
+    assert not np.triu(B, 1).any()
