@@ -216,7 +216,8 @@ class OpenLabels:
         if self._one_number:
             return np.asarray(self.taken @ x)
         parts = zip(self.faces, split(x, self.faces), strict=True)
-        return self.taken @ np.concatenate([face.directions @ part for face, part in parts], axis=1).T
+        moves = np.concatenate([face.directions @ part for face, part in parts], axis=1)
+        return self.taken @ moves.T
 
     def along_flat(self, labels: LabelSet, b: Floats) -> Floats:
         """Return ``A'b`` for a flat vector, or for several as columns."""
