@@ -49,11 +49,7 @@ from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import LabelProblem, without_mean
 from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.shares import Shares
-from primum.rows import (
-    ArrayRows,
-    Rows,
-    to_numpy,
-)
+from primum.rows import ArrayRows, Rows, to_numpy
 
 METRICS = ("labeled", "all", "euclidean")
 TIE_BREAKS = ("twin", "half")
