@@ -339,7 +339,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(client, always_stream, tm
     X, y, X_u = problem()
     rows = da.from_array(X_u, chunks=(5000, 6))
     quiet = within(120, lambda: ICLSClassifier().fit(X, y, X_unlabeled=rows))
-    deadly = dying(rows, tmp_path, 22, 1)
+    deadly = dying(rows, tmp_path, 10, 1)
     shaken = within(120, lambda: ICLSClassifier().fit(X, y, X_unlabeled=deadly))
     assert (tmp_path / "0").exists()
     # Not to the last bit: how BLAS sums depends on where in memory a partition arrives.
