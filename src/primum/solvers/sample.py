@@ -3,7 +3,10 @@
 The sample's errors are those of its sums. Two sums over all rows are known: ``M 1`` and ``M M'``
 (``known_sums.py``). The sample is mapped affinely such that its own sums are the same:
 
-    m -> mean + C C_s^-1 (m - mean_s),     C C' = scatter of all rows,   C_s C_s' = of the sample.
+    m -> mean + C R^-1/2 C^-1 (m - mean_s),    C C' = S,   R = C^-1 S_s C^-T,
+
+where S and S_s are the scatters of all rows and of the sample. The map does not depend on the
+choice of C or on the coordinates of the columns.
 
 This is moment matching, a control variate of Monte Carlo methods. A function of ``p = m'xi`` that
 is well approximated by a quadratic one then has nearly the same sum over the sample as over all
@@ -55,24 +58,26 @@ def _matched(M: Floats, weight: Floats, total: float, known: KnownSums) -> Float
     mean = own = np.zeros(len(M))
     if known.of_columns is not None:
         mean, own = known.of_columns / total, M @ weight / total
-    C = _factor(known.gram - total * np.outer(mean, mean))
-    C_s = _factor((M * weight) @ M.T - total * np.outer(own, own))
-    if C is None or C_s is None:
+    scatter, of_sample = (
+        _regular(gram - total * np.outer(center, center))
+        for gram, center in ((known.gram, mean), ((M * weight) @ M.T, own))
+    )
+    C, info = lapack.dpotrf(scatter, lower=1)
+    if info != 0:
         return M
-    change = lapack.dtrtrs(C_s, C, lower=1)[0] - np.eye(len(C))
-    if np.linalg.norm(change, 2) > LARGEST_CHANGE * (len(M) / len(weight)) ** 0.5:
+    R = lapack.dtrtrs(C, lapack.dtrtrs(C, of_sample, lower=1)[0].T, lower=1)[0]
+    values, V = np.linalg.eigh(R)
+    largest = LARGEST_CHANGE * (len(M) / len(weight)) ** 0.5
+    if values[0] * (1 + largest) ** 2 < 1 or values[-1] * (1 - largest) ** 2 > 1:
         return M
-    A = C @ lapack.dtrtri(C_s, lower=1)[0]
+    A = C @ (V / np.sqrt(values)) @ lapack.dtrtrs(C, V, lower=1, trans=1)[0].T
     matched = np.dot(M.T, A.T).T
     matched += (mean - A @ own)[:, None]
     return matched
 
 
-def _factor(scatter: Floats) -> Floats | None:
-    """Return the lower Cholesky factor of a scatter; None if it has none."""
-    diagonal = SINGULAR * np.trace(scatter) / len(scatter)
-    factor, info = lapack.dpotrf(scatter + diagonal * np.eye(len(scatter)), lower=1)
-    return factor if info == 0 else None
+def _regular(scatter: Floats) -> Floats:
+    return scatter + SINGULAR * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
 
 
 def sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
