@@ -14,7 +14,7 @@ from primum import ICLSClassifier
 from primum._threads import using_threads
 from primum.equations import gather_moments
 from primum.rows import ParquetRows, RowsChangedError, watch_passes
-from primum.rows.parquet import BLOCK_NUMBERS
+from primum.rows.array import BLOCK_NUMBERS
 
 NAMES = ["a", "b", "c"]
 
@@ -69,7 +69,7 @@ def test_a_large_row_group_is_several_blocks(tmp_path, rng):
     np.testing.assert_array_equal(np.vstack([block.X for block in blocks]), X)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_threads_change_nothing(tmp_path, rng, monkeypatch, n_jobs):
     monkeypatch.setattr("primum.rows.parquet.BLOCK_NUMBERS", 60)
     X = rng.normal(size=(5000, 3))
