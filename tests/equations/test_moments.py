@@ -39,7 +39,8 @@ def test_weights_count_repetitions(rng):
     np.testing.assert_allclose(weighted.scatter, repeated.scatter, atol=1e-12)
 
 
-@pytest.mark.parametrize("value", [0.1, 1 / 3, 3.3, 1e6 + 0.1])
+# The squares of the last two underflow: to a few digits, and to 0.
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 3.3, 1e6 + 0.1, 1.6e-162, 1e-200])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_constant_column_has_no_scatter_at_all(rng, value, weighted):
     X = np.column_stack([np.full(100_000, value), rng.normal(size=100_000)])

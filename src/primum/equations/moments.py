@@ -221,8 +221,11 @@ def _about_zero(block: Block) -> bool:
     if block.weight is not None or not isinstance(block.X, np.ndarray):
         return False
     X = block.X[:FIRST_ROWS]
-    mean, spread = X.mean(axis=0), X.std(axis=0)
-    return bool(((np.abs(mean) <= spread) & ((spread > 0) | (X[0] == 0))).all())
+    total, squares = X.sum(axis=0), np.einsum("ij,ij->j", X, X)
+    # mean^2 <= variance = mean square - mean^2; no constant satisfies it but 0, unless its squares
+    # underflow.
+    spread = 2 * total * total <= len(X) * squares
+    return bool((spread & ((squares >= FAINT) | (X[0] == 0))).all())
 
 
 def _about_mean(about_origin: Floats, n: float, values: Any, shift: Any) -> Floats:

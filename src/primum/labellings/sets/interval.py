@@ -57,7 +57,8 @@ class Interval:
 
     def project(self, v: Any) -> Any:  # noqa: D102
         if isinstance(v, np.ndarray):  # np.clip, without its overhead for short arrays
-            return np.minimum(np.maximum(v, self.low), self.high)
+            projected = np.maximum(v, self.low)
+            return np.minimum(projected, self.high, out=projected)
         return library_of(v).clip(v, self.low, self.high)
 
     def support(self, p: Any) -> Any:  # noqa: D102
