@@ -15,12 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
 from primum.labellings.known_sums import KnownSums
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.row_products import RowProducts
-from primum.labellings.rowwise import duality_gap, inner, scores_of, towards, weighted
+from primum.labellings.rowwise import duality_gap, scores_of, towards, weighted
 from primum.labellings.sets import LabelSet, grouped
 from primum.labellings.sweep import BlockSweep, Sweep, band_of
 from primum.rows import (
@@ -226,21 +227,20 @@ class StreamedColumns:
             view = frame.view(block, rough=rough)
             here, p = labels.at(view), scores_of(view, V)
             q = here.project(towards(here, -sigma, p))
-            rows, face, band = view, None, None
+            rows, chosen, band = view, None, None
             if close is not None:
-                # No row outside the band can move.
+                # No row outside the band can move, or has a slack.
                 chosen = view.xp.nonzero(here.undecided(p, close[0]))[0]
                 rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
                 band = band_of(block.start + chosen, rows, rows.sum(q_of_rows), close[1])
-                alike = labels.uniform
-                face = here.open(q_of_rows) if alike else view.xp.take(here.open(q), chosen, axis=0)
-            keys = here.keys(here.open(q) if face is None else face)
+            face, slack = _faces_and_slacks(here, p, q, chosen, alike=labels.uniform)
+            keys, off = here.keys(face), q - here.centre
             return BlockSweep(
                 view.sum(q[:, :-1] if all_but_last else q),
                 self._grams(rows, keys, skipped),
                 view.xp.count_nonzero(keys),
-                view.total(here.support(p)),
-                inner(view, here, sigma, p, q),
+                rows.total(slack),
+                view.product(off, off),
                 band,
             )
 
@@ -251,8 +251,8 @@ class StreamedColumns:
             self.B @ moment,
             self._moving(total.grams, skipped),
             int(total.inside),
-            float(total.support),
-            float(total.inner),
+            float(total.slack),
+            float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma),
             total.band and replace(total.band, sum=to_numpy(total.band.sum)),
         )
 
@@ -409,3 +409,17 @@ class StreamedColumns:
             return np.concatenate([norms(part) for part in few])
 
         return self.design.rows.fill(block_norms)
+
+
+def _faces_and_slacks(
+    labels: LabelSet, p: Any, q: Any, chosen: Any, *, alike: bool
+) -> tuple[Any, Any]:
+    """Return the faces and slacks of chosen rows (None: of all), whose sets may all be alike."""
+    take = library_of(q).take
+    if chosen is None:
+        return labels.open(q), labels.slack(p, q)
+    if not alike:
+        found = labels.open(q), labels.slack(p, q)
+        return take(found[0], chosen, axis=0), take(found[1], chosen, axis=0)
+    p, q = take(p, chosen, axis=0), take(q, chosen, axis=0)
+    return labels.open(q), labels.slack(p, q)

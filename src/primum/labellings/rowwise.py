@@ -35,12 +35,6 @@ def towards(labels: LabelSet, step: float, p: Any) -> Any:
     return v
 
 
-def inner(view: View, labels: LabelSet, sigma: float, p: Any, q: Any) -> Any:
-    """Return the weighted sum of ``p q + (q - centre)^2 / (2 sigma)`` over some rows."""
-    off = q - labels.centre
-    return view.product(p, q) + view.product(off, off) / (2 * sigma)
-
-
 def weighted(values: Floats, weight: Floats | None) -> Floats:
     """Return values, one or more per row, times the weight of their row."""
     if weight is None:

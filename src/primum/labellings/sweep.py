@@ -92,7 +92,7 @@ class Sweep:
 
     With ``P = M'Xi`` and ``q = project(centre - sigma p)``: the sum of the design rows times q, and
     M Q; the Gram matrix of the undecided rows for each of their directions, and the number of these
-    rows; the sum of ``support(p)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and the
+    rows; the sum of ``slack(p, q)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and the
     rows close to the hyperplane, if they were asked for.
     """
 
@@ -100,7 +100,7 @@ class Sweep:
     Mq: Floats
     grams: dict[int, Floats]
     inside: int
-    support: float
+    slack: float
     inner: float
     band: Band | None = None
 
@@ -112,13 +112,16 @@ class Sweep:
 
 @dataclass(frozen=True)
 class BlockSweep:
-    """The same of a block of rows, on the device of the rows."""
+    """The same of a block of rows, on the device of the rows.
+
+    ``squares`` is the sum of ``(q - centre)^2``. The sum of ``p.q`` follows from the moment.
+    """
 
     moment: Any
     grams: dict[int, Any]
     inside: Any
-    support: Any
-    inner: Any
+    slack: Any
+    squares: Any
     band: Band | None
 
     def __add__(self, other: "BlockSweep") -> "BlockSweep":
@@ -129,8 +132,8 @@ class BlockSweep:
             self.moment + other.moment,
             grams,
             self.inside + other.inside,
-            self.support + other.support,
-            self.inner + other.inner,
+            self.slack + other.slack,
+            self.squares + other.squares,
             None if self.band is None or other.band is None else self.band + other.band,
         )
 

@@ -311,7 +311,7 @@ def _minimise_psi(
         g = problem.gradient(xi, here.Mq - t)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
-        within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * _path_gap(here, xi, g)
+        within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * _path_gap(here, g)
         solved = _gap(problem, here, xi) <= goal
         # Near an optimum of 0, shares outside their bounds cost next to nothing.
         if (within and not solved) or (solved and problem.meets_prior(here.Mq - t)):
@@ -335,13 +335,13 @@ def _minimise_psi(
 def _gap(problem: LabelProblem, sweep: Sweep, xi: Floats) -> float:
     """Return the difference between P of the labels of a sweep and D."""
     residual = sweep.Mq - problem.target
-    gap = _path_gap(sweep, xi, problem.gradient(xi, residual))
+    gap = _path_gap(sweep, problem.gradient(xi, residual))
     return gap + problem.prior_gap(residual, problem.multipliers(xi))
 
 
-def _path_gap(sweep: Sweep, xi: Floats, g: Floats) -> float:
+def _path_gap(sweep: Sweep, g: Floats) -> float:
     """Return the same without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
-    return float(np.vdot(xi, sweep.Mq)) - sweep.support + 0.5 * float(np.vdot(g, g))
+    return sweep.slack + 0.5 * float(np.vdot(g, g))
 
 
 def _step_length(
