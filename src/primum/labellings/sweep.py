@@ -47,7 +47,12 @@ class Band:
         """Return the columns of M of the close rows, and their weights."""
         views = [view for _, view in self.pieces or ()]
         weight = joined_weights([(view.block.n_rows, view.block.weight) for view in views])
-        return np.concatenate([to_numpy(view.dot(B.T)) for view in views]).T, weight
+        M_t, start = np.empty((self.count, len(B))), 0
+        for view in views:
+            stop = start + view.block.n_rows
+            M_t[start:stop] = to_numpy(view.dot(B.T))
+            start = stop
+        return M_t.T, weight
 
     def sum_of(self, q: Floats) -> Floats:
         """Return the sum of the close design rows times other labels."""

@@ -44,23 +44,27 @@ def sample_problem(problem: LabelProblem, columns: StreamedColumns) -> LabelProb
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
     size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
     index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
-    M, weight = columns.sample(index)
-    weight = np.ones(size) if weight is None else weight
+    M, own_weight = columns.sample(index)
     total = n if columns.weight is None else float(columns.weight.sum())
+    weight = np.ones(size) if own_weight is None else own_weight
     weight = weight * (total / max(float(weight.sum()), 1e-300))
     if columns.known is not None and r > 0 and total > 0:
-        M = _matched(M, weight, total, columns.known)
+        M = _matched(M, weight, own_weight is None, total, columns.known)
     return replace(problem, columns=FormedColumns(M, weight), labels=problem.labels.take(index))
 
 
-def _matched(M: Floats, weight: Floats, total: float, known: KnownSums) -> Floats:
-    """Return the columns of a sample, mapped such that their sums are the known ones."""
+def _matched(M: Floats, weight: Floats, alike: bool, total: float, known: KnownSums) -> Floats:
+    """Return the columns of a sample, mapped such that their sums are the known ones.
+
+    ``alike`` is whether all weights are the same.
+    """
+    gram = weight[0] * (M @ M.T) if alike else (M * weight) @ M.T
     mean = own = np.zeros(len(M))
     if known.of_columns is not None:
         mean, own = known.of_columns / total, M @ weight / total
     scatter, of_sample = (
         _regular(gram - total * np.outer(center, center))
-        for gram, center in ((known.gram, mean), ((M * weight) @ M.T, own))
+        for gram, center in ((known.gram, mean), (gram, own))
     )
     C, info = lapack.dpotrf(scatter, lower=1)
     if info != 0:
