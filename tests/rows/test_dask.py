@@ -225,7 +225,8 @@ def test_rows_that_change_between_passes_are_noticed(in_process):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_a_value_that_is_missing_from_some_pass_on_is_named(in_process, always_stream, kind):
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_missing_from_some_pass_on_is_named(in_process, always_stream, kind, value):
     """Whatever the pass is for: a sample, a step of the solver, the certificate."""
     X, y, X_u = problem(U=6000, d=3)
 
@@ -236,7 +237,7 @@ def test_a_value_that_is_missing_from_some_pass_on_is_named(in_process, always_s
             seen.append(len(part))
             if len(seen) > 3 * passes:  # three partitions
                 part = part.copy()
-                part[5, 1] = np.nan
+                part[5, 1] = value
             return kind(part)
 
         rows = da.from_array(X_u, chunks=(2000, 3)).map_blocks(changing, meta=np.zeros((0, 0)))
@@ -244,7 +245,7 @@ def test_a_value_that_is_missing_from_some_pass_on_is_named(in_process, always_s
 
     needed = fit(np.inf)
     assert needed >= 4
-    place = r"Row (5|2005|4005) \(partition [012]\) has nan in column 1"
+    place = rf"Row (5|2005|4005) \(partition [012]\) has {value} in column 1"
     for passes in range(1, needed):
         with pytest.raises(RowsChangedError, match=f"{place}, but had a number there in an earl"):
             fit(passes)

@@ -1,7 +1,8 @@
 """Non-finite values: locating them, and detecting those that appear between passes.
 
 The first pass over rows finds such values by their effect on its sums. Rows in files or on a
-cluster can change afterwards, so every later pass first checks the sum of each block.
+cluster can change afterwards, so every later pass checks each block: the sum over all features that
+it computes, or a sum of squares if it computes none.
 """
 
 from collections.abc import Callable
@@ -37,10 +38,21 @@ def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
     """Return a kernel that raises an error if rows that were finite before no longer are."""
 
     def checked(block: Block) -> T:
-        refuse_changed(block)
-        return kernel(block)
+        with np.errstate(invalid="ignore"):
+            result = kernel(block)
+        if not _is_finite_sum(getattr(result, "moment", None)):
+            refuse_changed(block)
+        return result
 
     return checked
+
+
+def _is_finite_sum(moment: Any) -> bool:
+    """Return whether this is the sum of all rows, each times a label, and is finite.
+
+    A value that is not finite makes it NaN or infinite, also if the label is 0.
+    """
+    return moment is not None and bool(np.isfinite(moment).all())
 
 
 def refuse_changed(block: Block, positions: Index | None = None) -> None:

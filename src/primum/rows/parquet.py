@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -341,13 +342,18 @@ def _is_bool(kind: Any) -> bool:
 
 def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
     """Return columns of a record batch as a matrix, stored by column; nulls become NaN."""
-    arrow, _ = import_pyarrow()
     X = memory.empty(len(names), batch.num_rows)
     for values, column in zip(X, batch.select(list(names)).columns, strict=True):
-        if arrow.types.is_boolean(column.type) or arrow.types.is_decimal(column.type):
-            column = column.cast(arrow.float64())
+        if not _is_plain(column.type):
+            column = column.cast(import_pyarrow()[0].float64())
         values[:] = column.to_numpy(zero_copy_only=False)
     return X.T
+
+
+@cache
+def _is_plain(kind: Any) -> bool:
+    """Return whether NumPy has this type of number; it has no decimals, and no missing Booleans."""
+    return not (_is_bool(kind) or import_pyarrow()[0].types.is_decimal(kind))
 
 
 def write_parquet(path: Path, parts: Iterable[Mapping[str, AnyArray]]) -> None:
