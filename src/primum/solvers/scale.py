@@ -55,7 +55,9 @@ from primum.solvers.sample import sample_problem, sample_stage
 from primum.solvers.solution import Solution
 
 FEASIBLE = 0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
-BAND = 4.0  # rows are close if they would be undecided at sigma / BAND
+# Rows are close if they would be undecided at sigma / BAND, or a narrower band if there would be too
+# many of them.
+BAND, NARROWEST_BAND = 4.0, 2.0
 # At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
 # many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
 # dimension.
@@ -165,7 +167,7 @@ class _AllRows:
     def sweep(self, xi: Floats, sigma: float, band: float, inside: float) -> Sweep:
         """Return the sweep at a point, with the rows that sigma / band does not decide.
 
-        ``inside`` is the number of undecided rows at a point nearby: if it is large, the sweep is
+        ``inside`` is the number of undecided rows that is expected: if it is large, the sweep is
         organised differently, and no rows are collected.
         """
         close, n = (sigma / band, self.largest_band), self.columns.shape[1]
@@ -202,6 +204,10 @@ class _AllRows:
         at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
         return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
 
+    def band(self, inside: float) -> float:
+        """Return how wide a band is, given the expected number of undecided rows."""
+        return min(BAND, max(NARROWEST_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
+
     def stays(self, xi: Floats, direction: Floats, sigma: float) -> bool:
         """Return whether no row of the sample that sigma decides changes sides after a step."""
         labels, columns = self.sample.labels, self.sample.columns
@@ -214,15 +220,16 @@ class _AllRows:
 def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) -> tuple[_Best, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
     goal = rows.problem.gap_within(tol)
-    xi, sigma, iterations, band = start.xi, start.sigma, start.iterations, BAND
+    xi, sigma, iterations, wider = start.xi, start.sigma, start.iterations, 1.0
     best = _Best(np.inf, xi, feasible=False)
     before: tuple[float, Floats] | None = None
     improved, failed = False, 0
-    share = start.undecided / rows.sample.columns.shape[1]
-    sweep = rows.sweep(xi, sigma, band, share * rows.columns.shape[1])
+    inside = start.undecided / rows.sample.columns.shape[1] * rows.columns.shape[1]
+    band = rows.band(inside)
+    sweep = rows.sweep(xi, sigma, band, inside)
     for stage in range(STAGES):
         # Once a band was tried in vain, every stage ends on the path.
-        early, steps = band == BAND, 0
+        early, steps = wider == 1.0, 0
         # Once the goal is reached, more precise labels are worth a few more steps.
         enough = AIM * goal if best.gap <= goal and not rows.rough else goal
         if not improved:  # otherwise this point is closer to the optimum than that of the path
@@ -245,12 +252,14 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
             break
         repeated, improved = improved, best is in_band and best.gap <= 0.5 * gap_before
         if sweep.can_be_solved and not improved:
-            band *= 2.0
+            wider *= 2.0
         insufficient = rows.rough and np.isfinite(best.gap)  # measured in double precision
+        inside = float(sweep.inside)
         if improved or insufficient:
             xi = in_band.xi if improved else xi
             rows = replace(rows, rough=rows.rough and not insufficient)
         elif repeated:  # in vain: return to the path, from this sweep
+            band = wider * rows.band(inside)
             continue
         else:
             ahead = sigma * _stride(rows, sweep, band, steps)
@@ -260,8 +269,10 @@ def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) ->
                 ahead = max(ahead, sigma * min(4.0 * needed, LONGEST_STRIDE))
                 before, xi, sigma = (sigma, xi), (sigma / ahead) * xi, ahead
             else:
+                inside *= sigma / ahead
                 before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
-        sweep = rows.sweep(xi, sigma, band, sweep.inside)
+        band = wider * rows.band(inside)
+        sweep = rows.sweep(xi, sigma, band, inside)
     return best, iterations
 
 
