@@ -55,8 +55,8 @@ from primum.solvers.sample import sample_problem, sample_stage
 from primum.solvers.solution import Solution
 
 FEASIBLE = 0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
-# Rows are close if they would be undecided at sigma / BAND, or a narrower band if there would be too
-# many of them.
+# Rows are close if they would be undecided at sigma / BAND. The band is narrower if it would have
+# too many rows.
 BAND, NARROWEST_BAND = 4.0, 2.0
 # At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
 # many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
