@@ -7,13 +7,12 @@ progress is made on few rows.
    percent of them are undecided. In memory this costs no pass, elsewhere one.
 2. Minimise the same dual function psi on all rows, from there. One fused pass per Newton step gives
    psi, its gradient and Hessian, and both bounds on the optimum, and collects the rows close to the
-   hyperplane ``p = 0`` (``StreamedColumns.sweep``); a further pass is needed only if a full step is
-   too long.
+   hyperplane ``p = 0`` (``all_rows.py``); a further pass is needed only if a full step is too long.
 3. As soon as the sample shows that the next step moves no other row across the hyperplane, fix all
    others on their sides and solve for the labels of the close rows exactly, in memory.
 4. One more pass measures the gap of these labels over all rows; the caller may measure more in it
    (``Measure``). If a row was fixed on the wrong side, the gap shows it: collect the rows close to
-   the new hyperplane and try again. If that does not lower the gap, continue along the path on all
+   the new hyperplane and try again. If that does not halve the gap, continue along the path on all
    rows, which leaves fewer undecided, with a wider band. If Newton's steps do not converge from the
    point of the sample, the path of all rows is followed from its start. The best of all points is
    kept, so a failed try only costs passes. If everything fails and the rows are in memory,
@@ -27,7 +26,6 @@ Nothing is stored per row, so the rows need not fit in memory: the solution is a
 labels of a band of rows (``HyperplaneLabels``).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,36 +37,20 @@ from primum.labellings import (
     HyperplaneLabels,
     LabelProblem,
     StreamedColumns,
-    Sweep,
     centred,
 )
+from primum.solvers.all_rows import AllRows, Measure, Point, path_gap
 from primum.solvers.copies import find_copies, merged
-from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
-from primum.solvers.newton import (
-    AIM,
-    GROWTH,
-    Answer,
-    Stage,
-    solve_newton,
-)
+from primum.solvers.faces import flat, solve_hessian, unflat
+from primum.solvers.newton import AIM, GROWTH, Answer, Stage, solve_newton
 from primum.solvers.sample import sample_problem, sample_stage
 from primum.solvers.solution import Solution
 
-FEASIBLE = 0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
-# Rows are close if they would be undecided at sigma / BAND. The band is narrower if it would have
-# too many rows.
-BAND, NARROWEST_BAND = 4.0, 2.0
-# At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
-# many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
-# dimension.
-LARGEST_BAND, FEW_ROWS, BAND_PER_COLUMN = 0.25, 2**12, 8
 STEPS_PER_SIGMA = 12
 LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
 ROUNDING, SINGLE_ROUNDING = 1e-13, 1e-5  # of sums over many rows in double and single precision
 STAGES = 25
-MAX_FAILED_STAGES = (
-    2  # stages without convergence, after which rows in memory are left to newton.py
-)
+MAX_FAILED_STAGES = 2  # without convergence; rows in memory are then left to newton.py
 LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 
@@ -95,11 +77,6 @@ class _Best:
         return not self.feasible, self.gap
 
 
-# Called with (dual point, labels, the solver's value of the sum of the design rows times the
-# labels). Returns that sum, computed from the rows, and the sum of the slacks at the point.
-Measure = Callable[[Floats, HyperplaneLabels, Floats], tuple[Floats, float]]
-
-
 def solve_scale(
     problem: LabelProblem, tol: float, max_iter: int, measure: Measure | None = None
 ) -> Solution:
@@ -121,7 +98,7 @@ def solve_scale(
         sample = replace(sample, columns=merged(sample.columns))
     start = sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
-    rows, goal = _AllRows(problem, columns, sample, measure, rough), problem.gap_within(tol)
+    rows, goal = AllRows(problem, columns, sample, measure, rough), problem.gap_within(tol)
     best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > goal and rough:
         rows, start = replace(rows, rough=False), replace(start, iterations=iterations)
@@ -137,11 +114,11 @@ def solve_scale(
     return _solution(best, iterations)
 
 
-def _solution(best: "_Best", iterations: int) -> Solution:
+def _solution(best: _Best, iterations: int) -> Solution:
     return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu, moment=best.moment)
 
 
-def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Solution) -> Solution:
+def _better_of(problem: LabelProblem, best: _Best, iterations: int, other: Solution) -> Solution:
     """Return the better of the best labelling so far and that of another solver."""
     steps = iterations + other.iterations
     nu = np.zeros(0) if other.multipliers is None else other.multipliers
@@ -154,146 +131,88 @@ def _better_of(problem: LabelProblem, best: "_Best", iterations: int, other: Sol
     return _solution(best, steps)
 
 
-@dataclass(frozen=True)
-class _AllRows:
-    """The problem of all rows, and a sample of them that predicts what a step would do."""
-
-    problem: LabelProblem
-    columns: StreamedColumns
-    sample: LabelProblem
-    measure_with: Measure | None = None
-    rough: bool = False
-
-    def sweep(self, xi: Floats, sigma: float, band: float, inside: float) -> Sweep:
-        """Return the sweep at a point, with the rows that sigma / band does not decide.
-
-        ``inside`` is the number of undecided rows that is expected: if it is large, the sweep is
-        organised differently, and no rows are collected.
-        """
-        close, n = (sigma / band, self.largest_band), self.columns.shape[1]
-        many = min(band * inside, n) > 2 * self.largest_band
-        mostly_inside = many and inside > 0.5 * n
-        found = self.columns.sweep(
-            self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
-        )
-        return replace(found, Mq=centred(found.Mq))
-
-    def near_zero(self, sweep: Sweep, xi: Floats) -> bool:
-        """Return whether the optimum seems to be 0, so that the twin is feasible.
-
-        Rows stay undecided, and the objective is smaller than its gap: the more rows there are, the
-        less it needs to be smaller.
-        """
-        share = sweep.inside / self.columns.shape[1]
-        objective = 0.5 * float(np.vdot(xi, xi))
-        return share > FEASIBLE and objective <= share * _gap(self.problem, sweep, xi)
-
-    def measure(self, found: _Best) -> tuple[Floats, float]:
-        """Return the sum of the design rows times their labels, and the sum of their slacks."""
-        assert found.labels is not None
-        assert found.moment is not None
-        if self.measure_with is None:
-            return self.columns.measure(self.problem.labels, found.xi, found.labels)
-        return self.measure_with(found.xi, found.labels, found.moment)
-
-    @property
-    def largest_band(self) -> int:
-        """How many rows are solved for in memory."""
-        r, n = self.columns.shape
-        numbers = self.columns.design.rows.collectable
-        at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
-        return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
-
-    def band(self, inside: float) -> float:
-        """Return how wide a band is, given the expected number of undecided rows."""
-        return min(BAND, max(NARROWEST_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
-
-    def stays(self, xi: Floats, direction: Floats, sigma: float) -> bool:
-        """Return whether no row of the sample that sigma decides changes sides after a step."""
-        labels, columns = self.sample.labels, self.sample.columns
-        p = columns.project(xi)
-        differs = labels.best(p) != labels.best(p + columns.project(direction))
-        moved = differs if differs.ndim == 1 else differs.any(axis=1)
-        return not bool((moved & ~labels.undecided(p, sigma)).any())
-
-
-def _follow_all_rows(rows: _AllRows, start: Stage, tol: float, max_iter: int) -> tuple[_Best, int]:
+def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> tuple[_Best, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
-    goal = rows.problem.gap_within(tol)
-    xi, sigma, iterations, wider = start.xi, start.sigma, start.iterations, 1.0
-    best = _Best(np.inf, xi, feasible=False)
-    before: tuple[float, Floats] | None = None
-    improved, failed = False, 0
+    goal, iterations = rows.problem.gap_within(tol), start.iterations
+    best, before, wider, failed = _Best(np.inf, start.xi, feasible=False), None, 1.0, 0
     inside = start.undecided / rows.sample.columns.shape[1] * rows.columns.shape[1]
-    band = rows.band(inside)
-    sweep = rows.sweep(xi, sigma, band, inside)
+    point = rows.at(start.xi, start.sigma, rows.band(inside), inside)
     for stage in range(STAGES):
-        # Once a band was tried in vain, every stage ends on the path.
-        early, steps = wider == 1.0, 0
-        # Once the goal is reached, more precise labels are worth a few more steps.
-        enough = AIM * goal if best.gap <= goal and not rows.rough else goal
-        if not improved:  # otherwise this point is closer to the optimum than that of the path
-            xi, sweep, steps = _minimise_psi(rows, sigma, xi, sweep, band, enough, early)
+        steps = 0
+        if not point.from_band:
+            # Once the goal is reached, more precise labels are worth a few more steps.
+            enough = AIM * goal if best.gap <= goal and not rows.rough else goal
+            # Once a band was tried in vain, every stage ends on the path.
+            point, steps = _minimise_psi(rows, point, enough, early=wider == 1.0)
         iterations += steps
-        if stage == 0 and steps == STEPS_PER_SIGMA:
-            return _Best(np.inf, xi, lost=True), iterations
         failed += steps == STEPS_PER_SIGMA
-        gap_before, on_path = best.gap, _on_path(rows, sweep, xi, sigma, goal)
-        in_band = _in_band(rows, sweep, xi, sigma, tol)
-        best = min((best, on_path, in_band), key=lambda answer: answer.order)
-        # In single precision, no more than the goal is aimed at.
-        converged = best.gap <= goal and (rows.rough or best.gap > 0.5 * gap_before)
-        close_enough = best.gap <= AIM * goal or converged
+        if stage == 0 and failed:
+            return _Best(np.inf, point.xi, lost=True), iterations
+        gap_before, on_path = best.gap, _on_path(rows, point, goal)
+        in_band = _in_band(rows, point, tol)
+        best = min((best, on_path, in_band), key=lambda found: found.order)
         # In memory, newton.py is the better way to continue.
         hopeless = failed == MAX_FAILED_STAGES and rows.columns.design.rows.in_memory
-        if (close_enough and best.feasible) or hopeless or sweep.inside == 0:
+        ended = hopeless or iterations >= max_iter or point.sweep.inside == 0
+        if ended or _suffices(best, gap_before, goal, rows.rough):
             break
-        if iterations >= max_iter:
-            break
-        repeated, improved = improved, best is in_band and best.gap <= 0.5 * gap_before
-        if sweep.can_be_solved and not improved:
+        improved = best is in_band and best.gap <= 0.5 * gap_before
+        if point.sweep.can_be_solved and not improved:
             wider *= 2.0
         insufficient = rows.rough and np.isfinite(best.gap)  # measured in double precision
-        inside = float(sweep.inside)
+        xi, sigma, inside = point.xi, point.sigma, float(point.sweep.inside)
         if improved or insufficient:
             xi = in_band.xi if improved else xi
             rows = replace(rows, rough=rows.rough and not insufficient)
-        elif repeated:  # in vain: return to the path, from this sweep
-            band = wider * rows.band(inside)
+        elif point.from_band:  # in vain: return to the path, from this sweep
+            point = replace(point, band=wider * rows.band(inside), from_band=False)
             continue
         else:
-            ahead = sigma * _stride(rows, sweep, band, steps)
-            if rows.near_zero(sweep, xi):
-                # Xi and the gap are proportional to 1 / sigma: go to where the gap is small enough.
-                needed = best.gap / (AIM * goal) if goal > 0 else np.inf
-                ahead = max(ahead, sigma * min(4.0 * needed, LONGEST_STRIDE))
-                before, xi, sigma = (sigma, xi), (sigma / ahead) * xi, ahead
-            else:
-                inside *= sigma / ahead
-                before, xi, sigma = (sigma, xi), _continued(xi, sigma, before, ahead), ahead
-        band = wider * rows.band(inside)
-        sweep = rows.sweep(xi, sigma, band, inside)
+            needed = best.gap / (AIM * goal) if goal > 0 else np.inf
+            before, (xi, sigma, inside) = (sigma, xi), _ahead(rows, point, before, steps, needed)
+        point = rows.at(xi, sigma, wider * rows.band(inside), inside, from_band=improved)
     return best, iterations
 
 
-def _stride(rows: _AllRows, sweep: Sweep, band: float, steps: int) -> float:
+def _suffices(best: _Best, gap_before: float, goal: float, rough: bool) -> bool:
+    """Return whether a labelling is optimal up to the goal, and more stages are not worth it."""
+    # In single precision, no more than the goal is aimed at.
+    converged = best.gap <= goal and (rough or best.gap > 0.5 * gap_before)
+    return best.feasible and (best.gap <= AIM * goal or converged)
+
+
+def _ahead(
+    rows: AllRows, point: Point, before: tuple[float, Floats] | None, steps: int, needed: float
+) -> tuple[Floats, float, float]:
+    """Return (xi, sigma, expected number of undecided rows) of the next point of the path.
+
+    ``before`` are sigma and xi of the point before this one, and ``needed`` is the factor by which
+    the gap is too large.
+    """
+    sigma, inside = point.sigma * _stride(rows, point, steps), float(point.sweep.inside)
+    if rows.near_zero(point):
+        # Xi and the gap are proportional to 1 / sigma: go to where the gap is small enough.
+        sigma = max(sigma, point.sigma * min(4.0 * needed, LONGEST_STRIDE))
+        return (point.sigma / sigma) * point.xi, sigma, inside
+    return _extrapolated(point, before, sigma), sigma, inside * (point.sigma / sigma)
+
+
+def _stride(rows: AllRows, point: Point, steps: int) -> float:
     """Return the factor by which sigma grows."""
     # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
     # longer than it takes to leave so few rows undecided that their labels can be solved for.
     longest = GROWTH**2 if steps <= 2 else GROWTH
-    enough = 1.5 * band * sweep.inside / max(1, rows.largest_band)
-    return longest if sweep.can_be_solved else min(longest, max(GROWTH, enough))
+    enough = 1.5 * point.band * point.sweep.inside / max(1, rows.largest_band)
+    return longest if point.sweep.can_be_solved else min(longest, max(GROWTH, enough))
 
 
-def _continued(
-    xi: Floats, sigma: float, before: tuple[float, Floats] | None, ahead: float
-) -> Floats:
+def _extrapolated(point: Point, before: tuple[float, Floats] | None, sigma: float) -> Floats:
     """Extrapolate the path, linear in 1 / sigma, from its last two points."""
     if before is None:
-        return xi
+        return point.xi
     sigma_before, xi_before = before
-    ratio = (1 / ahead - 1 / sigma) / (1 / sigma - 1 / sigma_before)
-    return xi + ratio * (xi - xi_before)
+    ratio = (1 / sigma - 1 / point.sigma) / (1 / point.sigma - 1 / sigma_before)
+    return point.xi + ratio * (point.xi - xi_before)
 
 
 def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Columns) -> Stage:
@@ -309,50 +228,37 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Column
     return Stage(1.0 / max(size_of_p, 1e-300), xi, columns.shape[1], start, 0)
 
 
-def _minimise_psi(
-    rows: _AllRows, sigma: float, xi: Floats, here: Sweep, band: float, goal: float, early: bool
-) -> tuple[Floats, Sweep, int]:
-    """Return (dual point, its sweep, steps) near the minimum of psi over all rows.
+def _minimise_psi(rows: AllRows, point: Point, goal: float, early: bool) -> tuple[Point, int]:
+    """Return (a point near the minimum of psi over all rows, steps).
 
-    ``here`` is the sweep of the first point. If ``early`` is True, the steps end once it seems
-    that a sweep has collected all rows whose labels are still to be determined.
+    If ``early`` is True, the steps end once it seems that a sweep has collected all rows whose
+    labels are still to be determined.
     """
-    problem, labels, t = rows.problem, rows.problem.labels, rows.problem.target
+    problem, labels, sigma = rows.problem, rows.problem.labels, point.sigma
     for step in range(STEPS_PER_SIGMA):
-        g = problem.gradient(xi, here.Mq - t)
+        xi, here = point.xi, point.sweep
+        residual = here.Mq - problem.target
+        g = problem.gradient(xi, residual)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
-        within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * _path_gap(here, g)
-        solved = _gap(problem, here, xi) <= goal
+        within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * path_gap(here, g)
+        solved = rows.gap(point) <= goal
         # Near an optimum of 0, shares outside their bounds cost next to nothing.
-        if (within and not solved) or (solved and problem.meets_prior(here.Mq - t)):
-            return xi, here, step
+        if (within and not solved) or (solved and problem.meets_prior(residual)):
+            return point, step
         grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
-        if early and here.can_be_solved and rows.stays(xi, direction, sigma / band):
-            return xi, here, step
+        if early and here.can_be_solved and rows.stays(point, direction):
+            return point, step
         psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
-        there = rows.sweep(xi + direction, sigma, band, here.inside)
+        there = rows.after(point, direction)
         noise = (SINGLE_ROUNDING if rows.rough else ROUNDING) * (abs(psi) + abs(here.inner))
-        if problem.conjugate(xi + direction) - there.inner > psi + 1e-4 * slope + noise:
+        if problem.conjugate(there.xi) - there.sweep.inner > psi + 1e-4 * slope + noise:
             length = _step_length(problem, rows.columns, sigma, xi, direction, slope)
-            direction = length * direction
-            there = rows.sweep(xi + direction, sigma, band, here.inside)
-        xi, here = xi + direction, there
-    return xi, here, STEPS_PER_SIGMA
-
-
-def _gap(problem: LabelProblem, sweep: Sweep, xi: Floats) -> float:
-    """Return the difference between P of the labels of a sweep and D."""
-    residual = sweep.Mq - problem.target
-    gap = _path_gap(sweep, problem.gradient(xi, residual))
-    return gap + problem.prior_gap(residual, problem.multipliers(xi))
-
-
-def _path_gap(sweep: Sweep, g: Floats) -> float:
-    """Return the same without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
-    return sweep.slack + 0.5 * float(np.vdot(g, g))
+            there = rows.after(point, length * direction)
+        point = there
+    return point, STEPS_PER_SIGMA
 
 
 def _step_length(
@@ -380,13 +286,13 @@ def _step_length(
     return float(low - at_low * (high - low) / (at_high - at_low))
 
 
-def _on_path(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float, goal: float) -> _Best:
-    problem = rows.problem
-    labels = HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, sigma)
+def _on_path(rows: AllRows, point: Point, goal: float) -> _Best:
+    """Return the labels of a point of the path, with their gap."""
+    problem, xi, sweep = rows.problem, point.xi, point.sweep
     found = _Best(
-        _gap(problem, sweep, xi),
+        rows.gap(point),
         xi,
-        labels,
+        HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, point.sigma),
         nu=_multipliers(problem, xi),
         feasible=problem.meets_prior(sweep.Mq - problem.target),
         moment=sweep.moment,
@@ -401,9 +307,10 @@ def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
     return None if problem.prior is None else problem.multipliers(xi)
 
 
-def _in_band(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float, tol: float) -> _Best:
+def _in_band(rows: AllRows, point: Point, tol: float) -> _Best:
     """Solve for the rows close to the hyperplane with all others fixed, and measure the gap."""
-    problem, columns, band = rows.problem, rows.columns, sweep.band
+    problem, columns, xi, sweep = rows.problem, rows.columns, point.xi, point.sweep
+    band = sweep.band
     if band is None or not sweep.can_be_solved:
         return _Best(np.inf, xi, feasible=False)
     labels, positions = problem.labels, band.positions
@@ -416,7 +323,7 @@ def _in_band(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float, tol: float)
         labels=labels.take(positions),
         prior=None if problem.prior is None else problem.prior.without(fixed),
     )
-    found = solve_newton(inner, tol, 1000, (sigma, xi))
+    found = solve_newton(inner, tol, 1000, (point.sigma, xi))
     nu = np.zeros(0) if found.multipliers is None else found.multipliers
     reached = inner.residual(found.labels)
     best = _Best(
@@ -430,10 +337,12 @@ def _in_band(rows: _AllRows, sweep: Sweep, xi: Floats, sigma: float, tol: float)
     return _measured(rows, best)
 
 
-def _measured(rows: _AllRows, found: _Best) -> _Best:
+def _measured(rows: AllRows, found: _Best) -> _Best:
     """Return a labelling with its sum and its gap, in double precision: one pass."""
     problem, nu = rows.problem, np.zeros(0) if found.nu is None else found.nu
-    moment, slack = rows.measure(found)
+    assert found.labels is not None
+    assert found.moment is not None
+    moment, slack = rows.measure(found.xi, found.labels, found.moment)
     residual = centred(rows.columns.B @ moment - problem.target)
     off = problem.dual_point(residual, nu) - found.xi
     gap = slack + 0.5 * float(np.vdot(off, off)) + problem.prior_gap(residual, nu)
