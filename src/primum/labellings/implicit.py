@@ -281,15 +281,15 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
     T, first, labeled = coordinates.full_basis, int(coordinates.fit_intercept), family.labeled
 
     def known() -> KnownSums | None:
-        """Return the sums of all rows, which the coordinates give, less those of labelled ones."""
-        Z, total = coordinates.design(labeled.rows).dot(T), coordinates.weight
+        """Return the sums over all rows less those over the labelled ones."""
+        Z = coordinates.design(labeled.rows).dot(T)
         of_labeled = (labeled.root**2 * Z.T) @ Z
         if np.linalg.norm(of_labeled) > LARGEST_LABELED_PART:
             return None
         ridge = coordinates.ridge * (T[first:].T @ T[first:])
-        gram = W @ (np.eye(len(ridge)) - ridge - of_labeled) @ W.T
-        of_columns = total**0.5 * (W[:, 0] - W @ of_labeled[0]) if first else None
-        return KnownSums(of_columns, np.asarray(gram))
+        of_unlabeled = np.eye(len(ridge)) - ridge - of_labeled
+        of_columns = coordinates.weight**0.5 * (W @ of_unlabeled[0]) if first else None
+        return KnownSums(of_columns, np.asarray(W @ of_unlabeled @ W.T))
 
     return columns_of(product(T, W.T).T, family.unlabeled, known)
 

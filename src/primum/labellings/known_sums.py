@@ -1,8 +1,9 @@
 """Sums over the columns of M that follow from the normal equations, without a pass over the rows.
 
-In the coordinates of ``coordinates.py``, the rows z of all data satisfy ``sum z z' = I`` (with the
-ridge), and with an intercept their sum is known, because the features are centred on their mean.
-Subtracting the labelled rows gives the sums of the unlabelled ones.
+In the coordinates of ``coordinates.py``, the rows z of all data satisfy ``sum w z z' = I``, less
+the ridge; subtracting the labelled rows leaves the sum over the unlabelled ones. With an intercept,
+the first entry of every z is ``c = n^(-1/2)``, n being the weight of all data, so the first row of
+``sum w z z'`` is ``c sum w z'``: the sum of the rows is known, too.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from primum._typing import Floats
 
 @dataclass(frozen=True)
 class KnownSums:
-    """``M 1`` (None if there is no intercept) and ``M M'``, with rows weighted."""
+    """The weighted sums ``M 1`` (None if there is no intercept) and ``M M'``."""
 
     of_columns: Floats | None
     gram: Floats
