@@ -1,16 +1,18 @@
-"""The problem of a sample of the rows, which resembles that of all rows as closely as possible.
+"""The problem of a sample of the rows, as close to the problem of all rows as possible.
 
-The sample's errors are those of its sums. Two sums over all rows are known: ``M 1`` and ``M M'``
-(``known_sums.py``). The sample is mapped affinely such that its own sums are the same:
+A label problem depends on its rows through sums over them, and those over a sample have errors. Two
+sums over all rows are known, ``M 1`` and ``M M'`` (``known_sums.py``), so the sample is mapped such
+that it has the same ones:
 
-    m -> mean + C R^-1/2 C^-1 (m - mean_s),    C C' = S,   R = C^-1 S_s C^-T,
+    m -> mean + A (m - mean_s),      A = (S S_s^-1)^(1/2) = C R^(-1/2) C^-1,
 
-where S and S_s are the scatters of all rows and of the sample. The map does not depend on the
-choice of C or on the coordinates of the columns.
+where S and S_s are the scatters of all rows and of the sample, ``C C' = S`` and
+``R = C^-1 S_s C^-T``. Then ``A S_s A' = S``. The map depends neither on the choice of C nor on the
+coordinates of the columns.
 
-This is moment matching, a control variate of Monte Carlo methods. A function of ``p = m'xi`` that
-is well approximated by a quadratic one then has nearly the same sum over the sample as over all
-rows, and the sum over labels that a label problem needs is such a function.
+Monte Carlo methods call this moment matching. What is summed is a function of ``p = m'xi``. If it
+is quadratic, its sum over the mapped sample is exact, so the error that remains is that of its
+difference from a quadratic function.
 """
 
 from dataclasses import replace
@@ -31,10 +33,12 @@ UNDECIDED = 0.02
 UNDECIDED_PER_COLUMN = 3
 # The number of undecided rows has stopped decreasing if this fraction is left, this many times.
 STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
-# Scatters are singular in the direction of the constant. This fraction of their trace is added.
+# Scatters are singular in the direction of the constant, so this fraction of the mean of their
+# diagonal is added to it.
 SINGULAR = 1e-10
-# Columns of a normal distribution change by the fraction sqrt(r / n). A sample that must be changed
-# by more than this multiple lacks outlying rows, and stretching the others does not replace them.
+# If the columns are normally distributed, A changes lengths by a fraction of about sqrt(r / n) at
+# most. A sample that needs more than this multiple of it lacks outlying rows, and stretching the
+# others does not replace them.
 LARGEST_CHANGE = 2.0
 
 
@@ -44,44 +48,51 @@ def sample_problem(problem: LabelProblem, columns: StreamedColumns) -> LabelProb
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
     size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
     index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
-    M, own_weight = columns.sample(index)
+    M, weight = columns.sample(index)
     total = n if columns.weight is None else float(columns.weight.sum())
-    weight = np.ones(size) if own_weight is None else own_weight
+    weight = np.ones(size) if weight is None else weight
     weight = weight * (total / max(float(weight.sum()), 1e-300))
     if columns.known is not None and r > 0 and total > 0:
-        M = _matched(M, weight, own_weight is None, total, columns.known)
+        M = _matched(M, weight, total, columns.known)
     return replace(problem, columns=FormedColumns(M, weight), labels=problem.labels.take(index))
 
 
-def _matched(M: Floats, weight: Floats, alike: bool, total: float, known: KnownSums) -> Floats:
+def _matched(M: Floats, weight: Floats, total: float, known: KnownSums) -> Floats:
     """Return the columns of a sample, mapped such that their sums are the known ones.
 
-    ``alike`` is whether all weights are the same.
+    They are returned as they are if the sample lacks outlying rows.
     """
-    gram = weight[0] * (M @ M.T) if alike else (M * weight) @ M.T
-    mean = own = np.zeros(len(M))
+    mean = own_mean = np.zeros(len(M))
     if known.of_columns is not None:
-        mean, own = known.of_columns / total, M @ weight / total
-    scatter, of_sample = (
-        _regular(gram - total * np.outer(center, center))
-        for gram, center in ((known.gram, mean), (gram, own))
-    )
-    C, info = lapack.dpotrf(scatter, lower=1)
-    if info != 0:
+        mean, own_mean = known.of_columns / total, M @ weight / total
+    root = M * np.sqrt(weight)
+    scatter = _scatter(known.gram, mean, total)
+    own_scatter = _scatter(root @ root.T, own_mean, total)
+    A = _map(scatter, own_scatter, LARGEST_CHANGE * (len(M) / len(weight)) ** 0.5)
+    if A is None:
         return M
-    R = lapack.dtrtrs(C, lapack.dtrtrs(C, of_sample, lower=1)[0].T, lower=1)[0]
-    values, V = np.linalg.eigh(R)
-    largest = LARGEST_CHANGE * (len(M) / len(weight)) ** 0.5
-    if values[0] * (1 + largest) ** 2 < 1 or values[-1] * (1 - largest) ** 2 > 1:
-        return M
-    A = C @ (V / np.sqrt(values)) @ lapack.dtrtrs(C, V, lower=1, trans=1)[0].T
     matched = np.dot(M.T, A.T).T
-    matched += (mean - A @ own)[:, None]
+    matched += (mean - A @ own_mean)[:, None]
     return matched
 
 
-def _regular(scatter: Floats) -> Floats:
+def _scatter(gram: Floats, mean: Floats, total: float) -> Floats:
+    """Return the scatter about the mean, made regular."""
+    scatter = gram - total * np.outer(mean, mean)
     return scatter + SINGULAR * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
+
+
+def _map(S: Floats, S_s: Floats, largest: float) -> Floats | None:
+    """Return A, or None if it changes lengths by more than a fraction."""
+    C, info = lapack.dpotrf(S, lower=1)
+    if info != 0:
+        return None
+    R = lapack.dtrtrs(C, lapack.dtrtrs(C, S_s, lower=1)[0].T, lower=1)[0]
+    values, V = np.linalg.eigh(R)
+    if values[0] * (1 + largest) ** 2 < 1 or values[-1] * (1 - largest) ** 2 > 1:
+        return None
+    inverse = lapack.dtrtrs(C, V, lower=1, trans=1)[0].T  # V' C^-1
+    return np.asarray(C @ (V / np.sqrt(values)) @ inverse)
 
 
 def sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
