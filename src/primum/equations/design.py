@@ -6,7 +6,7 @@ this would cancel.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import add
 from typing import Any
@@ -201,7 +201,7 @@ def _product_by_column(X: Floats, V: Floats) -> Floats:
 
 def _part(block: Block, chosen: Any, X: Any) -> Block:
     weight = None if block.weight is None else block.weight[to_numpy(chosen)]
-    return Block(block.start, X, weight, block.source, block.first, block.names)
+    return replace(block, X=X, weight=weight)
 
 
 RowValues = Callable[[View], Any]

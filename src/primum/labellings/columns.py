@@ -107,8 +107,8 @@ def columns_of(
 ) -> Columns:
     """Return M in the form that suits its size.
 
-    ``known`` computes sums without a pass, or returns None if that would lose accuracy. It is only
-    called if M is not formed.
+    ``known`` computes sums over all columns without a pass, or returns None if that would lose
+    accuracy. It is only called if M is not formed.
     """
     r, n = len(B), design.n_rows
     few_rows = n <= FEW_ROWS * r and design.rows.in_memory
@@ -186,7 +186,7 @@ class FormedColumns:
 
 
 class StreamedColumns:
-    """M computed from the rows, one block at a time."""
+    """M computed from the rows, one block at a time. ``known`` are sums over its columns."""
 
     def __init__(self, B: Floats, design: Design, known: KnownSums | None = None) -> None:
         self.B = B
@@ -229,7 +229,7 @@ class StreamedColumns:
             q = here.project(towards(here, -sigma, p))
             rows, chosen, band = view, None, None
             if close is not None:
-                # No row outside the band can move, or has a slack.
+                # Rows outside the band cannot move and have no slack.
                 chosen = view.xp.nonzero(here.undecided(p, close[0]))[0]
                 rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
                 band = band_of(block.start + chosen, rows, rows.sum(q_of_rows), close[1])
@@ -414,12 +414,14 @@ class StreamedColumns:
 def _faces_and_slacks(
     labels: LabelSet, p: Any, q: Any, chosen: Any, *, alike: bool
 ) -> tuple[Any, Any]:
-    """Return the faces and slacks of chosen rows (None: of all), whose sets may all be alike."""
-    take = library_of(q).take
+    """Return the faces and the slacks of chosen rows (None: of all rows).
+
+    If all rows have the same label set (``alike``), nothing is computed for the other rows.
+    """
     if chosen is None:
         return labels.open(q), labels.slack(p, q)
-    if not alike:
-        found = labels.open(q), labels.slack(p, q)
-        return take(found[0], chosen, axis=0), take(found[1], chosen, axis=0)
-    p, q = take(p, chosen, axis=0), take(q, chosen, axis=0)
-    return labels.open(q), labels.slack(p, q)
+    take = library_of(q).take
+    if alike:
+        p, q = take(p, chosen, axis=0), take(q, chosen, axis=0)
+        return labels.open(q), labels.slack(p, q)
+    return take(labels.open(q), chosen, axis=0), take(labels.slack(p, q), chosen, axis=0)
