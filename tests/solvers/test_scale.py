@@ -9,9 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from primum import ICLSClassifier
 from primum.estimators import _implicit
 from primum.estimators._last_pass import LastPass
-from primum.labellings import LabeledRows, columns, implicit_problem, least_squares_family
-from primum.rows import ArrayRows
-from primum.solvers.sample import sample_problem
+from primum.labellings import columns
 
 
 @pytest.fixture(autouse=True)
@@ -206,80 +204,6 @@ def test_no_tolerance_at_all():
     with pytest.warns(ConvergenceWarning, match="not within the requested tol=0.0e"):
         proof = ICLSClassifier(tol=0).fit(X, y, X_unlabeled=X_u).certificate_
     assert proof.gap < 1e-9
-
-
-def streamed_problem(kind, U=20_000):
-    """Return (the problem, M as an array, the weights of its columns)."""
-    X, y, X_u = rows("outliers" if kind == "outliers" else "plain", U=U)
-    rng = np.random.default_rng(1)
-    weight, weight_u = (rng.uniform(0.5, 2.0, n) for n in (len(X), U))
-    if kind != "weighted":
-        weight, weight_u = (
-            (1e5 if kind == "mostly labelled" else 1.0) + 0 * weight,
-            1 + 0 * weight_u,
-        )
-    alpha = 0.3 if kind == "with a ridge" else 0.0
-    family = least_squares_family(
-        LabeledRows(X, y.astype(float), weight),
-        ArrayRows(X_u, weight=weight_u),
-        alpha=alpha,
-        fit_intercept=kind != "no intercept",
-    )
-    problem = implicit_problem(
-        family, metric=0.2, alpha_labeled=alpha, supervised=(np.zeros(X.shape[1]), 0.5)
-    ).problem
-    return problem, family.unlabeled.dot(problem.columns.B.T).T, weight_u
-
-
-STREAMED = ["plain", "weighted", "with a ridge", "no intercept"]
-
-
-@pytest.mark.parametrize("kind", [*STREAMED, "mostly labelled"])
-def test_sums_over_all_columns_are_known_without_a_pass(kind):
-    problem, M, weight = streamed_problem(kind)
-    columns, before = problem.columns, problem.columns.passes
-    gram, tolerance = (M * weight) @ M.T, 1e-12 * np.sum(weight * M**2)
-    np.testing.assert_allclose(columns.gram_of_all, gram, rtol=1e-9, atol=tolerance)
-    assert columns.passes == before + (kind == "mostly labelled")
-    scaled = columns.scaled(np.arange(1.0, len(M) + 1)).first(3)
-    factors = np.outer([1, 2, 3], [1, 2, 3])
-    np.testing.assert_allclose(scaled.gram_of_all, gram[:3, :3] * factors, rtol=1e-9)
-    if kind in ("no intercept", "mostly labelled"):
-        assert columns.known is None or columns.known.of_columns is None
-        return
-    total = M @ weight
-    np.testing.assert_allclose(columns.known.of_columns, total, atol=1e-12 * total.max())
-    np.testing.assert_allclose(
-        scaled.known.of_columns, total[:3] * [1, 2, 3], atol=1e-12 * total.max()
-    )
-
-
-@pytest.mark.parametrize("kind", STREAMED)
-def test_a_sample_has_the_sums_of_all_rows(kind):
-    problem, M, weight = streamed_problem(kind)
-    sample = sample_problem(problem, problem.columns).columns
-    np.testing.assert_allclose(sample.weight.sum(), weight.sum())
-    np.testing.assert_allclose(
-        sample.gram_of_all, (M * weight) @ M.T, rtol=1e-7, atol=1e-7 * np.sum(weight * M**2)
-    )
-    if kind != "no intercept":
-        np.testing.assert_allclose(sample.sum_of_all(), M @ weight, rtol=1e-7)
-
-
-def test_a_sample_without_the_outliers_of_all_rows_is_left_as_it_is():
-    problem, M, _ = streamed_problem("outliers", U=200_000)
-    sample = sample_problem(problem, problem.columns).columns
-    keys = np.round(M[0] / np.abs(M[0]).max(), 12)
-    assert np.isin(np.round(sample.matrix[0] / np.abs(M[0]).max(), 12), keys).all()
-
-
-@pytest.mark.parametrize("share_of_weight", [0.0, 1e-4])
-def test_hardly_any_row_has_a_weight(share_of_weight):
-    X, y, X_u = rows("plain")
-    weight = (np.arange(len(X) + len(X_u)) < len(X) + share_of_weight * len(X_u)).astype(float)
-    labels = np.r_[y, np.full(len(X_u), -1)]
-    clf = ICLSClassifier().fit(np.vstack([X, X_u]), labels, sample_weight=weight)
-    assert clf.certificate_.converged
 
 
 @pytest.mark.parametrize("kind", ["plain", "copies"])
