@@ -69,7 +69,7 @@ def in_memory(quick):
         nonlocal proof
         proof = ICLSClassifier().fit(X, partly).certificate_
 
-    # One peer at a time: whatever runs right after LinearRegression is slower than otherwise.
+    # One peer at a time, because any fit is slower right after one of LinearRegression.
     peers = (Ridge(solver="cholesky"), 8), (LinearRegression(), 3)
     found = [ratios([fit, partial(peer.fit, X, truth)], repeats)[0] for peer, repeats in peers]
     return Measured(f"{U:,} x 50, 55 labels", (*found, proof.passes), f"gap {proof.gap:.0e}")

@@ -25,9 +25,9 @@ SLOWER = 1.25
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "dask", "torch")
 HEADER = ("row", "problem", "figure", "today", "spread", "committed", "bar", "")
 LEGEND = """\
-today: the median of the runs on this machine, now. spread: their least and largest (--runs 2 or
-more). committed: the figure in benchmarks/ratios.json. bar: what the figure should be at most.
-Less is better everywhere; a figure without a committed one of the same problem is new.
+today: the median of these runs. spread: the smallest and the largest of them (with --runs 2 or
+more). committed: the figure in benchmarks/ratios.json. bar: what the figure should not exceed.
+Lower is better. A figure is new if none is committed for the same problem.
 """
 
 

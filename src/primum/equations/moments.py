@@ -222,10 +222,10 @@ def _about_zero(block: Block) -> bool:
         return False
     X = block.X[:FIRST_ROWS]
     total, squares = X.sum(axis=0), np.einsum("ij,ij->j", X, X)
-    # mean^2 <= variance = mean square - mean^2; no constant satisfies it but 0, unless its squares
-    # underflow.
-    spread = 2 * total * total <= len(X) * squares
-    return bool((spread & ((squares >= FAINT) | (X[0] == 0))).all())
+    # mean^2 <= mean of squares - mean^2. The only constant for which this holds is 0, unless its
+    # square underflows.
+    near = 2 * total * total <= len(X) * squares
+    return bool((near & ((squares >= FAINT) | (X[0] == 0))).all())
 
 
 def _about_mean(about_origin: Floats, n: float, values: Any, shift: Any) -> Floats:

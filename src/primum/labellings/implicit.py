@@ -433,7 +433,7 @@ class LabeledLoss:
 def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
     """Return (W, goal, rest): ``||Z g - y||^2 = ||W g - goal||^2 + rest``, with W lower triangular.
 
-    T is usually upper triangular, so ``W T'`` is then triangular, too.
+    T is usually upper triangular, so that ``W T'`` is lower triangular, too.
     """
     rows, columns = Z.shape
     if columns == 0:
@@ -444,6 +444,7 @@ def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
     of_y, rank = y.reshape(rows, -1), len(tau)
     size = BLOCK * of_y.shape[1]
     turned = lapack.dormqr("L", "T", factor[:, :rank], tau, of_y, lwork=size)[0].reshape(y.shape)
-    # The transpose of R is in C order, and so is that of W: W is in the order of LAPACK.
+    # This is R reversed in both directions. LAPACK needs it in Fortran order, and np.triu returns C
+    # order, hence the transposes.
     W = np.triu(factor[:rank].T[::-1, ::-1], rank - columns).T
     return W, turned[:rank][::-1], float(np.vdot(turned[rank:], turned[rank:]))

@@ -81,7 +81,7 @@ class ScoreComparison:
         half, xp = scores.shape[0] // 2, view.xp
         difference = (scores[:half, :] - scores[half:, :]).T
         apart = _on_different_sides if half == 1 else _of_different_classes
-        if half == 1:  # one product instead of two temporary arrays
+        if half == 1:  # a dot product, which needs no temporary array
             difference = difference[:, 0]
         squares = view.product(difference, difference)
         return Reading(squares, xp.count_nonzero(apart(view, scores, self.rounding)))

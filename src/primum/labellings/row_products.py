@@ -30,6 +30,7 @@ class RowProducts:
             return M.T @ M
         new = index[self._place[index] < 0]
         if len(self._rows) + len(new) > len(self._products):
+            # With room to spare for the rows that later steps add.
             self._forget(room=min(size + 3 * size // 4, REMEMBER_UP_TO))
             new = index
         if len(new):
@@ -40,7 +41,7 @@ class RowProducts:
     def _forget(self, room: int) -> None:
         self._place[self._rows], self._rows = -1, self._rows[:0]
         if room > len(self._products):
-            self._products = np.empty((0, 0))  # not both at once
+            self._products = np.empty((0, 0))  # freed before more is allocated
             self._products = np.empty((room, room))
 
     def _remember(self, new: Index) -> None:

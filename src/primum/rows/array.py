@@ -174,7 +174,7 @@ def _reader_of(array: Any) -> Any:
 
 
 def _as_slice(index: Index) -> slice | Index:
-    """Return sorted indices as a slice if they are consecutive: it is read without a copy."""
+    """Return sorted indices as a slice if they are consecutive, to be read without a copy."""
     if len(index) and index[-1] - index[0] + 1 == len(index):
         return slice(int(index[0]), int(index[-1]) + 1)
     return index

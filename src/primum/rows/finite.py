@@ -1,8 +1,8 @@
 """Non-finite values: locating them, and detecting those that appear between passes.
 
 The first pass over rows finds such values by their effect on its sums. Rows in files or on a
-cluster can change afterwards, so every later pass checks each block: the sum over all features that
-it computes, or a sum of squares if it computes none.
+cluster can change afterwards, so every later pass checks each block: by its sum of the rows times
+their labels if it computes one, and by the sum of all squares otherwise.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
     """Return a kernel that raises an error if rows that were finite before no longer are."""
 
     def checked(block: Block) -> T:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore"):  # of values that are refused below
             result = kernel(block)
         if not _is_finite_sum(getattr(result, "moment", None)):
             refuse_changed(block)
@@ -48,9 +48,9 @@ def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
 
 
 def _is_finite_sum(moment: Any) -> bool:
-    """Return whether this is the sum of all rows, each times a label, and is finite.
+    """Return whether a block's sum of rows times labels was computed and is finite.
 
-    A value that is not finite makes it NaN or infinite, also if the label is 0.
+    A value that is not finite makes it NaN or infinite, even if the label of its row is 0.
     """
     return moment is not None and bool(np.isfinite(moment).all())
 

@@ -2,8 +2,8 @@
 
 The memory of a pass is determined by the size of a Parquet page (one per column) and of a few
 blocks per thread, not by the number of rows or the size of the row groups. While threads process
-blocks, the calling thread reads the next ones; if there are more than two threads, those of pyarrow
-read the columns of one row group at a time.
+blocks, the calling thread reads the next ones; with more than two threads, it has the threads of
+pyarrow decode the columns of one row group at a time.
 
 Files are read, not memory-mapped: mapped pages would count as memory of this process, and a mapped
 file that shrinks kills the process instead of raising an error.
@@ -35,9 +35,9 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 # Bytes read ahead per column, few because there may be many columns; with 0, pyarrow would read a
 # row group's whole column at once.
 READ_AHEAD = 2**13
-# Reading takes about as long as processing, so with up to this many threads one thread reads: with
-# those of pyarrow, passes took up to a fifth more processor time (a tenth in most runs, two cores),
-# and they may be more threads than were asked for.
+# With at most this many threads, one thread decodes all columns: this takes about as long as
+# processing them. The threads of pyarrow, which may be more than were asked for, need up to a fifth
+# more processor time (two cores; a tenth in most runs).
 READ_BY_ONE = 2
 SHOWN = 8
 
@@ -352,7 +352,7 @@ def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
 
 @cache
 def _is_plain(kind: Any) -> bool:
-    """Return whether NumPy has this type of number; it has no decimals, and no missing Booleans."""
+    """Return whether NumPy has this type, with missing values: not so decimals and Booleans."""
     return not (_is_bool(kind) or import_pyarrow()[0].types.is_decimal(kind))
 
 
