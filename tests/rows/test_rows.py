@@ -64,7 +64,20 @@ def test_design_without_rows():
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize(
-    "index", [[], [4], [0, 1, 2], [3, 4, 5, 6], [0, 2], [1, 2, 4, 5], list(range(9))]
+    "index",
+    [
+        [],
+        [4],
+        [0, 1, 2],
+        [3, 4, 5, 6],
+        [0, 2],
+        [1, 2, 4, 5],
+        list(range(9)),
+        # As far apart as if they were consecutive.
+        [1, 7, 3],
+        [2, 4, 3, 5],
+        [3, 3, 5],
+    ],
 )
 @pytest.mark.parametrize("selected", [None, [0, 1, 3, 4, 5, 6, 8, 9, 10], list(range(2, 11))])
 def test_taken_rows_are_those_at_the_positions(rng, kind, index, selected):

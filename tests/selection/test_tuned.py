@@ -211,6 +211,18 @@ class TestFolds:
         before, after = np.split(np.array(seen), 2)
         np.testing.assert_array_equal(before, after)
 
+    def test_the_order_of_the_rows_of_a_fold_does_not_matter(self):
+        """Also if the first and the last are as far apart as if they were consecutive."""
+        X, y, X_u, _ = two_classes(40, 60, 3, seed=1)
+        held_out = np.array([3, 6, 9, 10, 15, 21, 30, 33, 38, 12])
+        train = np.setdiff1d(np.arange(40), held_out)
+        assert held_out[-1] - held_out[0] + 1 == len(held_out)
+        scores = [
+            ICLSClassifierCV(ALPHAS, METRICS, cv=[(train, test)]).fit(X, y, X_u).cv_results_
+            for test in (held_out, np.sort(held_out))
+        ]
+        np.testing.assert_allclose(*(found["mean_test_score"] for found in scores), rtol=1e-12)
+
     def test_splitters_iterables_and_groups(self):
         X, y = partly_labelled()
         known = np.flatnonzero(y >= 0)

@@ -174,8 +174,12 @@ def _reader_of(array: Any) -> Any:
 
 
 def _as_slice(index: Index) -> slice | Index:
-    """Return sorted indices as a slice if they are consecutive, to be read without a copy."""
-    if len(index) and index[-1] - index[0] + 1 == len(index):
+    """Return indices as a slice if they are consecutive, to be read without a copy.
+
+    The folds of a cross-validation may be in any order, and may contain a row more than once.
+    """
+    as_long = len(index) > 0 and index[-1] - index[0] + 1 == len(index)
+    if as_long and (index[1:] > index[:-1]).all():
         return slice(int(index[0]), int(index[-1]) + 1)
     return index
 
