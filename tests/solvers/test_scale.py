@@ -81,6 +81,19 @@ def test_many_dimensions_for_the_number_of_rows(sample, monkeypatch):
     assert proof.passes <= 40
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_most_rows_lie_just_outside_the_undecided_ones(seed, monkeypatch):
+    """Two features are nearly equal among the unlabelled rows, but not among the labelled ones."""
+    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 2**13)
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(12_100, 66)), np.r_[0, 1, rng.integers(0, 2, 98)]
+    X[:, 1] = X[:, 0] + 1e-4 * X[:, 1]
+    X[:100, 0] += y
+    proof = ICLSClassifier(solver="scale").fit(X[:100], y, X_unlabeled=X[100:]).certificate_
+    assert proof.converged
+    assert proof.passes <= 10
+
+
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.4])
 @pytest.mark.parametrize("seed", [1, 4, 5])

@@ -110,6 +110,11 @@ class Sweep:
     band: Band | None = None
 
     @property
+    def overflows(self) -> bool:
+        """Whether more rows are close to the hyperplane than were to be collected."""
+        return self.band is not None and self.band.pieces is None
+
+    @property
     def can_be_solved(self) -> bool:
         """Whether the rows close to the hyperplane were collected: there are some, not many."""
         return self.band is not None and bool(self.band.pieces)

@@ -39,7 +39,7 @@ from primum.labellings import (
     StreamedColumns,
     centred,
 )
-from primum.solvers.all_rows import AllRows, Measure, Point, path_gap
+from primum.solvers.all_rows import NARROWEST_BAND, AllRows, Measure, Point, path_gap
 from primum.solvers.copies import find_copies, merged
 from primum.solvers.faces import flat, solve_hessian, unflat
 from primum.solvers.newton import AIM, GROWTH, Answer, Stage, solve_newton
@@ -137,6 +137,8 @@ def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> 
     best, before, wider, failed = _Best(np.inf, start.xi, feasible=False), None, 1.0, 0
     inside = start.undecided / rows.sample.columns.shape[1] * rows.columns.shape[1]
     point = rows.at(start.xi, start.sigma, rows.band(inside), inside)
+    if point.sweep.overflows:  # most rows may lie just outside the undecided ones
+        point = replace(point, band=NARROWEST_BAND)
     for stage in range(STAGES):
         steps = 0
         if not point.from_band:
