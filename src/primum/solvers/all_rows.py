@@ -15,8 +15,8 @@ from primum.labellings import HyperplaneLabels, LabelProblem, StreamedColumns, S
 from primum.solvers.faces import n_contrasts
 
 FEASIBLE = 0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
-# Rows are close if they would be undecided at sigma / BAND. If too many would be, the band is
-# narrower.
+# Rows are close if they would be undecided at sigma / BAND. If too many would be, or if there are
+# several classes, the band is narrower.
 BAND, NARROWEST_BAND = 4.0, 2.0
 # At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
 # many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
@@ -109,6 +109,8 @@ class AllRows:
 
     def band(self, inside: float) -> float:
         """Return the width of a band, given the expected number of undecided rows."""
+        if n_contrasts(self.problem.labels) > 1:  # more rows would cost more than a pass
+            return NARROWEST_BAND
         return min(BAND, max(NARROWEST_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
 
     def stays(self, point: Point, step: Floats) -> bool:
