@@ -73,9 +73,8 @@ class Comparison(ComparisonResult):
         Name of the method to use; "baseline" unless another has been shown to be better.
     table : DataFrame
         One row per classifier: mean loss on held-out rows, its observed difference from the
-        baseline's, the estimated change with its interval (the posterior median, which is shrunk
-        towards 0; see Notes of ``compare``), the probabilities of help, no difference and harm, and
-        the answer.
+        baseline's, the estimated change with its interval (see Notes of ``compare``), the
+        probabilities of help, no difference and harm, and the answer.
     methods : list of MethodResult
         The same as objects.
     curves : list of dict
@@ -386,10 +385,10 @@ def compare(
     With few labelled rows the right verdict is often that one cannot tell; it then says about how
     many more labels would settle it.
 
-    The estimated changes are posterior medians, shrunk towards 0. Methods are judged by their
-    losses alone, with one exception: the difference in error of a SafeClassifier that is fitted
-    once (``nested=False``) is blended with its difference in Brier score. The statistics are
-    described in docs/comparing.md.
+    A change of the error is estimated from the rows on which a method and the baseline predict
+    different classes: how many of the unlabelled rows these are, and which of the two is right on
+    the labelled ones among them. A change of any other loss is estimated by the observed one,
+    shrunk towards 0. Both are posterior medians; docs/comparing.md describes the statistics.
 
     Examples
     --------

@@ -98,6 +98,7 @@ def test_a_twin_that_hardly_differs_is_bounded_by_the_disagreement():
     twin = result.methods[-1].twin
     records = [result.records.done["all/self", number] for number in range(5)]
     share = np.mean([np.array(r["probe"]) != np.array(r["twin_probe"]) for r in records])
+    assert twin.disagreement.share == pytest.approx(share)
     assert share < twin.bound < share + 0.05
     assert abs(twin.interval[0]) <= twin.bound
 
@@ -109,8 +110,18 @@ def test_the_table_has_the_observed_and_the_estimated_change():
     assert row["observed change"] == pytest.approx(row["loss"] - baseline["loss"])
     verdict = result.methods[-1].verdict
     assert row["estimated change"] == pytest.approx(verdict.change)
-    assert verdict.difference.observed == pytest.approx(row["observed change"])
-    assert abs(verdict.change) <= abs(verdict.difference.observed) + 1e-12
+    assert verdict.difference.mean == pytest.approx(row["observed change"])
+
+
+def test_a_change_of_another_loss_is_the_observed_one_shrunk_towards_0():
+    X, y = partly()
+    groups = np.arange(len(y)) // 3
+    options = {**QUICK, "methods": NEIGHBOURS, "scoring": "neg_brier_score"}
+    for result in (primum.compare(X, y, **options), primum.compare(X, y, **options, groups=groups)):
+        row = result.table.loc["neighbours"]
+        estimated, observed = row["estimated change"], row["observed change"]
+        assert abs(estimated) <= abs(observed)
+        assert estimated * observed >= 0
 
 
 def test_the_loss_of_the_safe_stack_is_relative_to_the_baseline():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from primum.evaluation.compare_words import MethodResult, blending_note, compose_verdict, phrase
+from primum.evaluation.compare_words import MethodResult, compose_verdict, estimation, phrase
 from primum.selection.statistics import Difference, Posterior
 from primum.selection.wording import verdict_of
 
@@ -29,8 +29,11 @@ def test_only_the_safe_stack_has_an_article():
     text = compose_verdict([judged("safe stack", -0.1, 0.01)], "safe stack", ("", ""), [])
     assert text.startswith("The safe stack (SafeClassifier) is better than the baseline")
     assert text.endswith("Use the safe stack (SafeClassifier).")
-    assert blending_note(["safe stack", "own"]).startswith(" (for the safe stack and own also")
-    assert blending_note([]) == ""
+
+
+def test_the_table_says_how_changes_are_estimated():
+    assert estimation("accuracy").startswith("from the rows on which the two predict different")
+    assert estimation("neg_brier_score").startswith("the observed one, shrunk towards 0")
 
 
 def test_the_method_that_is_described_is_not_one_that_probably_harms():

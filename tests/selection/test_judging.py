@@ -152,8 +152,29 @@ def test_the_observed_difference_is_that_of_the_report():
     clf = SafeClassifier(**QUICK).fit(*moons())
     error = dict(zip(clf.report_["model"], clf.report_["error"], strict=True))
     difference = clf.verdict_.baseline.difference
-    assert difference.observed == pytest.approx(error["safe stack"] - error["baseline"])
-    assert difference.observed != difference.mean
+    assert difference.mean == pytest.approx(error["safe stack"] - error["baseline"])
+
+
+def test_the_verdict_counts_the_rows_on_which_the_models_disagree():
+    X, y = moons()
+    clf = SafeClassifier(**QUICK).fit(X, y)
+    found = clf.verdict_.baseline.disagreement
+    unlabeled = X[y == -1]
+    differ = clf.predict(unlabeled) != clf.baseline_.predict(unlabeled)
+    assert (found.n_different, found.n_compared) == (differ.sum(), len(unlabeled))
+    difference = clf.verdict_.baseline.difference
+    assert (found.worse - found.better) / np.sum(y != -1) == pytest.approx(difference.mean)
+
+
+def test_better_probabilities_are_a_claim_of_their_own():
+    X, y = moons()
+    clf = SafeClassifier(**QUICK).fit(X, y)
+    brier = dict(zip(clf.report_["model"], clf.report_["brier"], strict=True))
+    found = clf.verdict_.brier
+    assert found.difference.mean == pytest.approx(brier["safe stack"] - brier["baseline"])
+    assert found.disagreement is None
+    assert clf.verdict_.to_dict()["brier"]["change"] == found.change
+    assert SafeClassifier(**QUICK, scoring="neg_log_loss").fit(X, y).verdict_.brier is None
 
 
 def test_a_pair_is_a_candidate_that_uses_unlabelled_rows():

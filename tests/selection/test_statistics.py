@@ -11,7 +11,6 @@ from scipy import integrate, stats
 from primum.selection.statistics import (
     Difference,
     Posterior,
-    blended_errors,
     holm,
     resampled_difference,
     resampled_difference_of_scores,
@@ -201,34 +200,9 @@ def test_holm_is_the_step_down_definition(p_values):
         assert set(np.flatnonzero(adjusted <= level).tolist()) == rejected
 
 
-def test_the_blend_of_error_and_brier_score_estimates_the_change_in_error():
-    """Where all rows are right with probability 1 - e, both terms have the same expectation."""
-    rng = np.random.default_rng(0)
-    n, before, after = 400_000, 0.2, 0.16
-    right = rng.random(n)
-
-    def losses(error):
-        wrong = (right < error).astype(float)
-        return wrong, np.where(wrong == 1, (1 - error) ** 2, error**2)
-
-    (wrong, squares), (base_wrong, base_squares) = losses(after), losses(before)
-    blend = blended_errors(wrong - base_wrong, squares - base_squares, before)
-    # The tangent of e (1 - e) at e = 0.2 misses its change to 0.16 by its curvature.
-    slope_term = (after * (1 - after) - before * (1 - before)) / (1 - 2 * before)
-    assert blend.mean() == pytest.approx(0.25 * (after - before) + 0.75 * slope_term, abs=2e-3)
-    assert slope_term == pytest.approx(after - before, rel=0.1)
-
-
-def test_the_factor_of_the_brier_score_is_limited():
-    zeros, ones = np.zeros(3), np.ones(3)
-    np.testing.assert_allclose(blended_errors(zeros, ones, 0.0), 0.75)
-    np.testing.assert_allclose(blended_errors(zeros, ones, 0.25), 0.75 * 2)
-    np.testing.assert_allclose(blended_errors(zeros, ones, 0.5), 0.75 * 2.5)
-    np.testing.assert_allclose(blended_errors(ones, zeros, 0.1), 0.25)
-
-
-def test_the_unit_is_the_largest_difference_seen():
-    small = resampled_difference([[0.01, -0.01], [0.02, 0.0]], 8)
-    given = resampled_difference([[0.01, -0.01], [0.02, 0.0]], 8, unit=0.02)
-    assert small == given
-    assert resampled_difference([[0.0]] * 4, 3) == resampled_difference([[0.0]] * 4, 3, unit=1.0)
+def test_the_largest_difference_seen_counts_once_more():
+    """Where hardly any row differs, the observed variance alone would say too much."""
+    found = resampled_difference([[0.0, 0.0], [0.0, 0.02]], 2)
+    variance = np.var([0.0, 0.0, 0.0, 0.02]) * 4 / 3 + 0.02**2 / 4
+    assert found.standard_error == pytest.approx(np.sqrt(variance / 2 * (1 / 2 + 2 / 2)))
+    assert resampled_difference([[0.0]] * 4, 3).standard_error > 0

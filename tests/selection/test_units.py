@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from primum.selection.statistics import Difference, Posterior, resampled_difference
-from primum.selection.units import pooled_difference, repeats_of
+from primum.selection.units import grouped_difference, pooled_difference, repeats_of
 
 
 @pytest.mark.parametrize("wrong", [(np.nan, 0.1), (0.1, np.nan), (-np.inf, 0.1), (0.1, np.inf)])
@@ -60,3 +60,42 @@ def test_the_standard_error_of_a_pooled_score_is_about_right():
         errors.append(difference.standard_error)
     # The spread of 100 estimates is known up to 7%; the jackknife is somewhat conservative.
     assert 0.8 * np.std(found) < np.mean(errors) < 1.5 * np.std(found)
+
+
+class Split:
+    def __init__(self, train, test):
+        self.train, self.test = np.array(train), np.array(test)
+
+
+def test_the_difference_of_groups_is_the_mean_over_rows_however_large_they_are():
+    """A group of five rows on which a method is worse, and three single rows where it is better."""
+    groups = np.array([0, 0, 0, 0, 0, 1, 2, 3])
+    folds = [Split([5, 6, 7], [0, 1, 2, 3, 4]), Split([0, 1, 2, 3, 4], [5, 6, 7])]
+    found = grouped_difference([np.ones(5), -np.ones(3)], folds, groups, n_groups=4)
+    assert found.mean == pytest.approx((5 - 3) / 8)
+
+
+def test_the_standard_error_of_groups_is_that_of_the_mean_over_rows():
+    """Against the spread over many samples of groups of unequal size; training sets as large."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(400):
+        sizes = rng.integers(1, 8, 40)
+        groups = np.repeat(np.arange(40), sizes)
+        values = np.repeat(rng.normal(size=40) * sizes / 4, sizes)
+        split = Split(np.arange(len(groups)), np.arange(len(groups)))
+        one = grouped_difference([values], [split], groups, n_groups=40)
+        # One split that trains on as many groups as it holds out doubles the variance.
+        found.append((one.mean, one.standard_error / np.sqrt(2)))
+    means, errors = np.array(found).T
+    assert 0.9 < np.median(errors) / means.std() < 1.3
+
+
+def test_equal_groups_are_judged_by_their_means(rng):
+    values, groups = rng.normal(size=24), np.repeat(np.arange(8), 3)
+    folds = [Split(np.arange(12, 24), np.arange(12)), Split(np.arange(12), np.arange(12, 24))]
+    found = grouped_difference(np.split(values, 2), folds, groups, n_groups=8)
+    means = values.reshape(8, 3).mean(axis=1)
+    expected = resampled_difference(np.split(means, 2), 4, n_rows=8)
+    assert found.mean == pytest.approx(expected.mean)
+    assert found.standard_error == pytest.approx(expected.standard_error)

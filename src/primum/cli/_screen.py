@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from primum._words import counted, listed
-from primum.evaluation.compare_words import blending_note
+from primum.evaluation.compare_words import estimation
 from primum.selection.wording import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
 
 WIDTH = 80
@@ -91,9 +91,9 @@ def _interval(interval: tuple[float, float], measure: Any) -> str:
 def _caption(result: Any) -> str:
     measure = result.loss.measure
     unit = f", in{measure.unit}" if measure.unit.strip() else ""
-    also = blending_note(result.blended)
     return (
-        f"loss: {measure.name}{unit}, on held-out rows. change: estimated difference from the "
-        f"tuned baseline, shrunk towards 0{also}, with its interval; negative is better. "
+        f"loss: {measure.name}{unit}, on held-out rows. change: difference from the tuned "
+        f"baseline, estimated {estimation(result.loss.scoring)}, with its interval; negative is "
+        "better. "
         "help, harm: their probabilities."
     )

@@ -56,13 +56,13 @@ def _own_points(
         record = result.records.done.get((f"{own}/{entry.name}", 0))
         if size == 0 and "supervised" in whole["verdicts"]:
             found = {k: Difference(**v["difference"]) for k, v in whole["verdicts"].items()}
-            change = found["baseline"].observed - found["supervised"].observed
+            change = found["baseline"].mean - found["supervised"].mean
             error = found["baseline"].standard_error
         elif record is None or record["predicted"] is None:
             continue
         else:
             difference = Difference(**record["verdicts"]["baseline"]["difference"])
-            change, error = difference.observed, difference.standard_error
+            change, error = difference.mean, difference.standard_error
         loss = baseline + change
         loss = loss if result.loss.of_rows is None else max(loss, 0.0)
         yield {

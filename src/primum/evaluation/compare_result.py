@@ -31,6 +31,7 @@ from primum.evaluation.compare_words import (
     table_row,
 )
 from primum.selection.copies import copies_note
+from primum.selection.disagreement import Disagreement, posterior_of
 from primum.selection.drift import Drift
 from primum.selection.entries import Entry
 from primum.selection.statistics import Difference, Posterior, holm
@@ -171,15 +172,6 @@ class ComparisonResult:
         ]
 
     @property
-    def blended(self) -> list[str]:
-        """Names of the methods whose estimated change also uses their probabilities.
-
-        SafeClassifier blends errors and Brier scores in the verdict on itself. All other methods
-        are judged by their errors alone, because their scores need not be calibrated.
-        """
-        return [e.name for e, _ in self._cross_fitted] if self.loss.scoring == "accuracy" else []
-
-    @property
     def _cross_fitted(self) -> list[tuple[Entry, dict[str, Any]]]:
         """The methods that judged themselves, with their records."""
         found = [
@@ -193,16 +185,14 @@ class ComparisonResult:
     ) -> MethodResult:
         """Return the result of a method that judged itself, its loss relative to the baseline's."""
         own = {
-            against: self._verdict(
-                Difference(**found["difference"]), found["bound"], entry.name, other, level
-            )
+            against: self._verdict(self._stored_posterior(found), entry.name, other, level)
             for (against, found), other in zip(
                 record["verdicts"].items(),
                 (f"the tuned {BASELINE}", TWIN),
                 strict=False,
             )
         }
-        change = own["baseline"].difference.observed
+        change = own["baseline"].difference.mean
         loss = self._baseline_loss + change
         return MethodResult(
             entry.name,
@@ -222,22 +212,31 @@ class ComparisonResult:
         found: Any = [self._baseline(number) for number in self.splits]
         return self._statistics.mean_loss(found, self.loss)
 
+    def _stored_posterior(self, found: dict[str, Any]) -> Posterior:
+        """Return the posterior of a method that judged itself."""
+        known = found["disagreement"]
+        return self._posterior(
+            Difference(**found["difference"]), None if known is None else Disagreement(**known)
+        )
+
+    def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
+        return posterior_of(difference, disagreement, equivalence=self.equivalence)
+
     def _verdict(
         self,
-        difference: Difference,
-        bound: float | None,
+        posterior: Posterior,
         name: str,
         other: str,
         level: float,
         measure: Measure | None = None,
     ) -> Verdict:
         return verdict_of(
-            Posterior(difference, equivalence=self.equivalence, bound=bound),
+            posterior,
             method=phrase(name),
             baseline=other,
             measure=self.loss.measure if measure is None else measure,
             level=level,
-            sample=self._statistics.sample(difference),
+            sample=self._statistics.sample(posterior.difference),
         )
 
     def _row(self, name: str, uses_unlabeled: bool, splits: Sequence[Any], **rest: Any) -> Any:
@@ -264,8 +263,8 @@ class ComparisonResult:
         )
 
     def _judged(self, entry: Entry, difference: Difference, p_value: float, level: float) -> Any:
-        bound, other = self._disagreement(entry), f"the tuned {BASELINE}"
-        verdict = self._verdict(difference, bound, entry.name, other, level)
+        posterior = self._posterior(difference, self._disagreement(entry))
+        verdict = self._verdict(posterior, entry.name, f"the tuned {BASELINE}", level)
         twin, measure = self._twin(entry, level)
         found = self._plain(entry, verdict=verdict, p_value=p_value, twin=twin)
         change = found.loss - self._baseline_loss
@@ -279,11 +278,14 @@ class ComparisonResult:
     def _statistics(self) -> SplitStatistics:
         return SplitStatistics(self.plan, self.splits, self.equivalence, self.loss.scoring)
 
-    def _disagreement(self, entry: Entry) -> float | None:
-        """Return how large the difference in error of a method and the baseline can be."""
-        if self.loss.scoring != "accuracy" or len(self.plan.probe) == 0:
+    def _disagreement(self, entry: Entry) -> Disagreement | None:
+        """Return how often a method and the baseline disagree, if they are judged by errors."""
+        if self.loss.scoring != "accuracy":
             return None
-        return self._bound(self.changed_share(entry))
+        pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
+        n_rows = len(self.plan.probe)
+        share = self.changed_share(entry) if n_rows else None
+        return self._statistics.disagreement(pairs, share, n_rows)
 
     def changed_share(self, entry: Entry) -> float:
         """Return how often a method and the baseline predict different classes.
@@ -306,39 +308,35 @@ class ComparisonResult:
             shares.append(np.mean(scores.argmax(axis=1) != np.array(own)))
         return float(np.mean(shares))
 
-    def _bound(self, share: float) -> float:
-        """Return an upper bound on how often two classifiers predict different classes.
-
-        It is the share of the unlabelled rows of the probe, over splits, plus two standard errors:
-        the errors of the two cannot differ by more.
-        """
-        n_rows = len(self.plan.probe)
-        share = (n_rows * share + 1) / (n_rows + 2)
-        return float(min(share + 2 * np.sqrt(share * (1 - share) / n_rows), 1.0))
-
     def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
         """Return the verdict against the method's own supervised twin, and in which loss it is."""
         records = [self.records.done[f"{ALL}/{entry.name}", number] for number in self.splits]
         if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
             return None, None
         pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
-        loss, bound = twin_loss(self.loss, pairs, self.plan.table.labels.classes), None
-        if loss.scoring == "accuracy":
-            bound = self._twin_disagreement(records)
-        difference = self._statistics.difference(pairs, loss)
-        verdict = self._verdict(difference, bound, entry.name, TWIN, level, loss.measure)
-        return verdict, loss.measure
+        loss = twin_loss(self.loss, pairs, self.plan.table.labels.classes)
+        posterior = self._twin_posterior(records, pairs, loss)
+        return self._verdict(posterior, entry.name, TWIN, level, loss.measure), loss.measure
 
-    def _twin_disagreement(self, records: Sequence[dict[str, Any]]) -> float | None:
-        """Return how large the difference in error of a method and its twin can be.
+    def _twin_posterior(
+        self, records: Sequence[dict[str, Any]], pairs: Sequence[tuple[Any, Any]], loss: Loss
+    ) -> Posterior:
+        """Return the posterior of the difference between a method and its twin.
 
         It is 0 if they predict the same class for every row, held out or not.
         """
-        pairs = [(np.array(r["probe"]), np.array(r["twin_probe"])) for r in records if "probe" in r]
-        share = float(np.mean([np.mean(a != b) for a, b in pairs])) if pairs else 0.0
-        if share == 0 and all(record["predicted"] == record["twin"] for record in records):
-            return 0.0
-        return self._bound(share) if pairs else None
+        difference = self._statistics.difference(pairs, loss)
+        if loss.scoring != "accuracy":
+            return self._posterior(difference, None)
+        probes = [
+            (np.array(r["probe"]), np.array(r["twin_probe"])) for r in records if "probe" in r
+        ]
+        share = float(np.mean([np.mean(a != b) for a, b in probes])) if probes else None
+        if not share and all(record["predicted"] == record["twin"] for record in records):
+            return Posterior(difference, equivalence=self.equivalence, bound=0.0)
+        return self._posterior(
+            difference, self._statistics.disagreement(pairs, share, len(self.plan.probe))
+        )
 
     @cached_property
     def recommended(self) -> str:

@@ -411,7 +411,10 @@ def _own_verdict(safe: Any) -> dict[str, Any]:
     verdicts = {"baseline": safe.verdict_.baseline, "supervised": safe.verdict_.supervised}
     return {
         "verdicts": {
-            against: {"difference": asdict(verdict.difference), "bound": verdict.bound}
+            against: {
+                "difference": asdict(verdict.difference),
+                "disagreement": verdict.disagreement and asdict(verdict.disagreement),
+            }
             for against, verdict in verdicts.items()
             if verdict is not None
         },

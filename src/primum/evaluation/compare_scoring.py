@@ -137,11 +137,7 @@ def _scored(scorer: Any, predictions: Predictions, classes: AnyArray) -> float:
 
 
 def row_changes(pairs: Sequence[tuple[Predictions, Predictions]], loss: Loss) -> list[Floats]:
-    """Return the differences of the losses in the held-out rows of every split.
-
-    Differences in error are not blended with those in the Brier score, as SafeClassifier does with
-    its own: the scores of other methods need not be calibrated.
-    """
+    """Return the differences of the losses in the held-out rows of every split."""
     of_rows: Any = loss.of_rows
     return [of_rows(one) - of_rows(other) for one, other in pairs]
 

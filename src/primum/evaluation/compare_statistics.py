@@ -1,7 +1,7 @@
 """Losses of a comparison, and their differences, over the splits that were finished."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from primum._typing import Index
 from primum.evaluation.compare_plan import ComparisonPlan
 from primum.evaluation.compare_scoring import Loss, Predictions, joined, row_changes
+from primum.selection.disagreement import Disagreement, counted
 from primum.selection.losses import Scorer, undefined_in_a_fold
 from primum.selection.statistics import (
     Difference,
@@ -46,15 +47,37 @@ class SplitStatistics:
         n_train = [len(np.unique(units[fold.train])) for fold in folds]
         if loss.of_rows is None:
             return self._difference_of_splits(pairs, loss, n_train)
-        rows = row_changes(pairs, loss)
-        raw = self.mean_loss([one for one, _ in pairs], loss)
-        raw -= self.mean_loss([other for _, other in pairs], loss)
-        n_units = len(np.unique(np.concatenate([units[fold.test] for fold in folds])))
+        rows, n_units = row_changes(pairs, loss), self._n_scored_units
         if self.plan.table.groups is None:
-            found = resampled_difference(rows, n_train, n_rows=n_units)
-        else:
-            found = grouped_difference(rows, folds, units, n_groups=n_units)
-        return replace(found, raw=raw)
+            return resampled_difference(rows, n_train, n_rows=n_units)
+        return grouped_difference(rows, folds, units, n_groups=n_units)
+
+    def disagreement(
+        self, pairs: Sequence[tuple[Any, Any]], share: float | None, n_compared: int
+    ) -> Disagreement:
+        """Return how often two classifiers disagree, and which is right there.
+
+        ``share`` is that of ``n_compared`` unlabelled rows; None: there are none, and the held-out
+        predictions tell it.
+        """
+        own, others = (joined([pair[k] for pair in pairs]) for k in (0, 1))
+        n_units = float(self._n_scored_units)
+        # Every unit counts once in all, however often it is held out.
+        weight = np.full(len(own.truth), n_units / len(own.truth))
+        counts = counted(own.predicted, others.predicted, own.truth, weight)
+        compared = (sum(counts), n_units)
+        if share is not None:
+            compared = (share * n_compared, float(n_compared))
+        trained = [len(np.unique(self._units[self._fold(n).train])) for n in self.splits]
+        train_share = float(np.mean(trained)) / len(np.unique(self._units))
+        n_classes = len(self.plan.table.labels.classes)
+        return Disagreement(*counts, *compared, train_share, n_classes)
+
+    @property
+    def _n_scored_units(self) -> int:
+        """How many units are held out in some split."""
+        tests = [self._units[self._fold(number).test] for number in self.splits]
+        return len(np.unique(np.concatenate(tests)))
 
     def _difference_of_splits(
         self, pairs: Sequence[tuple[Any, Any]], loss: Loss, n_train: list[int]

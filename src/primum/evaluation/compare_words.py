@@ -38,9 +38,7 @@ class MethodResult:
         Number of splits it is judged by.
     observed_change : float or None
         Its loss minus the baseline's, as observed on held-out rows; None for a baseline. The
-        verdict's ``change`` is an estimate of the true one, shrunk towards 0. That of a
-        SafeClassifier judged by its own cross-fitted scores also uses the differences in Brier
-        score; every other one uses the loss alone.
+        verdict's ``change`` is an estimate of the true one.
     twin_measure : Measure or None
         The loss of ``twin``: that of the comparison, or the error if the former needs scores which
         the twin does not have.
@@ -83,11 +81,14 @@ def phrase(name: str) -> str:
     return f"{with_article(name)} (SafeClassifier)" if name == SAFE else quoted(name)
 
 
-def blending_note(names: Sequence[str]) -> str:
-    """Return a remark on the methods whose estimates are not based on their errors alone."""
-    if not names:
-        return ""
-    return f" (for {' and '.join(map(with_article, names))} also using predicted probabilities)"
+def estimation(scoring: Any) -> str:
+    """Return how a change is estimated, as part of a sentence."""
+    if scoring == "accuracy":
+        return (
+            "from the rows on which the two predict different classes: how many of the unlabelled "
+            "rows these are, and which of the two is right there"
+        )
+    return "the observed one, shrunk towards 0 because part of it is chance"
 
 
 def no_better_than_guessing(error: float, shares: Sequence[float], names: Sequence[Any]) -> str:

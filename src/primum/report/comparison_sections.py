@@ -8,7 +8,7 @@ import numpy as np
 
 from primum._words import counted
 from primum.evaluation.compare_plan import classifier_name, last_step
-from primum.evaluation.compare_words import blending_note, with_article
+from primum.evaluation.compare_words import estimation, with_article
 from primum.evaluation.identity import distributions_of
 from primum.evaluation.store import package_versions
 from primum.report.blocks import Block, Bullets, Chart, Folded, Text
@@ -108,9 +108,8 @@ def methods_section(result: Any) -> list[Block]:
     level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
     table = Table(
         f"{name} on held-out rows, and its change from the tuned baseline{unit_of(measure)}; lower "
-        "is better. Observed change: the difference of the two means. Estimated change: an "
-        "estimate of the true one, shrunk towards 0 because part of the observed change is chance"
-        f"{blending_note(result.blended)}. Interval: contains the true change with {share} "
+        "is better. Observed change: the difference of the two means. Estimated change: "
+        f"{estimation(result.loss.scoring)}. Interval: contains the true change with {share} "
         "probability. P: probability. Bold: recommended.",
         (
             *("Method", "Unlabelled rows", f"{name}{percentage}"),

@@ -5,12 +5,14 @@ their supervised counterparts: a candidate without one (none was given, or it fa
 it, because it may be better or worse for another reason than the unlabelled rows.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from primum._typing import Floats
 from primum.selection.candidates.reading import Entrants
 from primum.selection.out_of_fold import OutOfFold
-from primum.selection.verdict import HeldOut, SafeVerdict, in_words, judge, largest_change
+from primum.selection.verdict import BRIER, HeldOut, SafeVerdict, in_words, judge
+from primum.selection.wording import Sample, Verdict
 
 SUPERVISED = "the same kind of model without unlabelled rows"
 
@@ -33,32 +35,49 @@ def judge_stacks(
     )
     scores, w0 = scored.stacked(entrants.baselines, entrants.baselines)
     baseline = scores @ w0
-    bounds: list[float | None] = [None, None]
-    if scored.rows.unlabeled.shape[0]:
-        models = (safe.baseline_, safe.supervised_)
-        bounds = [_bound(probe, safe, model) for model in models]
-    difference = held_out.difference(own, baseline, safe.scoring, safe.classes_)
-    sample = held_out.sample(scored.rows.unlabeled.shape[0])
+    judging = _Judging(safe, held_out, held_out.sample(scored.rows.unlabeled.shape[0]))
     what = f"the baseline ({' and '.join(entrants.baselines)})"
-    of_baseline = judge(difference, bounds[0], safe.scoring, what, sample)
+    of_baseline = judging.verdict(own, baseline, what, _fitted(probe, safe, safe.baseline_))
     of_supervised = None
     if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
-        difference = held_out.difference(fair, others, safe.scoring, safe.classes_)
-        bound = None if unpaired else bounds[1]
-        of_supervised = judge(difference, bound, safe.scoring, SUPERVISED, sample)
+        fitted = None if unpaired else _fitted(probe, safe, safe.supervised_)
+        of_supervised = judging.verdict(fair, others, SUPERVISED, fitted)
+    of_brier = judging.brier(own, baseline, what) if safe.scoring == "accuracy" else None
     approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
     notes = dict.fromkeys([*scored.notes, *approximated])
-    text = in_words(of_baseline, of_supervised, safe.scoring, [*notes])
+    text = in_words(of_baseline, of_supervised, of_brier, safe.scoring, [*notes])
     stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
-    return SafeVerdict(of_baseline, of_supervised, text), stacks
+    return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
 
 
-def _bound(probe: dict[str, Floats], safe: Any, other: Any) -> float | None:
-    """Return how large the difference of the losses of two stacks can be."""
+@dataclass(frozen=True)
+class _Judging:
+    safe: Any
+    held_out: HeldOut
+    sample: Sample
+
+    def verdict(
+        self, own: Floats, others: Floats, what: str, fitted: tuple[Floats, Floats] | None
+    ) -> Verdict:
+        """Return the verdict on held-out scores; ``fitted`` are those of unlabelled rows."""
+        scoring, disagreement = self.safe.scoring, None
+        difference = self.held_out.difference(own, others, scoring, self.safe.classes_)
+        if scoring == "accuracy":
+            disagreement = self.held_out.disagreement(own, others, fitted)
+        return judge(difference, disagreement, scoring, what, self.sample)
+
+    def brier(self, own: Floats, others: Floats, what: str) -> Verdict:
+        """Return the verdict on the probabilities, which is another one than that on the errors."""
+        difference = self.held_out.difference(own, others, BRIER, self.safe.classes_)
+        return judge(difference, None, BRIER, what, self.sample)
+
+
+def _fitted(probe: dict[str, Floats], safe: Any, other: Any) -> tuple[Floats, Floats] | None:
+    """Return the scores of two stacks for unlabelled rows, or None if there are none."""
     own, others = (
         sum(model.weights_[name] * probe[name] for name in model.models_) for model in (safe, other)
     )
-    return largest_change(own, others, safe.scoring)
+    return (own, others) if len(own) else None
 
 
 def _unpaired_note(name: str) -> str:

@@ -21,19 +21,8 @@ of its mass near 0 and the tails of a Cauchy distribution, so that clear evidenc
 rows for which the two models predict different classes. By default ``scale`` is the bound, or three
 times the region of practical equivalence if there is none.
 
-A difference in error is a noisy number: it depends only on the few rows for which the two models
-predict different classes. A change of scores shows in the Brier score of every row. If rows are
-predicted correctly with probability 1 - e, the error is e and the Brier score e (1 - e), so that a
-change of the Brier score by b goes with a change of the error by about b / (1 - 2 e). The
-differences d_i of the error are therefore replaced by
-
-    (1 - w) (difference in error) + w (difference in Brier score) / (1 - 2 e),
-
-with the error e of the baseline and w = 3/4, in the verdict on a SafeClassifier. The scores of
-other methods need not be calibrated, so these are judged by their errors alone. In simulations
-other than those by which the verdicts are judged, the true change in error was 1.0 times that of
-the Brier score divided by 1 - 2 e, and the blend was as far from the truth as its standard error
-says; w and the scale of the prior were chosen there.
+A difference in error is judged by the rows on which the two models disagree instead, see
+``disagreement``.
 
 References
 ----------
@@ -45,12 +34,15 @@ multiple data sets. Machine Learning 100.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import stats
 
 from primum._typing import Floats
+
+if TYPE_CHECKING:
+    from primum.selection.disagreement import Disagreement
 
 # One point of error: a smaller difference is of no practical importance.
 PRACTICAL_EQUIVALENCE = 0.01
@@ -60,12 +52,6 @@ LEVEL = 0.95
 # equivalence.
 SCALE_IN_BOUNDS = 1
 SCALE_IN_EQUIVALENCES = 3
-# Weight of the Brier score in the estimate of a difference in error, and its largest factor:
-# beyond an error of 0.3 the rule is unreliable.
-BRIER_WEIGHT = 0.75
-# What a row contributes to the blend whose predicted class changes while its scores hardly do.
-BLENDED_UNIT = 1 - BRIER_WEIGHT
-MAX_BRIER_FACTOR = 2.5
 GRID_POINTS = 2001
 # Beyond this many times the present number of labels, no forecast is made.
 LARGEST_FORECAST = 100
@@ -101,37 +87,28 @@ class Difference:
     Attributes
     ----------
     mean : float
-        The estimate; below 0 the method is better.
+        The observed difference of the mean losses; below 0 the method is better.
     standard_error : float
         Its corrected standard error.
     degrees_of_freedom : float
         Of the estimate of the standard error.
     n_rows : int
         Number of labelled rows, or groups, it is based on.
-    raw : float or None
-        The difference of the mean losses as it was observed, where ``mean`` may be another number:
-        a blend (see the module) or a mean over groups. None: it is the mean.
     """
 
     mean: float
     standard_error: float
     degrees_of_freedom: float
     n_rows: int
-    raw: float | None = None
 
     def __post_init__(self) -> None:
-        values = (self.mean, self.standard_error, self.degrees_of_freedom, self.raw or 0.0)
+        values = (self.mean, self.standard_error, self.degrees_of_freedom)
         if not np.isfinite(values).all():
             raise ValueError(
                 f"A difference of losses must be finite, got the mean {self.mean} with the "
                 f"standard error {self.standard_error}: leave out the classifier whose scores are "
                 "not finite, or use fewer folds if the scoring is undefined in some of them."
             )
-
-    @property
-    def observed(self) -> float:
-        """The observed difference of the mean losses, without any blending."""
-        return self.mean if self.raw is None else self.raw
 
     @property
     def t(self) -> float:
@@ -154,33 +131,11 @@ class Difference:
         return replace(self, standard_error=error, n_rows=int(n_rows))
 
 
-def blended_errors(errors: Floats, squares: Floats, baseline_error: float) -> Floats:
-    """Return differences in error in rows, made less noisy by those in the Brier score.
-
-    Parameters
-    ----------
-    errors : array of shape (n_rows,)
-        Differences of the 0/1 losses of two models.
-    squares : array of shape (n_rows,)
-        Differences of their Brier scores (the sum over classes divided by two).
-    baseline_error : float
-        Error of the second model.
-
-    Returns
-    -------
-    array of shape (n_rows,)
-        The blend, see the module.
-    """
-    factor = 1 / max(1 - 2 * baseline_error, 1 / MAX_BRIER_FACTOR)
-    return (1 - BRIER_WEIGHT) * errors + BRIER_WEIGHT * factor * squares
-
-
 def resampled_difference(
     differences: Sequence[Any],
     n_train: Any,
     *,
     n_rows: int | None = None,
-    unit: float | None = None,
 ) -> Difference:
     """Estimate the difference of two mean losses from the splits of a cross-validation.
 
@@ -194,10 +149,6 @@ def resampled_difference(
         Number of labelled training rows of the splits.
     n_rows : int, optional
         Number of labelled rows, by default the mean number of training and held-out rows.
-    unit : float, optional
-        A possible difference of the losses in one row. Where hardly any row differs, the observed
-        variance says little, so the variance due to one row that differs by ``unit`` is added, or
-        by the largest difference observed if that is larger. By default 1 if no row differs.
 
     Returns
     -------
@@ -223,9 +174,10 @@ def resampled_difference(
     test = np.array([len(part) for part in parts])
     total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
     units = min(total, len(rows))
-    largest = float(np.abs(rows).max())
-    unit = (largest or 1.0) if unit is None else max(unit, largest)
-    variance = rows.var() * units / max(units - 1, 1) + unit**2 / units
+    # Where hardly any row differs, the observed variance says little: the variance due to one row
+    # with the largest difference is added.
+    largest = float(np.abs(rows).max()) or 1.0
+    variance = rows.var() * units / max(units - 1, 1) + largest**2 / units
     correction = 1 / len(parts) + float(np.mean(test / n_train))
     error = np.sqrt(variance / np.mean(test) * correction)
     return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
@@ -318,6 +270,11 @@ class Posterior:
                 f"equivalence={equivalence}, bound={bound} and prior_scale={self.prior_scale}."
             )
 
+    @property
+    def disagreement(self) -> "Disagreement | None":
+        """How often the two models disagree, if that is what the posterior is based on."""
+        return None
+
     def _default_scale(self) -> float:
         if np.isfinite(self.bound):
             return SCALE_IN_BOUNDS * self.bound
@@ -388,13 +345,16 @@ class Posterior:
         return low if self._is_clear_with(low, level) else high
 
     def _is_clear_with(self, n_rows: int, level: float) -> bool:
-        forecast = Posterior(
+        return max(self._with_rows(n_rows).probabilities.to_dict().values()) >= level
+
+    def _with_rows(self, n_rows: int) -> "Posterior":
+        """Return the posterior as if the same had been observed in n_rows labelled rows."""
+        return Posterior(
             self.difference.with_rows(n_rows),
             equivalence=self.equivalence,
             prior_scale=self.prior_scale,
             bound=None if np.isinf(self.bound) else self.bound,
         )
-        return max(forecast.probabilities.to_dict().values()) >= level
 
 
 def holm(p_values: Any) -> Floats:

@@ -25,9 +25,15 @@ def grouped_difference(
     groups: Any,
     *,
     n_groups: int,
-    unit: float | None = None,
 ) -> Difference:
     """Estimate a difference if rows belong together: groups are counted instead of rows.
+
+    The estimate is the mean over all held-out rows, m, however large their groups are. With the
+    sum S_g of the differences of a group, its size n_g and the mean size, the groups contribute
+
+        m + (S_g - n_g m) / mean size,
+
+    whose mean is m and whose variance is that of m as a ratio of two sums over groups.
 
     Parameters
     ----------
@@ -39,8 +45,6 @@ def grouped_difference(
         Group of each labelled row.
     n_groups : int
         Number of groups of which rows are held out.
-    unit : float, optional
-        As in ``resampled_difference``.
 
     Returns
     -------
@@ -48,12 +52,16 @@ def grouped_difference(
         The estimate with its corrected standard error.
     """
     codes = np.unique(groups, return_inverse=True)[1]
-    means = []
+    sums, sizes = [], []
     for values, fold in zip(differences, folds, strict=True):
         _, own = np.unique(codes[fold.test], return_inverse=True)
-        means.append(np.bincount(own, values) / np.bincount(own))
+        sums.append(np.bincount(own, values))
+        sizes.append(np.bincount(own))
+    mean = np.concatenate(sums).sum() / np.concatenate(sizes).sum()
+    size = np.concatenate(sizes).mean()
+    parts = [mean + (s - n * mean) / size for s, n in zip(sums, sizes, strict=True)]
     n_train = [len(np.unique(codes[fold.train])) for fold in folds]
-    return resampled_difference(means, n_train, n_rows=n_groups, unit=unit)
+    return resampled_difference(parts, n_train, n_rows=n_groups)
 
 
 def repeats_of(tests: Sequence[Index], n_rows: int) -> list[list[int]] | None:

@@ -2,27 +2,25 @@
 
 The weights of a stack are fitted to the out-of-fold scores, so that its loss on these is
 optimistic. For the verdict they are cross-fitted: the rows that a fold holds out are scored with
-weights that were fitted to the scores of all other rows. Differences of losses are then judged as
-``statistics`` describes.
+weights that were fitted to the scores of all other rows. Differences in error are then judged as
+``disagreement`` describes, those of other losses as ``statistics`` does.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index
 from primum.selection._folds import Fold
+from primum.selection.disagreement import Disagreement, counted, posterior_of
 from primum.selection.losses import ROW_LOSSES, Scorer, measure_of, undefined_in_a_fold
 from primum.selection.stack import stack_weights
 from primum.selection.stacked import predicted_codes
 from primum.selection.statistics import (
-    BLENDED_UNIT,
     PRACTICAL_EQUIVALENCE,
     Difference,
-    Posterior,
-    blended_errors,
     resampled_difference,
     resampled_difference_of_scores,
 )
@@ -40,6 +38,8 @@ from primum.selection.wording import (
     verdict_of,
 )
 
+BRIER = "neg_brier_score"
+
 
 @dataclass(frozen=True)
 class SafeVerdict:
@@ -53,7 +53,11 @@ class SafeVerdict:
         The stack against the one of supervised candidates: what unlabelled rows contribute. None
         if there are no unlabelled rows.
     text : str
-        Both in words, and what was approximated or left out.
+        All in words, and what was approximated or left out.
+    brier : Verdict or None
+        The stack against the baseline by the Brier score of their probabilities: better
+        probabilities need not mean fewer errors. None if the stack is judged by another loss than
+        the error.
 
     Notes
     -----
@@ -64,6 +68,7 @@ class SafeVerdict:
     baseline: Verdict
     supervised: Verdict | None
     text: str
+    brier: Verdict | None = None
 
     @property
     def answer(self) -> str:
@@ -79,6 +84,7 @@ class SafeVerdict:
             "answer": self.answer,
             "baseline": self.baseline.to_dict(),
             "supervised": None if self.supervised is None else self.supervised.to_dict(),
+            "brier": None if self.brier is None else self.brier.to_dict(),
             "text": self.text,
         }
 
@@ -177,15 +183,39 @@ class HeldOut:
         loss, of_others = (
             ROW_LOSSES[scoring].of_rows(found, codes, **known) for found in (scores, others)
         )
-        change = loss - of_others
-        raw = float(np.average(change, weights=weight))
-        if scoring != "accuracy":
-            return replace(self.difference_of_rows(change), raw=raw)
-        brier = ROW_LOSSES["neg_brier_score"].of_rows
-        squares = brier(scores, codes) - brier(others, codes)
-        error = float(np.average(of_others, weights=weight))
-        blended = blended_errors(change, squares, error)
-        return replace(self.difference_of_rows(blended, BLENDED_UNIT), raw=raw)
+        return self.difference_of_rows(loss - of_others)
+
+    def disagreement(
+        self, scores: Floats, others: Floats, fitted: tuple[Floats, Floats] | None
+    ) -> Disagreement:
+        """Return how often two models disagree, and which is right there.
+
+        ``fitted`` are the scores of both, fitted to all labels, for unlabelled rows. Without such
+        rows, the held-out predictions tell how often they disagree.
+        """
+        own, other = predicted_codes(scores), predicted_codes(others)
+        weight = np.ones(len(own)) if self.row_weight is None else self.row_weight
+        # Every unit counts once in all; unequal weights are worth fewer rows.
+        weight = weight * self._n_effective / weight.sum()
+        counts = counted(own, other, self.codes[self.rows], weight)
+        n_different, n_compared = sum(counts), self._n_effective
+        if fitted is not None:
+            of_own, of_other = map(predicted_codes, fitted)
+            n_different, n_compared = float(np.sum(of_own != of_other)), float(len(of_own))
+        n_units = len(np.unique(self._units))
+        train_share = float(np.mean(self._n_train)) / n_units
+        return Disagreement(*counts, n_different, n_compared, train_share, self.n_classes)
+
+    @property
+    def _n_effective(self) -> float:
+        """Number of units that are held out or, if they have weights, what these are worth."""
+        rows = np.unique(self.rows)
+        if self.groups is not None:
+            return float(len(np.unique(self.groups[rows])))
+        if self.weight is None:
+            return float(len(rows))
+        weight = self.weight[rows]
+        return float(weight.sum() ** 2 / np.sum(weight**2))
 
     def _difference_of_folds(self, scores: Floats, others: Floats, scorer: Scorer) -> Difference:
         """Estimate from the score of every fold or, if it is undefined in one, of every repeat."""
@@ -219,7 +249,7 @@ class HeldOut:
         units = self._units
         return [len(np.unique(units[fold.train])) for fold in self.folds]
 
-    def difference_of_rows(self, change: Floats, unit: float | None = None) -> Difference:
+    def difference_of_rows(self, change: Floats) -> Difference:
         """Return the difference of two models from that of their losses in every held-out row."""
         weight = self.row_weight
         if weight is not None:
@@ -227,46 +257,53 @@ class HeldOut:
         parts = np.split(change, np.cumsum([len(fold.test) for fold in self.folds])[:-1])
         if self.groups is None:
             n_rows = len(np.unique(self.rows))
-            return resampled_difference(parts, self._n_train, n_rows=n_rows, unit=unit)
+            return resampled_difference(parts, self._n_train, n_rows=n_rows)
         n_groups = len(np.unique(self.groups[self.rows]))
-        return grouped_difference(parts, self.folds, self.groups, n_groups=n_groups, unit=unit)
-
-
-def largest_change(scores: Floats, others: Floats, scoring: Any) -> float | None:
-    """Return how large the difference of two losses can be, given scores of unlabelled rows.
-
-    The error differs at most in the share of rows for which the two models predict different
-    classes; three rows more than observed are counted, since a share of 0 in n rows rules out no
-    more than 3 / n. Other losses have no such bound.
-    """
-    if scoring != "accuracy" or len(scores) == 0:
-        return None
-    n_different = np.count_nonzero(predicted_codes(scores) != predicted_codes(others))
-    return float(min(1.0, (n_different + 3) / len(scores)))
+        return grouped_difference(parts, self.folds, self.groups, n_groups=n_groups)
 
 
 def judge(
     difference: Difference,
-    bound: float | None,
+    disagreement: Disagreement | None,
     scoring: Any,
     baseline: str,
     sample: Sample | None = None,
 ) -> Verdict:
     """Return the verdict on a stack against another one."""
-    posterior, measure = Posterior(difference, bound=bound), measure_of(scoring)
     return verdict_of(
-        posterior, method="the model", baseline=baseline, measure=measure, sample=sample
+        posterior_of(difference, disagreement),
+        method="the model",
+        baseline=baseline,
+        measure=measure_of(scoring),
+        sample=sample,
     )
 
 
 def in_words(
-    baseline: Verdict, supervised: Verdict | None, scoring: Any, notes: Sequence[str]
+    baseline: Verdict,
+    supervised: Verdict | None,
+    brier: Verdict | None,
+    scoring: Any,
+    notes: Sequence[str],
 ) -> str:
-    """Return both verdicts and the notes as one text."""
+    """Return the verdicts and the notes as one text."""
     parts = [baseline.text]
     if supervised is not None:
         parts.append(contribution(supervised, measure_of(scoring)))
+    if brier is not None and brier.answer in (HELP, HARM):
+        parts.append(on_probabilities(brier))
     return " ".join([*parts, *notes])
+
+
+def on_probabilities(verdict: Verdict) -> str:
+    """Return a sentence on probabilities that are better or worse than those of the baseline."""
+    measure, better = measure_of(BRIER), verdict.answer == HELP
+    return (
+        f"Its probabilities are {'better' if better else 'worse'} than the baseline's: the "
+        f"{measure.name} is about {measure.show(verdict.change)} {'lower' if better else 'higher'} "
+        f"({percent_of_level(verdict.interval_level)} interval "
+        f"{measure.show_range(*verdict.interval)})."
+    )
 
 
 def contribution(verdict: Verdict, measure: Measure) -> str:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from math import ceil, isfinite
 from typing import Any
 
+from primum.selection.disagreement import Disagreement
 from primum.selection.statistics import LEVEL, Difference, Posterior, Probabilities
 
 HELP, NO_DIFFERENCE, HARM, CANNOT_TELL = "help", "no_difference", "harm", "cannot_tell"
@@ -25,7 +26,7 @@ class Verdict:
         Of the three possible answers.
     change : float
         Estimated change of the loss, method minus baseline: the median of its posterior
-        distribution, which is shrunk towards 0. ``difference.observed`` is the observed one.
+        distribution. ``difference.mean`` is the observed one.
     interval : tuple of float
         Where the change lies with the probability ``interval_level``: what is claimed with a
         probability of at least ``level`` holds in all of it.
@@ -39,6 +40,9 @@ class Verdict:
         The estimate that it is based on.
     bound : float or None
         Largest possible size of the difference, if known.
+    disagreement : Disagreement or None
+        How often the two predict different classes and which is right there: what a verdict on
+        errors is based on.
     """
 
     answer: str
@@ -50,6 +54,7 @@ class Verdict:
     level: float
     difference: Difference
     bound: float | None
+    disagreement: Disagreement | None = None
 
     @property
     def interval_level(self) -> float:
@@ -72,6 +77,7 @@ class Verdict:
             "level": self.level,
             "difference": asdict(self.difference),
             "bound": self.bound,
+            "disagreement": None if self.disagreement is None else asdict(self.disagreement),
         }
 
 
@@ -243,6 +249,7 @@ to -3.5 points, probability above 99%).
         level,
         posterior.difference,
         bound,
+        posterior.disagreement,
     )
 
 
