@@ -10,11 +10,17 @@ a basis T with ``T'A T = I`` turns the least-squares coefficients of any labelli
 
 T comes from the Cholesky factor of A with its columns scaled to unit length (so the units of
 the features do not matter), and is corrected once more from the rows if A is ill-conditioned:
-this undoes the rounding of A, as in CholeskyQR2 (Yamamoto et al. 2015). If A is singular or
-nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an SVD
-gives the rank, and beta is the minimum-norm coefficient vector. Sparse rows are not densified for
-this: the rank is then read off the eigenvalues of A, as far as its rounding allows. Constant
-columns are excluded from the start, so they do not affect the others.
+this undoes the rounding of A, as in CholeskyQR2 (Yamamoto et al. 2015). If the scatter is singular
+or nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an
+SVD gives the rank, and beta is the minimum-norm coefficient vector. Sparse rows are not densified
+for this: the rank is then read off the eigenvalues of the scatter, as far as its rounding allows.
+Constant columns are excluded from the start, so they do not affect the others.
+
+A ridge makes A regular, but does not determine what the rows leave open. Along a direction v in
+which no row differs from the centre, the sums ``v'X'q`` are 0 and so is beta; computed sums are
+about ``eps |X|``, and A would divide them by the ridge, which in large units can be as small. So
+the rank is that of the rows without the ridge, unless the ridge is so large (``CORRECT_BELOW``)
+that it leaves no more of the rounding than well-conditioned rows do.
 """
 
 from collections.abc import Sequence
@@ -209,10 +215,12 @@ class _ScaledColumns:
         What is added to its diagonal.
     varying : array (v,)
         Indices of the columns that are not constant.
+    length : array (v,)
+        Their lengths.
     scale : array (v,)
         Their lengths, including the ridge.
     noise : array (v,)
-        The part of these lengths that may be just the rounding of the values.
+        The part of the latter that may be just the rounding of the values.
     near : bool
         Whether the means are small compared with the standard deviations of the features.
     """
@@ -221,9 +229,19 @@ class _ScaledColumns:
     scatter: Floats
     ridge: float
     varying: Index
+    length: Floats
     scale: Floats
     noise: Floats
     near: bool
+
+    def without_ridge(self) -> "_ScaledColumns":
+        """Return the columns without the ridge, in the same units."""
+        return replace(self, ridge=0.0)
+
+    def of_unit_length(self) -> "_ScaledColumns":
+        """Return the columns without the ridge, which have unit length then."""
+        noise = self.noise * self.scale / self.length
+        return replace(self, ridge=0.0, scale=self.length, noise=noise)
 
     def correlation(self) -> Floats:
         """Return A for the columns that vary, scaled to unit length."""
@@ -265,10 +283,10 @@ def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Sca
     lengths = np.sqrt(np.where(moments.faint, 0.0, np.maximum(np.diag(scatter), 0.0)))
     noise = VALUE_ROUNDING * np.abs(moments.mean) * moments.weight**0.5
     varying = np.flatnonzero(lengths > (noise if fit_intercept else 0.0))
-    scale = np.sqrt(lengths[varying] ** 2 + ridge)
-    spread = lengths[varying] / moments.weight**0.5
-    near = bool(np.all(np.abs(center[varying]) <= NEAR * spread))
-    return _ScaledColumns(center, scatter, ridge, varying, scale, noise[varying] / scale, near)
+    length, noise = lengths[varying], noise[varying]
+    scale = np.sqrt(length**2 + ridge)
+    near = bool(np.all(np.abs(center[varying]) <= NEAR * length / moments.weight**0.5))
+    return _ScaledColumns(center, scatter, ridge, varying, length, scale, noise / scale, near)
 
 
 def rounding_of(n_rows: int, n_columns: int) -> float:
@@ -316,20 +334,25 @@ def _factor(columns: _ScaledColumns) -> _Found | None:
     """Return a factorisation of the moments, or None if they are too ill-conditioned for it."""
     if len(columns.varying) == 0:
         return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
-    C, scale = columns.correlation(), columns.scale
+    R, reciprocal_condition = _triangle_of(columns)
+    accurate = reciprocal_condition > CORRECT_BELOW
+    if not accurate:
+        of_rows = _triangle_of(columns.of_unit_length())[1] if columns.ridge > 0 else np.inf
+        if min(reciprocal_condition, of_rows) < SINGULAR_BELOW:
+            return None
+    R_inverse, _ = lapack.dtrtri(R, lower=0)
+    R_inverse /= columns.scale[:, None]
+    R *= columns.scale
+    return columns.found((R_inverse, R), accurate)
+
+
+def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
+    """Return the Cholesky factor of A, scaled, and its reciprocal condition; 0 if there is none."""
+    C = columns.correlation()
     norm = np.abs(C).sum(axis=0).max()
     # C is symmetric, so its transpose is C in the order of LAPACK.
     R, info = lapack.dpotrf(C.T, lower=0, clean=1, overwrite_a=1)
-    if info != 0:
-        return None
-    reciprocal_condition, _ = lapack.dpocon(R, norm)
-    if reciprocal_condition < SINGULAR_BELOW:
-        return None
-    R_inverse, _ = lapack.dtrtri(R, lower=0)
-    R_inverse /= scale[:, None]
-    R *= scale
-    part = R_inverse, R
-    return columns.found(part, accurate=reciprocal_condition > CORRECT_BELOW)
+    return R, float(lapack.dpocon(R, norm)[0]) if info == 0 else 0.0
 
 
 def _factor_spectrum(
@@ -338,9 +361,9 @@ def _factor_spectrum(
     """Return a factorisation of the moments without directions that are just rounding.
 
     Squares lose half of the digits, so weak directions are checked against the rows; None if one of
-    them is more than rounding.
+    them is more than rounding. The ridge is added afterwards.
     """
-    squares, V = np.linalg.eigh(columns.correlation())
+    squares, V = np.linalg.eigh(columns.without_ridge().correlation())
     values = np.sqrt(np.maximum(squares, 0.0))
     kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
     weak = np.zeros((len(columns.center), int(np.count_nonzero(~kept))))
@@ -349,13 +372,14 @@ def _factor_spectrum(
     of_values = np.linalg.norm(columns.noise[:, None] * V[:, ~kept], axis=0)
     if (lengths > np.maximum(rounding * values.max(initial=0.0), of_values)).any():
         return None
-    return columns.found(shortest(V[:, kept], values[kept], columns.scale), accurate=False)
+    part = shortest(V[:, kept], values[kept], columns.scale, columns.ridge)
+    return columns.found(part, accurate=False)
 
 
 def _factor_rows(
     columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], fit_intercept: bool
 ) -> _Found:
-    """Return a factorisation of the rows themselves.
+    """Return a factorisation of the rows themselves, to which the ridge is added afterwards.
 
     Rows get a leading 1, if there is an intercept. The triangle below the first line is that of the
     rows about their mean; the first line is the remainder of the mean, which is known only to the
@@ -363,14 +387,10 @@ def _factor_rows(
     to be a direction.
     """
     first = int(fit_intercept)
-    of_ridge = np.diag(columns.ridge**0.5 / columns.scale)
-    R = np.hstack([np.zeros((len(of_ridge), first)), of_ridge])
-    for rows in parts:
-        if rows.n_rows:
-            R = _stack(R, _triangle(rows, columns, first))
+    R = reduce(_stack, (_triangle(rows, columns, first) for rows in parts if rows.n_rows))
     _, values, Vt = np.linalg.svd(R[first:, first:], full_matrices=False)
     kept = determined(values, Vt.T, columns.noise, rounding)
-    part = shortest(Vt[kept].T, values[kept], columns.scale)
+    part = shortest(Vt[kept].T, values[kept], columns.scale, columns.ridge)
     shift = R[0, 1:] / R[0, 0] * columns.scale if fit_intercept else None
     return columns.found(part, accurate=False, shift=shift)
 

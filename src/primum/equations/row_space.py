@@ -40,8 +40,9 @@ Factors = tuple[Floats, Floats]
 class RowSpacePath:
     """The coordinates of the same rows for several ridges.
 
-    A ridge that exceeds the rounding of all singular values leaves no doubt about the rank: the
-    singular vectors of the rows are then a basis of all such ridges, up to its scale.
+    Singular values that are small because of the units of their columns do not matter beside a
+    ridge that exceeds their square: for all such ridges, the other singular vectors are a basis, up
+    to its scale. Those of rounding are left out, as the ridge would amplify it (``coordinates``).
     """
 
     def __init__(self, parts: Sequence[Rows], fit_intercept: bool) -> None:
@@ -53,13 +54,14 @@ class RowSpacePath:
         weight, center, Z = _centred_rows(self.parts, self.fit_intercept)
         lengths, noise = _lengths_and_noise(Z, center, weight)
         _, values, Vt = np.linalg.svd(np.where(lengths > noise, Z, 0.0), full_matrices=False)
-        return weight, center, values, Vt
+        kept = values > rounding_of(*Z.shape) * values[0]
+        return weight, center, values[kept], Vt[kept]
 
     def at(self, alpha: float) -> Coordinates:
         """Return the coordinates for one ridge."""
         weight, center, values, Vt = self._factors
         ridge = weight * alpha
-        if ridge <= CORRECT_BELOW**2 * values[0] ** 2:
+        if ridge <= CORRECT_BELOW**2 * values.max(initial=0.0) ** 2:
             return row_space_coordinates(self.parts, alpha=alpha, fit_intercept=self.fit_intercept)
         scale = np.sqrt(values**2 + ridge)
         return Coordinates(
@@ -87,7 +89,7 @@ def row_space_coordinates(
         found = _factor_truncated(Z, ridge, rcond, weight if fit_intercept else 0.0)
     else:
         found = _factor_gram(Z, lengths, ridge, len(Z) - int(fit_intercept)) or (
-            _factor_scaled(Z, lengths, noise / lengths, ridge)
+            _factor_scaled(Z, np.sqrt(lengths**2 + ridge), noise, ridge)
         )
     basis = np.zeros((len(center), found[0].shape[1]))
     inverse = np.zeros(basis.T.shape)
@@ -166,11 +168,11 @@ def _clear_rank(squares: Floats, Z: Floats) -> int | None:
     return None if doubtful.any() else int(np.count_nonzero(large))
 
 
-def _factor_scaled(Z: Floats, lengths: Floats, noise: Floats, ridge: float) -> Factors:
-    """Return (basis, its inverse) from the singular values of columns of unit length."""
-    _, values, Vt = np.linalg.svd(Z / lengths, full_matrices=False)
-    kept = determined(values, Vt.T, noise, rounding_of(*Z.shape))
-    return shortest(Vt[kept].T, values[kept], lengths, ridge)
+def _factor_scaled(Z: Floats, scale: Floats, noise: Floats, ridge: float) -> Factors:
+    """Return (basis, its inverse) from the singular values of columns scaled to unit length."""
+    _, values, Vt = np.linalg.svd(Z / scale, full_matrices=False)
+    kept = determined(values, Vt.T, noise / scale, rounding_of(*Z.shape))
+    return shortest(Vt[kept].T, values[kept], scale, ridge)
 
 
 def _factor_truncated(Z: Floats, ridge: float, rcond: float, intercept: float) -> Factors:

@@ -36,10 +36,17 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
+from sklearn.utils.extmath import row_norms
 
 from primum._typing import Floats
 from primum.equations import Design, RowValues
-from primum.equations.coordinates import Coordinates
+from primum.equations.coordinates import (
+    CORRECT_BELOW,
+    VALUE_ROUNDING,
+    Coordinates,
+    determined,
+    rounding_of,
+)
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
 from primum.equations.triangular import product
 from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
@@ -382,7 +389,13 @@ def _unfactorised_problem(
 
 @dataclass(frozen=True)
 class LabeledLoss:
-    """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows."""
+    """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows.
+
+    Directions that the labelled rows do not distinguish and that only a small ridge determines
+    would amplify rounding: with the rounding e of the rows along such a direction, its ridge r^2
+    and the residual y - Z gamma, gamma is wrong by ``e'(y - Z gamma) / r^2``. So the rows are first
+    reduced to those that their rank leaves (``_reduced``), which have hardly any residual.
+    """
 
     W: Floats
     goal: Floats
@@ -397,26 +410,32 @@ class LabeledLoss:
         Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
         if labeled.weight is not None:
             Z, y = Z * labeled.root[:, None], (labeled.root * y.T).T
-        if alpha_labeled > 0:
-            # The ridge is d more rows, with label 0.
-            Z = np.vstack([Z, (labeled.total * alpha_labeled) ** 0.5 * T[first:]])
-            y = np.concatenate([y, np.zeros((len(T) - first, *y.shape[1:]))])
-        return cls(*_triangular(Z, y))
+        if alpha_labeled == 0:
+            return cls(*_triangular(Z, y))
+        ridge = (labeled.total * alpha_labeled) ** 0.5 * T[first:]
+        loss = cls(*_triangular(*_with_ridge(Z, y, ridge)))
+        if loss.reciprocal_condition > CORRECT_BELOW**0.5:
+            return loss
+        rows, goal, rest = _reduced(Z, y, T[first:], _value_rounding(labeled, coordinates.center))
+        W, goal, more = _triangular(*_with_ridge(rows, goal, ridge))
+        return cls(W, goal, rest + more)
 
     @cached_property
-    def well_determined(self) -> bool:
-        """Whether an inexpensive estimate of the condition of W shows that the minimum is unique.
-
-        The estimate has a margin of a factor of 100.
-        """
+    def reciprocal_condition(self) -> float:
+        """An inexpensive estimate of the reciprocal condition of W; 0 if it has too few rows."""
         rows, columns = self.W.shape
         if columns == 0:
-            return True
+            return 1.0
         if rows < columns:
-            return False
+            return 0.0
         sizes = np.abs(self.W)
         bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
-        return bool(lapack.dpocon(self.W, bound, uplo="L")[0] ** 0.5 > 100 * DETERMINED)
+        return float(lapack.dpocon(self.W, bound, uplo="L")[0]) ** 0.5
+
+    @property
+    def well_determined(self) -> bool:
+        """Whether the condition shows, with a margin of a factor of 100, a unique minimum."""
+        return self.reciprocal_condition > 100 * DETERMINED
 
     @cached_property
     def determined(self) -> bool:
@@ -428,6 +447,30 @@ class LabeledLoss:
             return False
         singular = np.linalg.svd(self.W, compute_uv=False)
         return bool(singular[-1] > DETERMINED * singular[0])
+
+
+def _value_rounding(labeled: LabeledRows, center: Floats) -> Floats:
+    """Return the rounding of the centred labelled rows in every column, as a length."""
+    lengths = row_norms(labeled.X.T) + len(labeled.y) ** 0.5 * np.abs(center)
+    return np.asarray(VALUE_ROUNDING * labeled.root.max() * lengths)
+
+
+def _with_ridge(Z: Floats, y: Floats, ridge: Floats) -> tuple[Floats, Floats]:
+    """Return rows and labels with those of the ridge: one row per feature, with label 0."""
+    return np.vstack([Z, ridge]), np.concatenate([y, np.zeros((len(ridge), *y.shape[1:]))])
+
+
+def _reduced(Z: Floats, y: Floats, T: Floats, noise: Floats) -> tuple[Floats, Floats, float]:
+    """Return (rows, goal, rest) like ``_triangular``, with as many rows as the rank of Z.
+
+    ``T`` turns directions of Z into those of the features, whose rounding is ``noise``.
+    """
+    W, goal, rest = _triangular(Z, y)
+    U, S, Vt = np.linalg.svd(W, full_matrices=False)
+    kept = determined(S, T @ Vt.T, noise, rounding_of(*Z.shape))
+    in_reach = U[:, kept].T @ goal
+    lost = float(np.vdot(goal, goal) - np.vdot(in_reach, in_reach))
+    return S[kept, None] * Vt[kept], in_reach, rest + max(lost, 0.0)
 
 
 def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
