@@ -148,7 +148,8 @@ def _ones_of(columns: Columns) -> Floats | None:
 
 def _with_ones(columns: Columns, total: float) -> tuple[Columns, float]:
     """Return (M with a row of equal entries, its entry)."""
-    entry = FAINT * float(np.sqrt(np.trace(columns.gram_of_all) / total))
+    # Where all rows are 0, so is M, and the entry can have any size.
+    entry = FAINT * float(np.sqrt(np.trace(columns.gram_of_all) / total)) or 1.0
     if isinstance(columns, StreamedColumns):
         frame = columns.design.frame
         design = Design(columns.design.rows, Frame(frame.center, True, frame.near))

@@ -103,11 +103,12 @@ class LabelProblem:
         """Return whether the shares at ``M Q - T`` are within the bounds of the prior."""
         return self.prior is None or self.prior.meets(residual + self.target)
 
-    def held(self, xi: Floats, sigma: float) -> Held | None:
+    def held(self, xi: Floats, sigma: float, damping: float = 1.0) -> Held | None:
         """Return the directions of M Q that the prior holds at Xi, if there are any."""
         if self.prior is None:
             return None
-        return self.prior.held(xi + self.target, self.labels.contrasts, sigma, self.n_rows)
+        z, contrasts = xi + self.target, self.labels.contrasts
+        return self.prior.held(z, contrasts, damping * sigma, self.n_rows)
 
     def judge(
         self,

@@ -40,7 +40,8 @@ from primum._words import listed
 # the Hessian regular where no label can move, and is far below the accuracy of the shares.
 SOFT = 1e-12
 # Newton's method adds this fraction of the curvature of one row whose label can move to directions
-# that the bounds hold: without it, steps would be far too long where few labels can move.
+# that the bounds hold, and less where that shortens its steps: without it, steps would be far too
+# long where few labels can move.
 DAMPING = 1e-2
 # Shares this close to a bound are at the bound.
 AT_BOUND = 1e-9

@@ -88,11 +88,13 @@ def solve_implicit(
         if solution is not None:
             return solution
 
-    def solve_labels(problem: LabelProblem, tol: float) -> Solution:
-        return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
+    def solve_labels(problem: LabelProblem, tol: float, most: int = max_iter) -> Solution:
+        return solve(problem, solver=solver, tol=tol, max_iter=most)
 
     if implicit.prior is not None:
-        return solve_prior(implicit.prior, solve_labels, tol)
+        return solve_prior(
+            implicit.prior, lambda p, most: solve_labels(p, tol, most), tol, max_iter
+        )
     if implicit.tie is None or implicit.problem.n_rows == 0:
         problem = implicit.problem
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)

@@ -219,7 +219,7 @@ def minimise_psi(
     ``centre``, labels of the rows, takes the place of the centres of their sets.
     """
     columns, labels = problem.columns, problem.labels
-    xi, p = point.xi, point.p
+    xi, p, damping = point.xi, point.p, 1.0
     for step in range(max_steps + 1):
         free = (labels.centre if centre is None else centre) - sigma * p
         q = labels.project(free)
@@ -231,7 +231,7 @@ def minimise_psi(
         ):
             break
         faces = faces_of(labels, labels.open(q))
-        held = problem.held(xi, sigma)
+        held = problem.held(xi, sigma, damping)
         if held is not None and problem.prior is not None and step % 2 and step > ALL_AT_ONCE:
             direction = problem.prior.along_one(g, held.curvature, step // 2)
         else:
@@ -239,8 +239,21 @@ def minimise_psi(
         along = columns.project(direction)
         line = _Line(labels, free, sigma * along, weighted(along, columns.weight))
         length = _exact_step(line, xi + problem.target, direction, g, problem.prior)
+        damping = min(damping * _change_of_damping(length), 1.0)
         xi, p = xi + length * direction, p + length * along
     return Point(xi, p), q, residual, step
+
+
+def _change_of_damping(length: float) -> float:
+    """Return the factor for the damping of a prior after a step, as Levenberg and Marquardt do.
+
+    A step that should have been longer was damped too much, and one that was far too long too
+    little. No constant damping suits a problem in which few rows connect two groups of classes:
+    their curvature is far below that of a row.
+    """
+    if length >= 1.0:
+        return 0.1
+    return 10.0 if length < LINE_SEARCH_ACCURACY else 1.0
 
 
 def _has_settled(problem: LabelProblem, residual: Floats, g: Floats, cost: float) -> bool:

@@ -5,12 +5,18 @@ the cost of a row of ones, if M needed one: each round takes the shares of the p
 its anchor.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from primum.labellings import Columns, LabelsInFrame, PriorProblem, StreamedColumns
-from primum.solvers.nearest_twin import SolveLabels
+from primum.labellings import (
+    Columns,
+    LabelProblem,
+    LabelsInFrame,
+    PriorProblem,
+    StreamedColumns,
+)
 from primum.solvers.newton import AIM
 from primum.solvers.solution import Solution
 
@@ -18,19 +24,32 @@ from primum.solvers.solution import Solution
 ROUNDS, ROUNDING = 50, 1e-12
 
 
-def solve_prior(prior: PriorProblem, solve_labels: SolveLabels, tol: float) -> Solution:
-    """Return the optimal labelling with shares within the bounds of a prior."""
+def solve_prior(
+    prior: PriorProblem,
+    solve_labels: Callable[[LabelProblem, int], Solution],
+    tol: float,
+    max_iter: int,
+) -> Solution:
+    """Return the optimal labelling with shares within the bounds of a prior.
+
+    ``solve_labels`` solves a label problem in a given number of iterations. All rounds together
+    have ``max_iter`` of them.
+    """
     shares = prior.prior.shares
     if not prior.has_row_of_ones:
-        return solve_labels(prior.at(prior.prior.offset), tol)
-    solution = _in_frame(solve_labels(prior.problem, tol), prior.problem.columns)
+        return solve_labels(prior.at(prior.prior.offset), max_iter)
+    solution = _in_frame(solve_labels(prior.problem, max_iter), prior.problem.columns)
     s, iterations = prior.of(solution.labels), solution.iterations
+    solution = replace(solution, multipliers=np.zeros_like(s))
     if shares.violation(s) <= ROUNDING:
-        return replace(solution, multipliers=np.zeros_like(s))
+        return solution
     enough = AIM * prior.problem.gap_within(tol)
     for _ in range(ROUNDS):
+        if iterations >= max_iter:
+            break
         anchor = shares.project(s)
-        solution = _in_frame(solve_labels(prior.at(anchor), tol), prior.columns)
+        found = solve_labels(prior.at(anchor), max_iter - iterations)
+        solution = _in_frame(found, prior.columns)
         s, iterations = prior.of(solution.labels), iterations + solution.iterations
         if prior.penalty(s, anchor) <= enough:
             break
