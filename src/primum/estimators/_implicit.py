@@ -5,7 +5,7 @@ twin; everything else follows from the problem.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -145,15 +145,36 @@ class ImplicitlyConstrained:
     ) -> Model:
         """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
-        last_pass = LastPass(family, problem, twin, data.unlabeled.in_memory)
+        for narrowed in self._narrowed(problem):
+            fit = self._solve_within(data, family, problem, narrowed, twin)
+            if self.certificate_.converged:
+                break
+        return fit
+
+    def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
+        """Yield the problem for smaller label sets that may suffice, and last the problem."""
+        yield problem
+
+    def _solve_within(
+        self,
+        data: TrainingData,
+        family: LeastSquaresFamily,
+        problem: ImplicitProblem,
+        narrowed: ImplicitProblem,
+        twin: Model,
+    ) -> Model:
+        """Solve for narrowed label sets, and prove what that solution is to the problem."""
+        last_pass = LastPass(family, narrowed, twin, data.unlabeled.in_memory)
         solution = solve_implicit(
-            problem,
+            narrowed,
             solver=self.solver_,
             tol=self.tol,
             max_iter=self.max_iter,
             measure=last_pass.measure,
         )
         fit, reading, slack = last_pass.of(solution)
+        if narrowed is not problem:
+            slack = None  # it is that of other label sets
         self._remember_labels(data, family, solution.labels, reading.labels)
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = certify(

@@ -13,6 +13,8 @@ from primum.estimators._labels import as_one_dimensional, is_missing, refuse_inf
 from primum.labellings import Interval
 
 UNKNOWN = "NaN, None or pd.NA"
+# Bounds count in the range of the targets within this many times the range of the known ones.
+FAR = 10.0
 # Losses are squares, and those of larger numbers overflow.
 LARGEST_TARGET = 1e150
 
@@ -68,11 +70,21 @@ class KnownTargets:
     def scale(self, shifted: bool) -> "TargetScale":
         """Return the scale on which all targets, known and possible, span a range of 1.
 
-        ``shifted`` lets it begin at 0, which needs an intercept.
+        Bounds far from all known targets are left out: tolerances are in units of the range, and
+        must not grow with bounds that hardly matter. ``shifted`` lets the scale begin at 0, which
+        needs an intercept.
         """
-        common = np.zeros(0) if self.common is None else self.common
-        given = np.concatenate([self.targets, self.bounds.ravel(), common])
-        low, high = np.nanmin(given), np.nanmax(given)
+        common = np.zeros((0, 2)) if self.common is None else self.common[None]
+        lower, upper = np.concatenate([self.bounds, common]).T
+        lowest, highest = self.targets.min(), self.targets.max()
+        low, high = (np.nanmin(np.append(lower, lowest)), np.nanmax(np.append(upper, highest)))
+        size = highest - lowest or np.abs(highest)
+        if size > 0:
+            # At least one end of every interval counts: the one nearest to the known targets.
+            near = np.nanmin(np.append(upper, (lowest + highest - FAR * size) / 2))
+            low = max(low, near)
+            near = np.nanmax(np.append(lower, (lowest + highest + FAR * size) / 2))
+            high = min(high, near)
         return TargetScale(float(low) if shifted else 0.0, float(high - low) or 1.0)
 
 

@@ -10,8 +10,13 @@ one with the least loss on the labelled rows:
 It is solved on a scale on which all targets span a range of 1, ``y = shift + width z``. Losses in z
 are losses in y divided by width^2, with a ridge too, because w is divided by width. Without an
 intercept there is no shift.
+
+Bounds can be so wide that they say nothing, and sums of targets as large as they allow would leave
+no digit of the known ones. So the targets of the unlabelled rows are searched for near the known
+ones first. The proof is always about the bounds themselves.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -25,8 +30,12 @@ from primum.estimators._implicit import ImplicitlyConstrained
 from primum.estimators._linear_regressor import LeastSquaresRegressionBase
 from primum.estimators._targets import KnownTargets
 from primum.estimators.least_squares_regressor import LeastSquaresRegressor
-from primum.labellings import Interval, Model
+from primum.labellings import ImplicitProblem, Interval, Model
 from primum.rows import to_numpy
+
+# Wide bounds are searched up to this many ranges of the targets first, and then up to this factor
+# more, until the solution is proven to be that of the bounds.
+NEAR, WIDER = 1e2, 1e3
 
 
 class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
@@ -78,8 +87,8 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests.
     tol : float, default=1e-8
         Tolerance on the proven gap, absolute plus relative. The absolute part is in units of the
-        squared range of all bounds and known targets, so that the units of the target do not
-        matter.
+        squared range of the targets, so that their units do not matter: of the known ones and
+        of all bounds within ten times the range of these.
     max_iter : int, default=10000
         Maximum number of solver iterations.
     n_jobs : int, default=None
@@ -99,7 +108,8 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         The targets within their bounds that give this model: the unlabelled rows of X, then those
         of X_unlabeled. They correspond to ``soft_labels_`` of a classifier and are not
         predictions. If several choices give the model, they are those closest to the middle of
-        their bounds. Absent if X_unlabeled is in files or on a cluster; use the method ``targets``
+        their bounds, or of the part of very wide bounds that is near the known targets. Absent if
+        X_unlabeled is in files or on a cluster; use the method ``targets``
         instead.
     supervised_ : LeastSquaresRegressor
         The supervised twin, fitted to the labelled rows only.
@@ -251,6 +261,18 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
             n_jobs=self.n_jobs,
         )
         return self.supervised_._fit_labeled(data.labeled, self._scale, like=self, known=known)
+
+    def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
+        labels, reach = problem.problem.labels, NEAR
+        assert isinstance(labels, Interval)
+        low, high = float(np.min(labels.low)), float(np.max(labels.high))
+        # Which model is the one of targets closest to the middle depends on the bounds themselves.
+        while problem.tie_break != "half" and (low < -reach or high > reach):
+            near = labels.near(-reach, reach)
+            tie = None if problem.tie is None else replace(problem.tie, labels=near)
+            yield replace(problem, problem=replace(problem.problem, labels=near), tie=tie)
+            reach *= WIDER
+        yield problem
 
     def _keep_labels(self, data: TrainingData[KnownTargets], labels: Any) -> None:
         assert data.label_set is not None

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.implicit import ImplicitProblem, share_of_all
@@ -17,6 +19,7 @@ from primum.labellings.shares import PriorProof
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 ROUNDING = 1e-12
+EPS = float(np.finfo(float).eps)
 # Shares may be outside their bounds by this much.
 SHARE_ROUNDING = 1e-8
 # Scores whose root mean square difference is below this count as equal.
@@ -382,10 +385,21 @@ def _judge_labelling(
         return _judge_prior(implicit.prior, q, tol, witness)
     judged = implicit.problem.judge(q, witness.dual, tol, witness.moment, witness.slack)
     if implicit.tie is None:
-        return judged, None
+        return _above_the_twin(implicit.problem, judged, tol), None
     # The least loss over all models is another lower bound.
     above = implicit.tie.excess(implicit.tie.reached(q, witness.moment))
     return replace(judged, gap=min(judged.gap, implicit.problem.loss_unit * above)), None
+
+
+def _above_the_twin(problem: LabelProblem, judged: Judgement, tol: float) -> Judgement:
+    """Return a judgement that is not within tol with the bound that no model is below the twin.
+
+    Where labels may be huge, their bounds magnify the rounding of every other dual point.
+    """
+    if judged.within(tol):
+        return judged
+    rounding = EPS * judged.objective
+    return replace(judged, gap=min(judged.gap, judged.objective - problem.loss_floor + rounding))
 
 
 def _judge_prior(

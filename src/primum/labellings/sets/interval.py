@@ -118,3 +118,15 @@ class Interval:
         if self.bounds is None:
             return self
         return Interval.of_rows(self.bounds.take(index), self.bounds.later.tolist())
+
+    def near(self, low: float, high: float) -> "Interval":
+        """Return the parts of the intervals in [low, high]; of those outside, the nearest end."""
+
+        def part(pairs: Any) -> Floats:
+            lower, upper = np.moveaxis(np.asarray(pairs, dtype=np.float64), -1, 0)
+            ends = np.clip(low, lower, upper), np.clip(high, lower, upper)
+            return np.stack(ends, axis=-1)
+
+        if self.bounds is None:
+            return Interval(*part((self.low, self.high)).tolist())
+        return Interval.of_rows(part(self.bounds.first), part(self.bounds.later).tolist())
