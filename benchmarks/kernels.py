@@ -61,7 +61,7 @@ def times(n, repeats):
         X, _, y = problem(n, n_classes)
         K = rbf_kernel(X)
         plain, _ = fastest(lambda K=K: eigh(K), repeats)
-        machine = KernelICLSClassifier(alpha, gamma=None)
+        machine = KernelICLSClassifier(alpha, gamma=None, metric="labeled")
         fit, clf = fastest(lambda X=X, y=y, clf=machine: clf.fit(X, y), repeats)
         proof = clf.certificate_
         print(
@@ -72,7 +72,7 @@ def times(n, repeats):
 
 def approximations(n):
     X, truth, y = problem(n)
-    exact, unknown = KernelICLSClassifier(gamma=None).fit(X, y), y == -1
+    exact, unknown = KernelICLSClassifier(gamma=None, metric="labeled").fit(X, y), y == -1
     scores = exact.decision_function(X)
     moved = np.std(scores - exact.supervised_.decision_function(X))
     print(f"\nerror: twin {1 - exact.supervised_.score(X[unknown], truth[unknown]):.3f}, ", end="")
@@ -80,7 +80,7 @@ def approximations(n):
     for components in (50, 100, 200, 500, 1000, n):
         kernel = Nystroem(n_components=components, random_state=0)
         start = time.perf_counter()
-        clf = make_pipeline(kernel, ICLSClassifier(exact.alpha)).fit(X, y)
+        clf = make_pipeline(kernel, ICLSClassifier(exact.alpha, metric="labeled")).fit(X, y)
         seconds = time.perf_counter() - start
         off = np.sqrt(np.mean((clf.decision_function(X) - scores) ** 2)) / moved
         error = 1 - clf.score(X[unknown], truth[unknown])
@@ -98,11 +98,11 @@ def memory(n):
 def growth(n, kernel):
     """Return how much the largest resident set grows, in kernel matrices."""
     X, _, y = problem(n)
-    KernelICLSClassifier().fit(X[:100], y[:100])  # loads what a fit needs
+    KernelICLSClassifier(metric="labeled").fit(X[:100], y[:100])  # loads what a fit needs
     rows = rbf_kernel(X) if kernel == "precomputed" else X
     with threadpool_limits(1):
         before = resident("VmRSS")
-        KernelICLSClassifier(kernel=kernel).fit(rows, y)
+        KernelICLSClassifier(kernel=kernel, metric="labeled").fit(rows, y)
     return (resident("VmHWM") - before) / (8 * n * n)
 
 

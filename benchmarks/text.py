@@ -43,7 +43,7 @@ def contenders():
     def reduced(model):
         return make_pipeline(TruncatedSVD(200, random_state=0), model)
 
-    half = ICLSClassifier(alpha=1e-3, alpha_labeled=0, tie_break="half")
+    half = ICLSClassifier(alpha=1e-3, alpha_labeled=0, metric="labeled", tie_break="half")
     return {
         "least squares (twin), ridge 1e-3": (LeastSquaresClassifier(1e-3), False),
         "ICLS, alpha_labeled=0, tie_break='half'": (half, True),

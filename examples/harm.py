@@ -96,7 +96,11 @@ _lda, _nearest_mean = LDAClassifier(), LDAClassifier("spherical")
 EXAMPLES = [
     Example(ICLSClassifier(), _least_squares, few_labels),
     Example(ICLSClassifier(metric="all"), _least_squares, few_labels),
-    Example(KernelICLSClassifier(1e-6), KernelLeastSquaresClassifier(1e-6), other_shares),
+    Example(
+        KernelICLSClassifier(1e-6, metric="labeled"),
+        KernelLeastSquaresClassifier(1e-6),
+        other_shares,
+    ),
     Example(HealyWestmacottClassifier(), _least_squares, few_labels),
     Example(SelfLearningClassifier(), _least_squares, clusters_across_classes),
     Example(USMClassifier(), _least_squares, other_shares),

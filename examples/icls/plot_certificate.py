@@ -22,11 +22,11 @@ X = scale(X)
 order = np.random.default_rng(0).permutation(len(truth))
 
 
-def fit(n_labels):
+def fit(n_labels, metric="auto"):
     """Return ICLS, fitted with the labels of ``n_labels`` random rows."""
     y = truth.copy()
     y[order[n_labels:]] = -1
-    return ICLSClassifier().fit(X, y)
+    return ICLSClassifier(metric=metric).fit(X, y)
 
 
 # %%
@@ -67,13 +67,14 @@ print(ICLSClassifier().fit(X_easy, y_easy).certificate_)
 # The labelled rows do not determine the model
 # --------------------------------------------
 #
-# With fewer labels than features and no ridge, many models fit the labels perfectly. The fit is
-# then the one closest to the supervised twin, and a warning says that this can do harm. (It is
-# recorded here, in order to print it.)
+# With fewer labels than features and no ridge, many models fit the labels perfectly. By default,
+# closeness to the twin is then measured by a mixture of the labelled and all rows (``metric=0.2``).
+# With ``metric="labeled"``, the fit is the one of them closest to the twin, and a warning says that
+# this can do harm. (It is recorded here, in order to print it.)
 
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UndeterminedModelWarning)
-    clf = fit(15)
+    clf = fit(15, metric="labeled")
 print(clf.certificate_)
 print()
 print(caught[0].message)

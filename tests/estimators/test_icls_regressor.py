@@ -242,11 +242,11 @@ def test_all_solvers_agree(solver):
 def test_fewer_labels_than_features():
     X, _truth, y, bins = problem(L=5, d=12)
     with pytest.warns(UndeterminedModelWarning, match="difference of the predictions is"):
-        reg = ICLSRegressor().fit(X, y, target_bounds=bins)
+        reg = ICLSRegressor(metric="labeled").fit(X, y, target_bounds=bins)
     assert reg.certificate_.converged
     text = str(reg.certificate_)
     assert "no other has a mean squared difference from the twin" in text
-    half = ICLSRegressor(tie_break="half").fit(X, y, target_bounds=bins)
+    half = ICLSRegressor(tie_break="half", metric="labeled").fit(X, y, target_bounds=bins)
     assert "with targets closest to the middle of their bounds was chosen" in str(half.certificate_)
 
 

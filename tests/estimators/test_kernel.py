@@ -108,7 +108,11 @@ def test_the_objective_is_least_according_to_a_generic_solver(fit_intercept, alp
     goal = np.r_[truth[:L], np.zeros(len(K))] - lines[:, :L] @ truth[:L]
     best = lsq_linear(lines[:, L:], goal, bounds=(0, 1), method="bvls", tol=1e-14)
     clf = KernelICLSClassifier(
-        alpha, gamma=0.5, alpha_labeled=alpha_labeled, fit_intercept=fit_intercept
+        alpha,
+        gamma=0.5,
+        alpha_labeled=alpha_labeled,
+        metric="labeled",
+        fit_intercept=fit_intercept,
     ).fit(X, y)
     assert clf.certificate_.objective == pytest.approx(2 * best.cost / L, rel=1e-9)
     z = np.r_[truth[:L], best.x]

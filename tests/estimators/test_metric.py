@@ -16,6 +16,7 @@ from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarn
 from primum.labellings import columns
 
 CASES = hard_cases()
+LIMIT = {"metric": "labeled"}
 SHARES = [0.01, 0.1, 0.5, 1.0]
 
 
@@ -101,7 +102,10 @@ def test_all_solvers_give_one_model(case, metric):
 @pytest.mark.parametrize("seed", range(10))
 def test_the_tie_break_does_not_matter_where_labels_determine_the_model(seed):
     X, y, X_u, _ = two_classes(20, 100, 6, seed=seed)
-    twin, half = (ICLSClassifier(tie_break=t).fit(X, y, X_unlabeled=X_u) for t in ("twin", "half"))
+    twin, half = (
+        ICLSClassifier(tie_break=t, metric="labeled").fit(X, y, X_unlabeled=X_u)
+        for t in ("twin", "half")
+    )
     np.testing.assert_array_equal(twin.coef_, half.coef_)
     assert twin.certificate_.determined
     assert twin.certificate_.tie_break is None
@@ -112,7 +116,7 @@ def test_the_tie_break_does_not_matter_where_labels_determine_the_model(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_tie_break_is_the_limit_of_the_metrics(seed, n_labeled):
     X, y, X_u, _ = two_classes(n_labeled, 60, 15, seed=seed, separation=2.0)
-    limit = ICLSClassifier(tol=1e-13).fit(X, y, X_unlabeled=X_u)
+    limit = ICLSClassifier(tol=1e-13, metric="labeled").fit(X, y, X_unlabeled=X_u)
     near = ICLSClassifier(metric=1e-7, tol=1e-13).fit(X, y, X_unlabeled=X_u)
     rows = np.vstack([X, X_u])
     np.testing.assert_allclose(
@@ -124,8 +128,10 @@ def test_the_tie_break_is_the_limit_of_the_metrics(seed, n_labeled):
 def test_no_labelling_with_the_same_loss_is_nearer_to_the_twin(seed):
     """The labelling closest to 1/2 has the same labelled loss: it must respect the bound."""
     X, y, X_u, _ = two_classes(8, 60, 15, seed=seed)
-    proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
-    other = ICLSClassifier(tie_break="half").fit(X, y, X_unlabeled=X_u).certificate_
+    proof = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
+    other = (
+        ICLSClassifier(tie_break="half", metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
+    )
     assert proof.converged
     assert not proof.determined
     assert other.objective == pytest.approx(proof.objective, abs=1e-9)
@@ -137,7 +143,7 @@ def test_no_labelling_with_the_same_loss_is_nearer_to_the_twin(seed):
 def test_a_twin_that_is_possible_is_returned(weighted):
     X, y, X_u, _ = two_classes(6, 200, 20, seed=3)
     weight = np.linspace(0.5, 2, 6) if weighted else None
-    clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u, sample_weight=weight)
+    clf = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u, sample_weight=weight)
     proof = clf.certificate_
     assert (proof.moved, proof.changed, proof.determined) == (False, 0, False)
     np.testing.assert_allclose(clf.coef_, clf.supervised_.coef_, atol=1e-5)
@@ -146,7 +152,7 @@ def test_a_twin_that_is_possible_is_returned(weighted):
 def test_labels_that_the_model_leaves_open_are_closest_to_half():
     """Many labellings give one model: the nearest to 1/2 is ``clip(1/2 + D v)`` for some v."""
     X, y, X_u, _ = two_classes(6, 200, 20, seed=3)
-    clf = ICLSClassifier(tol=1e-12).fit(X, y, X_unlabeled=X_u)
+    clf = ICLSClassifier(tol=1e-12, metric="labeled").fit(X, y, X_unlabeled=X_u)
     q, D = clf.soft_labels_, design(X_u)
     inside = (q > 0) & (q < 1)
     assert inside.sum() > 21
@@ -177,7 +183,7 @@ def test_many_rows_give_the_same_model_as_few(n_labeled, metric):
 def test_loss_and_tie_break_agree_on_how_rows_are_visited(d, n_labeled, n_unlabeled):
     """Few dimensions suggest one way of visiting the rows, many another."""
     X, y, X_u, _ = two_classes(n_labeled, n_unlabeled, d)
-    assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
+    assert ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_.converged
 
 
 @pytest.mark.parametrize("seed", [3, *range(10, 18)])
@@ -186,7 +192,10 @@ def test_a_loss_that_is_reached_only_on_the_border(seed):
     X = np.random.default_rng(seed).integers(0, 2, size=(403, 3)).astype(float)
     X[:3] = np.eye(3)[::-1]
     y = np.r_[0, 1, 0, np.full(400, -1)]
-    limit, near = ICLSClassifier().fit(X, y), ICLSClassifier(metric=1e-9, tol=1e-12).fit(X, y)
+    limit, near = (
+        ICLSClassifier(metric="labeled").fit(X, y),
+        ICLSClassifier(metric=1e-9, tol=1e-12).fit(X, y),
+    )
     assert limit.certificate_.converged
     np.testing.assert_allclose(limit.decision_function(X), near.decision_function(X), atol=1e-3)
 
@@ -200,7 +209,7 @@ def test_a_loss_that_is_not_exact_enough_is_minimised_again(seed):
     X = rng.normal(size=(n_labeled + 17_000, d))
     X[n_labeled:] = X[n_labeled:] * rng.uniform(0.1, 2) + rng.normal(size=d) * 2
     y = rng.permutation(np.arange(n_labeled) % 2)
-    clf = ICLSClassifier().fit(X[:n_labeled], y, X_unlabeled=X[n_labeled:])
+    clf = ICLSClassifier(metric="labeled").fit(X[:n_labeled], y, X_unlabeled=X[n_labeled:])
     assert clf.solver_ == "scale"
     assert clf.certificate_.converged
 
@@ -209,7 +218,9 @@ def test_a_barely_reachable_twin_is_proven():
     rng = np.random.default_rng(8)
     truth = rng.integers(0, 2, 1400)
     X = rng.normal(size=(1400, 60)) + np.where(truth, 0.25, -0.25)[:, None]
-    proof = ICLSClassifier().fit(X[:25], truth[:25], X_unlabeled=X[25:]).certificate_
+    proof = (
+        ICLSClassifier(metric="labeled").fit(X[:25], truth[:25], X_unlabeled=X[25:]).certificate_
+    )
     assert proof.converged
     assert proof.distance_gap < 1e-6
 
@@ -246,8 +257,10 @@ def test_copies_of_few_rows_break_ties_outside_memory_too():
     da = pytest.importorskip("dask.array")
     X = np.random.default_rng(0).integers(0, 3, size=(20_004, 5)).astype(float)
     y = [0, 1, 0, 1]
-    here = ICLSClassifier().fit(X[:4], y, X_unlabeled=X[4:])
-    there = ICLSClassifier().fit(X[:4], y, X_unlabeled=da.from_array(X[4:], chunks=(5000, -1)))
+    here = ICLSClassifier(metric="labeled").fit(X[:4], y, X_unlabeled=X[4:])
+    there = ICLSClassifier(metric="labeled").fit(
+        X[:4], y, X_unlabeled=da.from_array(X[4:], chunks=(5000, -1))
+    )
     assert there.certificate_.converged
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
 
@@ -258,8 +271,8 @@ def test_the_order_of_rows_does_not_matter(tie_break, tol):
     X = np.random.default_rng(0).normal(size=(2000, 40))
     y = np.r_[np.arange(8) % 2, np.full(1992, -1)]
     order = np.r_[np.arange(8), 8 + np.random.default_rng(1).permutation(1992)]
-    one = ICLSClassifier(tie_break=tie_break, tol=tol).fit(X, y)
-    other = ICLSClassifier(tie_break=tie_break, tol=tol).fit(X[order], y)
+    one = ICLSClassifier(tie_break=tie_break, tol=tol, metric="labeled").fit(X, y)
+    other = ICLSClassifier(tie_break=tie_break, tol=tol, metric="labeled").fit(X[order], y)
     np.testing.assert_allclose(other.soft_labels_, one.soft_labels_[order[8:] - 8], atol=1e-7)
 
 
@@ -283,34 +296,34 @@ class TestCertificate:
     def test_unconverged_fits_have_moved_if_the_twin_is_impossible(self):
         X, y, X_u, _ = two_classes(40, 300, 30)
         with pytest.warns(ConvergenceWarning):
-            clf = ICLSClassifier(max_iter=1).fit(X, y, X_unlabeled=X_u)
+            clf = ICLSClassifier(max_iter=1, metric="labeled").fit(X, y, X_unlabeled=X_u)
         proof = clf.certificate_
         assert (proof.converged, proof.supervised_feasible, proof.moved) == (False, False, True)
         assert "did not reach its tolerance" in str(proof)
 
     def test_a_large_tolerance_leaves_it_open_whether_the_fit_moved(self, rng):
         X, y = rng.normal(size=(40, 3)), np.r_[np.arange(10) % 2, np.full(30, -1)]
-        proof = ICLSClassifier(tol=1e-2, solver="lbfgsb").fit(X, y).certificate_
+        proof = ICLSClassifier(tol=1e-2, solver="lbfgsb", metric="labeled").fit(X, y).certificate_
         assert proof.converged
         assert proof.moved is None or proof.shift > 10 * proof.gap**0.5 or proof.shift < 1e-4
 
     def test_a_shift_within_the_tolerance_is_not_called_the_twin(self):
         X = np.random.default_rng(1).normal(size=(40, 3))
         y = np.r_[np.arange(10) % 2, np.full(30, -1)]
-        proof = ICLSClassifier(tol=1e-3, solver="lbfgsb").fit(X, y).certificate_
+        proof = ICLSClassifier(tol=1e-3, solver="lbfgsb", metric="labeled").fit(X, y).certificate_
         assert proof.converged
         assert proof.shift > 0.01
         assert proof.moved is None
 
     def test_without_unlabelled_rows_nothing_moves(self, rng):
         X, y = rng.normal(size=(10, 3)), np.arange(10) % 2
-        proof = ICLSClassifier(1.0, alpha_labeled=0.0).fit(X, y).certificate_
+        proof = ICLSClassifier(1.0, alpha_labeled=0.0, metric="labeled").fit(X, y).certificate_
         assert proof.moved is False
         assert "There are no unlabelled rows." in str(proof)
 
     def test_it_says_what_moved(self):
         X, y, X_u, _ = two_classes(8, 400, 6)
-        clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+        clf = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u)
         text = str(clf.certificate_)
         assert "No possible labelling of the 400 unlabelled rows can lower it by more than" in text
         assert "The model is unique." in text
@@ -334,26 +347,30 @@ class TestCertificate:
 
     def test_it_does_not_deny_changes_within_the_tolerance(self):
         X, y, X_u, _ = two_classes(12, 100, 4)
-        proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+        proof = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
         same = str(replace(proof, moved=False, changed=3)).splitlines()[-1]
         assert "within the tolerance, it is the supervised twin, from which 3 of 100" in same
 
     def test_rounding_is_no_penalty(self):
         X, y, X_u, _ = two_classes(12, 100, 4)
-        proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+        proof = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
         exact = replace(proof, objective=1.2e-16, labeled_loss=3.9e-24, gap=0.0)
         assert str(exact).startswith("Loss on the labelled rows")
 
     def test_the_tolerance_is_absolute_plus_relative(self):
         X, y, X_u, _ = two_classes(12, 100, 4)
-        proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+        proof = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
         larger = replace(proof, objective=0.5, gap=1.4e-8)
         assert "by more than 1.4e-08 (proven; tolerance 1.5e-08)" in str(larger)
 
     def test_it_says_how_a_tie_was_broken(self):
         X, y, X_u, _ = two_classes(6, 200, 20, seed=3)
         twin, half = (
-            str(ICLSClassifier(tie_break=tie).fit(X, y, X_unlabeled=X_u).certificate_)
+            str(
+                ICLSClassifier(tie_break=tie, metric="labeled")
+                .fit(X, y, X_unlabeled=X_u)
+                .certificate_
+            )
             for tie in ("twin", "half")
         )
         assert "alone do not determine the model" in twin
@@ -367,7 +384,7 @@ class TestWarning:
 
     def fitted(self, n_labeled, **parameters):
         X, y, X_u, _ = two_classes(n_labeled, 400, 20, seed=1)
-        return ICLSClassifier(**parameters).fit(X, y, X_unlabeled=X_u)
+        return ICLSClassifier(**{"metric": "labeled", **parameters}).fit(X, y, X_unlabeled=X_u)
 
     def test_it_names_the_numbers(self):
         message = (
@@ -383,6 +400,7 @@ class TestWarning:
             (30, {}),  # determined
             (3, {}),  # the twin is possible
             (12, {"metric": 0.5}),
+            (12, {"metric": "auto"}),
             (12, {"alpha": 0.1}),
             (12, {"tie_break": "half"}),  # asked for
         ],
@@ -430,7 +448,7 @@ def mean_errors(X, y, n_labeled, splits, **settings):
 @pytest.mark.parametrize("pair", [(2, 5), (4, 9), (3, 8)], ids=str)
 def test_no_harm_with_fewer_labels_than_features(pair, n_labeled):
     X, y = digits(*pair)
-    found = mean_errors(X, y, n_labeled, 40, limit={}, half={"tie_break": "half"})
+    found = mean_errors(X, y, n_labeled, 40, limit=LIMIT, half={**LIMIT, "tie_break": "half"})
     assert found["limit"] <= found["twin"] + 0.01
     assert found["half"] > found["twin"] + 0.1  # what the other tie-break costs
 
@@ -439,7 +457,7 @@ def test_no_harm_with_fewer_labels_than_features(pair, n_labeled):
 def test_the_limit_still_costs_some_points_where_a_small_share_does_not():
     X, y = load_breast_cancer(return_X_y=True)
     found = mean_errors(
-        StandardScaler().fit_transform(X), y, 10, 40, limit={}, share={"metric": 0.1}
+        StandardScaler().fit_transform(X), y, 10, 40, limit=LIMIT, share={"metric": 0.1}
     )
     assert found["limit"] > found["twin"] + 0.01
     assert found["share"] <= found["twin"] + 0.02

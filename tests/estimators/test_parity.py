@@ -71,10 +71,12 @@ def test_self_learning(name):
 def test_icls_with_full_column_rank(name):
     problem = PROBLEMS[name]
     X, y, X_u, _, _ = arrays(problem)
-    icls = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    icls = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u)
     assert distance(icls, problem, "icls_qp") < 1e-6
     assert distance(icls, problem, "icls_lbfgs") < 5e-3
-    ridge = ICLSClassifier(alpha=0.05, alpha_labeled=0.0).fit(X, y, X_unlabeled=X_u)
+    ridge = ICLSClassifier(alpha=0.05, alpha_labeled=0.0, metric="labeled").fit(
+        X, y, X_unlabeled=X_u
+    )
     assert distance(ridge, problem, "icls_ridge") < 5e-3
 
 
@@ -100,7 +102,7 @@ class TestFewerLabelsThanFeatures:
 
     def test_icls(self):
         X, y, X_u, _, _ = arrays(self.problem)
-        icls = ICLSClassifier(tie_break="half").fit(X, y, X_unlabeled=X_u)
+        icls = ICLSClassifier(tie_break="half", metric="labeled").fit(X, y, X_unlabeled=X_u)
         assert distance(icls, self.problem, "icls_lbfgs") < 5e-3
         assert icls.certificate_.labeled_loss < 1e-12
 

@@ -355,7 +355,7 @@ def test_prior_level_is_a_probability():
 def test_a_prior_needs_a_model_that_is_determined():
     X, y, X_u = problem(2, n_labeled=6, n_unlabeled=40, d=20)
     with pytest.raises(ValueError, match=r"The 6 labelled rows do not determine .*metric=0\.2"):
-        ICLSClassifier(prior=[0.5, 0.5]).fit(X, y, X_unlabeled=X_u)
+        ICLSClassifier(prior=[0.5, 0.5], metric="labeled").fit(X, y, X_unlabeled=X_u)
     assert ICLSClassifier(prior=[0.5, 0.5], metric=0.2).fit(X, y, X_u).certificate_.converged
 
 

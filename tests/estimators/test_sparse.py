@@ -32,7 +32,7 @@ FAMILY = [
     SelfLearningClassifier(),
     ICLSClassifier(),
     ICLSClassifier(alpha=0.01, alpha_labeled=0.0),
-    ICLSClassifier(alpha=0.01, alpha_labeled=0.0, tie_break="half"),
+    ICLSClassifier(alpha=0.01, alpha_labeled=0.0, tie_break="half", metric="labeled"),
     ICLSClassifier(alpha=0.01, fit_intercept=False),
     ICLSClassifier(metric="all"),
     ICLSClassifier(metric="euclidean"),
@@ -203,7 +203,7 @@ def test_nearly_collinear_columns_are_told_apart_as_dense_ones_are(clf, differen
 
 def test_memory_is_that_of_the_stored_values():
     X, y, _ = text_problem(100_000, 400, 0.01, 60)
-    clf, peak = traced(ICLSClassifier(tie_break="half"), X, y)
+    clf, peak = traced(ICLSClassifier(tie_break="half", metric="labeled"), X, y)
     assert clf.certificate_.converged
     assert peak < 0.25 * 8 * 100_000 * 400
 
@@ -256,7 +256,9 @@ def test_conjugate_gradients(never_factorise, clf, kind, n, d):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_conjugate_gradients_for_four_classes(never_factorise, n, d, fit_intercept):
     X, y = problem(n=n, d=d, n_classes=4)
-    clf = ICLSClassifier(0.01, alpha_labeled=0, tie_break="half", fit_intercept=fit_intercept)
+    clf = ICLSClassifier(
+        0.01, alpha_labeled=0, tie_break="half", fit_intercept=fit_intercept, metric="labeled"
+    )
     assert_same(clone(clf).fit(sparse.csr_array(X), y), formed(clf, X, y), 1e-6)
 
 
@@ -265,7 +267,7 @@ def test_conjugate_gradients_with_weights_and_further_rows(never_factorise):
     weight = np.random.default_rng(1).uniform(0.5, 2, 100)
     rows = {"X_unlabeled": X[100:], "sample_weight": weight}
     few = {"X_unlabeled": sparse.csr_array(X[100:]), "sample_weight": weight}
-    icls = ICLSClassifier(0.01, alpha_labeled=0, tie_break="half")
+    icls = ICLSClassifier(0.01, alpha_labeled=0, tie_break="half", metric="labeled")
     for clf in (icls, EMLeastSquaresClassifier(alpha=0.01)):
         fitted = clone(clf).fit(sparse.csr_array(X[:100]), y[:100], **few)
         assert_same(fitted, formed(clf, X[:100], y[:100], **rows), 1e-6)
@@ -280,7 +282,7 @@ def test_conjugate_gradients_do_not_follow_the_rounding_of_constant_columns(
     X[:, 7] = value
     X[:, 8] = value + np.random.default_rng(0).integers(0, 4, len(X))
     family = (
-        ICLSClassifier(alpha, alpha_labeled=0, tie_break="half"),
+        ICLSClassifier(alpha, alpha_labeled=0, tie_break="half", metric="labeled"),
         EMLeastSquaresClassifier("hard", alpha=alpha),
         EMLeastSquaresClassifier(alpha=0.1),
     )
@@ -314,7 +316,7 @@ def test_an_unfinished_solution_is_admitted(never_factorise, monkeypatch):
     monkeypatch.setattr("primum.equations.conjugate.STEPS", 3)
     X, y = problem()
     with pytest.warns(ConvergenceWarning) as caught:
-        clf = ICLSClassifier(tie_break="half").fit(sparse.csr_array(X), y)
+        clf = ICLSClassifier(tie_break="half", metric="labeled").fit(sparse.csr_array(X), y)
     assert any("raise alpha or standardise" in str(warning.message) for warning in caught)
     proof = clf.certificate_
     assert proof.gap >= abs(proof.labeled_loss - proof.objective)
@@ -330,7 +332,9 @@ def test_an_unfinished_solution_is_admitted(never_factorise, monkeypatch):
 )
 def test_text(n, d, density, L):
     X, y, truth = text_problem(n, d, density, L)
-    clf, peak = traced(ICLSClassifier(1e-3, alpha_labeled=0.0, tie_break="half"), X, y)
+    clf, peak = traced(
+        ICLSClassifier(1e-3, alpha_labeled=0.0, tie_break="half", metric="labeled"), X, y
+    )
     proof = clf.certificate_
     assert proof.converged
     assert (proof.determined, proof.tie_break, proof.distance_gap) == (False, "half", None)

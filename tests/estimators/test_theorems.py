@@ -34,7 +34,7 @@ def squared_loss(clf, X, y):
 @given(partly_labelled(max_features=1))
 def test_one_feature_never_worse_than_supervised(problem):
     X, truth, y = problem
-    clf = ICLSClassifier(fit_intercept=False).fit(X, y)
+    clf = ICLSClassifier(fit_intercept=False, metric="labeled").fit(X, y)
     supervised = squared_loss(clf.supervised_, X, truth)
     assert squared_loss(clf, X, truth) <= supervised * (1 + 1e-9) + 1e-9
 
@@ -51,7 +51,7 @@ def test_projection_never_worse_than_supervised(problem, fit_intercept):
 def test_labelled_loss_lies_between_supervised_and_any_labelling(problem, alpha, data):
     X, truth, y = problem
     known = y >= 0
-    clf = ICLSClassifier(alpha=alpha).fit(X, y)
+    clf = ICLSClassifier(alpha=alpha, metric="labeled").fit(X, y)
     proof = clf.certificate_
     twin = clf.supervised_.coef_[0]
     lowest = squared_loss(clf.supervised_, X[known], y[known]) + alpha * twin @ twin

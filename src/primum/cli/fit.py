@@ -74,7 +74,8 @@ FOR_ICLS = {
 @click.option(
     "--metric",
     type=Metric(),
-    help="For icls: labeled (default), all, euclidean, or a number from 0 (labeled) to 1 (all).",
+    help="For icls: auto (default: labeled if the labelled rows have full column rank, else 0.2), "
+    "labeled, all, euclidean, or a number from 0 (labeled) to 1 (all).",
 )
 @prior_options
 @csv_options

@@ -34,6 +34,7 @@ from primum.labellings import (
     Shares,
     Witness,
     certify,
+    chosen_metric,
     determined_twin,
     implicit_problem,
     labeled_loss,
@@ -78,6 +79,7 @@ class ImplicitlyConstrained:
     n_jobs: int | None
     supervised_: Any
     certificate_: Certificate
+    metric_: str | float
     coef_: Floats
     n_features_in_: int
     _apply: Any
@@ -122,9 +124,10 @@ class ImplicitlyConstrained:
         loss = labeled_loss(family, self._alpha_labeled)
         known = determined_twin(family, loss) if self.rcond is None else None
         twin = self._fit_linear_twin(data, known)
+        self.metric_ = chosen_metric(self.metric, family, self._alpha_labeled, loss)
         return twin, implicit_problem(
             family,
-            metric=self.metric,
+            metric=self.metric_,
             alpha_labeled=self._alpha_labeled,
             supervised=twin,
             tie_break=self.tie_break,
@@ -181,7 +184,7 @@ class ImplicitlyConstrained:
             problem,
             solution.labels,
             self._summary(family, fit, twin, reading),
-            metric=self.metric,
+            metric=self.metric_,
             tol=self.tol,
             iterations=solution.iterations,
             witness=Witness(
@@ -236,7 +239,7 @@ class ImplicitlyConstrained:
             (_mean_loss(family.labeled, w, b), self._alpha_labeled * float(np.vdot(w, w)))
             for w, b in ((coef, intercept), fit)
         )
-        of_labels = share_of_all(self.metric) == 0
+        of_labels = share_of_all(self.metric_) == 0
         step = fit[0] - coef
         return FitSummary(
             labeled_loss=loss[0],

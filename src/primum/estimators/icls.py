@@ -41,12 +41,17 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         Ridge penalty of the labelled loss and the supervised twin; None means ``alpha``. Both
         penalties are added to a mean, so a given value shrinks equally strongly on 20 rows and on
         20 million.
-    metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
+    metric : {"auto", "labeled", "all", "euclidean"} or float in [0, 1], default="auto"
         How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss
         (ICLS, the paper). ``"all"`` or 1: by the second moment of all rows (the projected
-        estimator). A number s in between is the mixture ``(1 - s) labeled + s all``: 0.2 keeps most
-        of the gain of ICLS and avoids most of its harm where there are fewer labels than features.
-        ``"euclidean"``: by the coefficients. For every s, and whatever the true labels are, the
+        estimator). A number s in between is the mixture ``(1 - s) labeled + s all``. ``"auto"`` is
+        ``"labeled"`` where the labelled rows of positive weight have full column rank (with a
+        column of ones, if there is an intercept), and 0.2 where they have not, whatever the ridge:
+        with fewer labels than features, ``"labeled"`` can do harm. A constant or repeated column
+        lowers the rank as well; ``metric_`` says which of the two it is. ``"euclidean"``: by the
+        coefficients of the features, and by the mean score of all rows in place of the intercept:
+        ``||w - w_twin||^2 + (m - m_twin)^2``, where m is that mean (without intercept, by the
+        coefficients alone). For every s, and whatever the true labels are, the
         fit is at least as close to the model of the true labels, in this metric, as the supervised
         twin is. For ``"all"`` and ``alpha=0`` this means that its squared loss on all training
         rows is never higher. With a ridge the same holds for the penalised loss, not for the
@@ -110,6 +115,8 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         method ``soft_labels`` instead.
     prior_ : array of shape (n_classes, 2)
         The bounds on the share of each class. Absent without a prior.
+    metric_ : str or float
+        The metric that was used: ``metric``, or what ``"auto"`` stands for.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -162,7 +169,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         alpha: float = 0.0,
         *,
         alpha_labeled: float | None = None,
-        metric: str | float = "labeled",
+        metric: str | float = "auto",
         tie_break: str = "twin",
         prior: Any = None,
         prior_level: float = 0.95,

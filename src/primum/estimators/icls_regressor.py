@@ -62,10 +62,14 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         known targets is deliberately not a default: other targets usually exceed it, and the
         guarantee (see ``metric``) holds only if all true targets are within their bounds. A known
         target outside its bounds is an error.
-    metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
+    metric : {"auto", "labeled", "all", "euclidean"} or float in [0, 1], default="auto"
         How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss.
         ``"all"`` or 1: by the second moment of all rows. A number s in between is the mixture
-        ``(1 - s) labeled + s all``. ``"euclidean"``: by the coefficients. For every s, and whatever
+        ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` where the labelled rows of positive
+        weight have full column rank (with a column of ones, if there is an intercept), and 0.2
+        where they have not, whatever the ridge; ``metric_`` says which. ``"euclidean"``: by the
+        coefficients of the features and, if there is an intercept, the mean prediction of all
+        rows, as in ICLSClassifier. For every s, and whatever
         the true targets are within their bounds, the fit is at least as close to the model of the
         true targets, in this metric, as the supervised twin is. For ``"all"`` and ``alpha=0`` this
         means that its squared loss on all training rows is never higher. With a ridge the same
@@ -111,6 +115,8 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         their bounds, or of the part of very wide bounds that is near the known targets. Absent if
         X_unlabeled is in files or on a cluster; use the method ``targets``
         instead.
+    metric_ : str or float
+        The metric that was used: ``metric``, or what ``"auto"`` stands for.
     supervised_ : LeastSquaresRegressor
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -175,7 +181,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         *,
         alpha_labeled: float | None = None,
         bounds: tuple[float, float] | None = None,
-        metric: str | float = "labeled",
+        metric: str | float = "auto",
         tie_break: str = "twin",
         fit_intercept: bool = True,
         rcond: float | None = None,

@@ -19,7 +19,7 @@ from primum.estimators._implicit import ImplicitlyConstrained
 from primum.estimators._kernel import KernelClassifier, KernelRows
 from primum.estimators._prior import WithPrior
 from primum.estimators.kernel_least_squares import KernelLeastSquaresClassifier
-from primum.labellings import LeastSquaresFamily, kernel_family, kernel_problem
+from primum.labellings import LeastSquaresFamily, kernel_family, kernel_problem, metric_of_rows
 from primum.rows import joined_weights
 
 
@@ -58,10 +58,14 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         Penalty of the labelled loss and the supervised twin, above 0; None means ``alpha``. Much
         smaller values are not recommended: a great many functions then fit the labelled rows
         exactly.
-    metric : {"labeled", "all", "euclidean"} or float in [0, 1], default="labeled"
+    metric : {"auto", "labeled", "all", "euclidean"} or float in [0, 1], default="auto"
         How closeness to the supervised twin is measured, as in ICLSClassifier: by the penalised
-        labelled loss, by the penalised loss on all rows, by the norm of the difference, or by the
-        mixture ``(1 - s) labeled + s all``. For every s, and whatever the true labels are, the fit
+        labelled loss, by the penalised loss on all rows, by the norm of the difference (and, if
+        there is an intercept, the mean score of all rows), or by the mixture
+        ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` where the labelled rows span the
+        feature space of all rows, and 0.2 where they do not: with most kernels always, and with
+        ``kernel="linear"`` where there are fewer labels than features. ``metric_`` says which of
+        the two it is. For every s, and whatever the true labels are, the fit
         is at least as close to the model of the true labels, in this metric, as the supervised
         twin is.
     prior : None, dict, array-like or "confidence", default=None
@@ -96,6 +100,8 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         For two classes it is the share of the second class, for more the share of each class.
     prior_ : array of shape (n_classes, 2)
         The bounds on the share of each class. Absent without a prior.
+    metric_ : str or float
+        The metric that was used: ``metric``, or what ``"auto"`` stands for.
     supervised_ : KernelLeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only, with ``gamma_`` as its gamma.
     certificate_ : Certificate
@@ -168,7 +174,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         alpha_labeled: float | None = None,
-        metric: str | float = "labeled",
+        metric: str | float = "auto",
         prior: Any = None,
         prior_level: float = 0.95,
         fit_intercept: bool = True,
@@ -240,9 +246,10 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
             kernel_family(features, data.labeled.y, self.alpha),
             features.from_kernel(*model),
         )
+        self.metric_ = metric_of_rows(self.metric, family.labeled, self.fit_intercept)
         problem = kernel_problem(
             family,
-            metric=self.metric,
+            metric=self.metric_,
             alpha_labeled=self._alpha_labeled,
             supervised=twin,
             labels=data.label_set,

@@ -29,6 +29,6 @@ def most_moved(
         known = [rng.choice(np.flatnonzero(y == label), LABELED_PER_CLASS) for label in (0, 1)]
         labels = np.full(len(y), -1)
         labels[np.concatenate(known)] = y[np.concatenate(known)]
-        clf = ICLSClassifier(fit_intercept=fit_intercept).fit(X, labels)
+        clf = ICLSClassifier(metric="labeled", fit_intercept=fit_intercept).fit(X, labels)
         draws.append(Illustration(labels, clf, oracle))
     return max(draws, key=lambda draw: draw.clf.certificate_.shift)

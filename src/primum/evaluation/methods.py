@@ -126,7 +126,7 @@ PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
 _least_squares = LeastSquaresClassifier(rcond=PSEUDO_INVERSE)
 # The paper's method, as run in all of its experiments. Where the labelled rows do not determine the
 # model, the authors' code ends near labels of 1/2.
-PAPER_ICLS = ICLSClassifier(rcond=PSEUDO_INVERSE, tie_break="half")
+PAPER_ICLS = ICLSClassifier(metric="labeled", rcond=PSEUDO_INVERSE, tie_break="half")
 _projection = ICLSClassifier(metric="all", rcond=PSEUDO_INVERSE)
 
 
@@ -155,8 +155,10 @@ WITH_TRUE_SHARES = (
     _least_squares_method("Projection_prior", _projection, sees="shares"),
 )
 
-# This library's default where the labelled rows do not determine the model.
-NEAREST_TWIN = _least_squares_method("ICLS (twin)", ICLSClassifier(rcond=PSEUDO_INVERSE))
+# The same with this library's tie-break where the labelled rows do not determine the model.
+NEAREST_TWIN = _least_squares_method(
+    "ICLS (twin)", ICLSClassifier(metric="labeled", rcond=PSEUDO_INVERSE)
+)
 
 # What is possible without unlabelled rows: regularisation chosen by cross-validation on the
 # labelled ones.
@@ -222,7 +224,7 @@ ON_REQUEST = (
     _machine("S4VM", S4VMClassifier()),
     _machine("WellSVM", WellSVMClassifier()),
     _least_squares_method("Kernel LS", KernelLeastSquaresClassifier(), sees="labeled"),
-    _least_squares_method("Kernel ICLS", KernelICLSClassifier()),
+    _least_squares_method("Kernel ICLS", KernelICLSClassifier(metric="labeled")),
     _least_squares_method("Laplacian LS", LaplacianLeastSquaresClassifier()),
     _machine("Laplacian SVM", LaplacianSVMClassifier()),
 )

@@ -1,5 +1,6 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
+from primum.labellings.auto_metric import chosen_metric, metric_of_rows
 from primum.labellings.certificate import Certificate, FitSummary, Witness, certify, is_proven
 from primum.labellings.columns import (
     Columns,
@@ -74,6 +75,7 @@ __all__ = [
     "Witness",
     "centred",
     "certify",
+    "chosen_metric",
     "determined_twin",
     "duality_gap",
     "implicit_problem",
@@ -83,6 +85,7 @@ __all__ = [
     "kernel_problem",
     "labeled_loss",
     "least_squares_family",
+    "metric_of_rows",
     "per_row",
     "prior_problem",
     "read_rows",

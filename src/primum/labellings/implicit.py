@@ -58,7 +58,8 @@ from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.shares import Shares
 from primum.rows import ArrayRows, Rows, to_numpy
 
-METRICS = ("labeled", "all", "euclidean")
+# "auto" is one of the others: which one, ``auto_metric.py`` decides before a problem is defined.
+METRICS = ("auto", "labeled", "all", "euclidean")
 TIE_BREAKS = ("twin", "half")
 # The weight s of all rows in the metrics that have one.
 SHARES = {"labeled": 0.0, "all": 1.0}
@@ -375,9 +376,10 @@ def _unfactorised_problem(
         raise ValueError(
             f"With {len(equations.center)} features, more than {FORM_A_UP_TO}, and so many rows, "
             "only metric='labeled' with alpha_labeled=0 and tie_break='half' can be solved, but "
-            f"metric={metric!r}, alpha_labeled={alpha_labeled:g} and tie_break={tie_break!r} are "
-            "requested: reduce the number of features, for example with TruncatedSVD(200), and use "
-            "a ridge; tie_break='half' can be much worse than the supervised model."
+            f"this fit has metric={metric!r}, alpha_labeled={alpha_labeled:g} and "
+            f"tie_break={tie_break!r}: reduce the number of features, for example with "
+            "TruncatedSVD(200), and use a ridge; tie_break='half' can be much worse than "
+            "the supervised model."
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
     B = equations.solve(X_t).T * labeled.root[:, None]

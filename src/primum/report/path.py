@@ -57,7 +57,7 @@ def plot_path(tuned: Any) -> Any:
     axes = figure.add_subplot()
     for metric, style in zip(metrics, styles.values(), strict=True):
         chosen = [point["metric"] == metric for point in tuned.cv_results_["params"]]
-        best = tuned.alpha_ if metric == tuned.metric_ else None
+        best = tuned.alpha_ if metric == tuned.best_params_["metric"] else None
         _draw_line(axes, tuned, np.array(chosen), f"metric {metric}", style, best)
     twin = tuned.supervised_
     every = np.ones(len(twin.cv_results_["params"]), dtype=bool)

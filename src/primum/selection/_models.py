@@ -23,6 +23,7 @@ from primum.labellings import (
     Witness,
     implicit_problems,
     is_proven,
+    metric_of_rows,
     with_prior,
 )
 from primum.rows import Rows
@@ -92,12 +93,13 @@ class TrainingSet:
         """Yield the models of all metrics for each of some alphas."""
         parts = [self.labeled.rows, self.unlabeled]
         path, start = RidgePath(parts, grid.fit_intercept, self.moments), None
+        metrics = [metric_of_rows(m, self.labeled, grid.fit_intercept) for m in grid.metrics]
         for alpha, twin in ((grid.alphas[number], twins[number]) for number in order):
             equations = path.at(alpha)
             family = LeastSquaresFamily(equations, self.labeled, equations.design(self.unlabeled))
             problems = implicit_problems(
                 family,
-                metrics=grid.metrics,
+                metrics=metrics,
                 alpha_labeled=alpha if grid.alpha_labeled is None else grid.alpha_labeled,
                 supervised=twin,
                 labels=self.labels,

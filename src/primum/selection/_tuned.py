@@ -308,9 +308,10 @@ class TunedImplicit(Tuned):
         """
         points = np.stack([result.points for result in results])
         self._keep_scores(self._grid().points, points)
-        self.alpha_, self.metric_ = self.best_params_["alpha"], self.best_params_["metric"]
+        self.alpha_ = self.best_params_["alpha"]
         best = self._candidate(**self.best_params_, n_jobs=self.n_jobs)
         self._keep_best(best.fit(X, y, more, sample_weight=weight, **sets))
+        self.metric_ = best.metric_
         shared = ("alphas", "cv", "scoring", "fit_intercept", "shuffle", "random_state", "n_jobs")
         twin = self._tuned_twin(**{name: getattr(self, name) for name in shared})
         X, y, weight = (X, y, weight) if of_twin is None else of_twin

@@ -38,7 +38,9 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         The ridge penalties to choose from, on the mean squared loss; 0 is possible.
     metrics : array-like of float or str, default=(0, 0.2, 0.5, 1)
         The metrics to choose from, as in ICLSClassifier: 0 is the labelled loss (the paper), 1 the
-        second moment of all rows.
+        second moment of all rows. ``"auto"`` is possible, too, and is decided anew in every
+        training set, which has fewer labelled rows than the final fit. It is not in the default,
+        which contains both metrics that it can stand for.
     alpha_labeled : float, default=None
         Ridge penalty of the labelled loss; None means that it equals alpha at every point.
     prior : None, dict, array-like or "confidence", default=None
@@ -75,7 +77,7 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
     alpha_ : float
         The penalty of the point with the highest mean score; the first of them if several tie.
     metric_ : float or str
-        Its metric.
+        Its metric; where that is "auto", the one that it stands for in the fit to all rows.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict

@@ -64,7 +64,7 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
     alpha_ : float
         The penalty of the point with the highest mean score; the first of them if several tie.
     metric_ : float or str
-        Its metric.
+        Its metric; where that is "auto", the one that it stands for in the fit to all rows.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict

@@ -55,7 +55,7 @@ class PreparedImplicit(Prepared):
             return constant_model(own.shares, self.rows.labeled.shape[1])
         folds = inner_folds(own, FOLDS)
         tuned = ICLSClassifierCV(PENALTIES, METRICS, cv=folds)
-        classifier: Any = tuned if folds else ICLSClassifier(DEFAULT_PENALTY)
+        classifier: Any = tuned if folds else ICLSClassifier(DEFAULT_PENALTY, metric=METRICS[0])
         rows, codes, weight = partly_labelled(self.rows, train, labels)
         return _model(classifier.fit(rows, codes, sample_weight=weight), own)
 
