@@ -16,6 +16,7 @@ from primum import (
     HealyWestmacottClassifier,
     ICLDAClassifier,
     ICLSClassifier,
+    ICLSRegressor,
     L2SVMClassifier,
     LDAClassifier,
     LeastSquaresClassifier,
@@ -196,7 +197,10 @@ def test_further_rows(kind, case):
 @pytest.mark.parametrize("kind", SEMI_SUPERVISED)
 def test_further_rows_with_other_column_names(kind):
     frame = pd.DataFrame(X, columns=["a", "b"])
-    sentence = r"X_unlabeled has columns \[b, a\] but X has \[a, b\]: .* X_unlabeled\[X.columns\]"
+    sentence = (
+        r"X_unlabeled has the columns of X in another order: column 0 is 'b', and 'a' in X: pass "
+        r"the same columns in the same order, for example X_unlabeled\[X.columns\]"
+    )
     with pytest.raises(ValueError, match=sentence):
         kind().fit(frame, Y, X_unlabeled=frame[["b", "a"]])
 
@@ -384,3 +388,52 @@ def test_one_column_whose_squares_underflow_counts_as_constant_and_is_named(wide
     assert clf.coef_[0, 0] == 0
     expected = LeastSquaresClassifier().fit(others, y)
     np.testing.assert_allclose(clf.coef_[0, 1:], expected.coef_[0], atol=1e-10)
+
+
+class TestColumnsThatDiffer:
+    """The message names the columns that differ, however many others there are."""
+
+    frame = pd.DataFrame(np.tile(X, (1, 4)), columns=list("abcdefgh"))
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda rows: rows.assign(extra=0.0), "has the column 'extra', which X has not: pass"),
+            (lambda rows: rows.drop(columns="g"), "lacks the column 'g', which X has: pass"),
+            (
+                lambda rows: rows.rename(columns={"h": "k", "b": "B"}),
+                "has the columns 'B', 'k', which X has not and lacks the columns 'b', 'h', which ",
+            ),
+            (
+                lambda rows: rows[list("abcdefhg")],
+                "in another order: column 6 is 'h', and 'g' in X: pass",
+            ),
+            (lambda rows: rows[list("abcdefghg")], "has the column 'g' more than once: pass"),
+        ],
+    )
+    def test_they_are_named(self, change, words):
+        with pytest.raises(ValueError, match=f"^X_unlabeled .*{words}"):
+            ICLSClassifier().fit(self.frame, Y, X_unlabeled=change(self.frame))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"prior": np.array([0.5 + 0.1j, 0.5])}, "prior is array.*pass shares, numbers between 0"),
+        ({"prior": {0: np.complex128(0.5j)}}, r"prior\[0\] is .*0.5j.*: pass shares"),
+        ({"prior": [[0.1, 0.5 + 1j], [0, 1]]}, "prior is .*: pass shares, numbers between 0 and 1"),
+    ],
+    ids=["array", "dict", "list"],
+)
+def test_a_complex_prior_is_refused(parameters, words):
+    with pytest.raises(ValueError, match=words):
+        ICLSClassifier(**parameters).fit(X, Y, X_unlabeled=X)
+
+
+def test_complex_shares_and_bounds_are_refused():
+    with pytest.raises(ValueError, match=r"priors are array.*: pass shares, numbers above 0"):
+        LDAClassifier(priors=np.array([0.5 + 1j, 0.5])).fit(X, Y)
+    with pytest.raises(ValueError, match="is not a range: pass two finite numbers"):
+        ICLSRegressor(bounds=np.array([0, 1 + 1j])).fit(X, Y)
+    with pytest.raises(ValueError, match="target_bounds has values that are not numbers"):
+        ICLSRegressor().fit(X, Y, target_bounds=np.full((len(X), 2), 1j))

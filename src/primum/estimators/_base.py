@@ -15,6 +15,7 @@ from primum._sklearn import ARRAY_API, Interval, check_namespace
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
 from primum.estimators._backend import ArrayBackend, backend_of
+from primum.estimators._checks import refuse_masked
 from primum.estimators._data import open_outside
 from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
 
@@ -55,6 +56,7 @@ class LinearEstimator(BaseEstimator):
 
     def _values(self, X: Any, method: str, n_values: int | None = None) -> Any:
         """Return ``X @ coef + intercept``, one or n_values numbers per row, for a public method."""
+        refuse_masked(X, "X")
         if (rows := open_outside(self, X)) is not None:
             return self._apply(rows, self._block_values(), np.float64, n_values)
         home = backend_of(X)

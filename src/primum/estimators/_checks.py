@@ -8,12 +8,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from primum._typing import Floats
+from primum._words import listed
 from primum.rows import first_non_finite, to_numpy
 
 
 @contextmanager
 def locating_bad_values(X: Any, name: str) -> Iterator[None]:
     """Add the place of the first non-finite or non-numeric value to a validation error."""
+    refuse_masked(X, name)
     try:
         yield
     except ValueError as problem:
@@ -27,6 +30,17 @@ def locating_bad_values(X: Any, name: str) -> Iterator[None]:
             f"Input {name} contains {'NaN' if np.isnan(value) else 'infinity'} in row {row}, "
             f"column {column}: drop such rows or impute the values, for example with SimpleImputer."
         ) from None
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise an error if an array has masked entries: NumPy would read the values below the mask."""
+    if isinstance(values, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(values)).any():
+        place = np.argwhere(mask)[0].tolist()
+        where = "".join(f"{what} {i}" for what, i in zip((" row", ", column"), place, strict=False))
+        raise ValueError(
+            f"{name} has {mask.sum()} masked entries, first in{where}: a mask marks unknown labels "
+            "in y and is not read elsewhere. Impute the values, or drop these rows."
+        )
 
 
 def _refuse_text(X: Any, name: str, problem: ValueError) -> None:
@@ -72,8 +86,8 @@ def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
     columns = getattr(X_unlabeled, "columns", None)
     if names is not None and columns is not None and list(columns) != list(names):
         raise ValueError(
-            f"X_unlabeled has columns {_brief(columns)} but X has {_brief(names)}: pass the same "
-            "columns in the same order, for example X_unlabeled[X.columns]."
+            f"X_unlabeled {_how_columns_differ(list(columns), list(names))}: pass the same columns "
+            "in the same order, for example X_unlabeled[X.columns]."
         )
     shape: tuple[int, ...] = getattr(X_unlabeled, "shape", ())
     if len(shape) == 2 and shape[1] != estimator.n_features_in_:
@@ -83,6 +97,31 @@ def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
         )
 
 
-def _brief(names: Any) -> str:
-    names = [str(name) for name in names]
-    return "[" + ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") + "]"
+def _how_columns_differ(found: list[Any], expected: list[Any]) -> str:
+    """Return which columns other rows have in addition to those of X, lack or have elsewhere."""
+    more = [name for name in found if name not in expected]
+    fewer = [name for name in expected if name not in found]
+    parts = [f"has {_named(more)}, which X has not"] if more else []
+    parts += [f"lacks {_named(fewer)}, which X has"] if fewer else []
+    if parts:
+        return " and ".join(parts)
+    if len(found) != len(expected):
+        twice = [name for name in dict.fromkeys(found) if found.count(name) > 1]
+        return f"has {_named(twice)} more than once"
+    place = next(i for i, name in enumerate(found) if name != expected[i])
+    return (
+        f"has the columns of X in another order: column {place} is {found[place]!r}, and "
+        f"{expected[place]!r} in X"
+    )
+
+
+def _named(names: list[Any]) -> str:
+    return f"the column{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names], 5)}"
+
+
+def as_real(values: Any) -> Floats:
+    """Return numbers in double precision; a TypeError if they are complex, which NumPy casts."""
+    array = np.asarray(to_numpy(values))
+    if array.dtype.kind == "c":
+        raise TypeError("complex numbers")
+    return array.astype(np.float64)

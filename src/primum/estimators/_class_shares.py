@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
 from primum._typing import AnyArray, Floats
-from primum.rows import to_numpy
+from primum.estimators._checks import as_real
 
 # Shares may miss a sum of 1 by this much.
 SUM_ROUNDING = 1e-8
@@ -52,6 +50,6 @@ def _in_order(priors: dict[Any, Any], classes: AnyArray) -> list[Any]:
 
 def _numbers(values: Any) -> Floats:
     try:
-        return np.asarray(to_numpy(values), dtype=np.float64)
+        return as_real(values)
     except (TypeError, ValueError):
         raise ValueError(f"priors are {values!r}: pass shares, numbers above 0.") from None

@@ -15,7 +15,7 @@ from primum._sklearn import (
 )
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._backend import ArrayBackend, backend_of, on_this_machine
-from primum.estimators._checks import check_same_columns, locating_bad_values
+from primum.estimators._checks import check_same_columns, locating_bad_values, refuse_masked
 from primum.estimators._labels import KnownLabels, check_labels, find_labels
 from primum.estimators._partial import read_label_bounds, read_possible, sets_of_masks
 from primum.estimators._targets import KnownTargets, read_targets
@@ -318,6 +318,7 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     """Validate sample_weight; None stays None."""
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight")
     sample_weight = on_this_machine(sample_weight)
     if backend_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
         X = np.zeros((X.shape[0], 1))

@@ -1,7 +1,7 @@
 """Validation of a y in which some labels are unknown.
 
-Unknown labels are -1 in a y of integers, and None, NaN or pd.NA in any other. Nothing is guessed:
-an ambiguous y raises an error that says what to do.
+Unknown labels are -1 in a y of integers, None, NaN or pd.NA in any other, and the masked entries of
+a masked array. Nothing is guessed: an ambiguous y raises an error that says what to do.
 """
 
 from dataclasses import dataclass
@@ -184,6 +184,8 @@ def as_one_dimensional(y: Any, name: str = "label", unknown: str = UNKNOWN) -> A
     if getattr(y, "ndim", 1) == 1 and hasattr(y, "isna"):  # pandas, without importing it
         plain = isinstance(y.dtype, np.dtype) and y.dtype.kind in "iufb"
         return np.asarray(y.to_numpy() if plain else y.to_numpy(dtype=object))
+    if isinstance(y, np.ma.MaskedArray):
+        y = _without_mask(y)
     if isinstance(y, (list, tuple)) and not any(np.ndim(item) for item in y[:1]):
         one_dimensional = np.empty(len(y), dtype=object)
         one_dimensional[:] = y
@@ -191,6 +193,16 @@ def as_one_dimensional(y: Any, name: str = "label", unknown: str = UNKNOWN) -> A
     if isinstance(y, np.ndarray) and y.ndim == 1:
         return y
     return np.asarray(column_or_1d(y, warn=True))
+
+
+def _without_mask(y: Any) -> AnyArray:
+    """Return a masked array as a plain one, with None in place of masked entries."""
+    mask = np.ma.getmaskarray(y)
+    if not mask.any():
+        return np.asarray(y)
+    values = np.asarray(y).astype(object)
+    values[mask] = None
+    return values
 
 
 def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
@@ -203,7 +215,7 @@ def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
     if kinds == {"int"} and any(item == -1 for item in known):
         if unknown.any():
             raise ValueError(
-                "y has two markers of unknown labels, -1 and None or NaN: use only one of them, so "
+                "y has two markers of unknown labels, -1 and None, NaN or a mask: use only one, so "
                 "that a class called -1 cannot be mistaken for an unknown label."
             )
         return values.astype(np.int64), values == -1
@@ -222,7 +234,7 @@ def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
 
 def is_missing(item: Any) -> bool:
     """Return whether an item of y marks an unknown value, as None, NaN and pd.NA do."""
-    if item is None or type(item).__name__ in ("NAType", "NaTType"):
+    if item is None or item is np.ma.masked or type(item).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(item, (float, np.floating)) and bool(np.isnan(item))
 

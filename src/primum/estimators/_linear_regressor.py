@@ -12,6 +12,7 @@ from primum._sklearn import check_namespace, check_sample_weight
 from primum._typing import Floats
 from primum.estimators._backend import on_this_machine
 from primum.estimators._base import LinearEstimator
+from primum.estimators._checks import refuse_masked
 from primum.estimators._data import TrainingData, read_regression_data
 from primum.estimators._fitting import fitting
 from primum.estimators._targets import KnownTargets, read_targets
@@ -105,6 +106,7 @@ class LeastSquaresRegressionBase(RegressorMixin, LinearEstimator):
         predicted = np.asarray(on_this_machine(self.predict(X)))
         known = read_targets(on_this_machine(y), len(predicted))
         if sample_weight is not None:
+            refuse_masked(sample_weight, "sample_weight")
             weight = check_sample_weight(on_this_machine(sample_weight), predicted)
             sample_weight = weight[known.labeled]
         truth, predicted = known.targets, predicted[known.labeled]

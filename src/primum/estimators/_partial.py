@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.estimators._checks import refuse_masked
 from primum.estimators._labels import KnownLabels, is_missing, kind_of, listed
 from primum.labellings.sets import Interval, LabelSet, Simplex
 
@@ -78,6 +79,7 @@ def _refuse_items(values: AnyArray, wrong: Mask, name: str, repair: str) -> None
 def _as_array(values: Any, name: str) -> AnyArray:
     if isinstance(values, list | tuple):  # NumPy would turn numbers beside text into text
         values = np.array(values, dtype=object)
+    refuse_masked(values, name)
     try:
         array = check_array(
             values,

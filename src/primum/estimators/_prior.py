@@ -19,10 +19,11 @@ from scipy.special import betaincinv, betaln, gammaln
 from primum._sklearn import Interval as Between
 from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Mask
+from primum.estimators._checks import as_real
 from primum.estimators._data import TrainingData
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
 from primum.labellings.sets.per_row import PerRow
-from primum.rows import Rows, to_numpy
+from primum.rows import Rows
 
 # Shares may miss a sum of 1 by this much; they are then divided by their sum.
 SUM_ROUNDING = 1e-6
@@ -111,7 +112,7 @@ def _given(prior: Any, classes: AnyArray) -> Floats:
 
 def _numbers(values: Any, name: str) -> Floats:
     try:
-        return np.asarray(to_numpy(values), dtype=np.float64)
+        return as_real(values)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} is {values!r}: pass shares, numbers between 0 and 1, or pairs of bounds."

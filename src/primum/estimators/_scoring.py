@@ -13,6 +13,7 @@ from primum._sklearn import (
 )
 from primum._typing import AnyArray
 from primum.estimators._backend import on_this_machine
+from primum.estimators._checks import refuse_masked
 from primum.estimators._labels import read_labels
 from primum.labellings.sets import nearest_shares
 from primum.rows import to_numpy
@@ -50,6 +51,22 @@ class ClassPredictionMixin(LinearClassifierMixin):
     """
 
     classes_: AnyArray
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the decision values of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            The decision values, ``X @ coef_.T + intercept_``.
+        """
+        refuse_masked(X, "X")
+        return super().decision_function(X)
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
@@ -95,6 +112,7 @@ class KnownLabelsScoreMixin:
         labels = read_labels(on_this_machine(y), len(predicted), multi_class=True, one_class=True)
         known, truth = labels.labeled, labels.classes[labels.codes]
         if sample_weight is not None:
+            refuse_masked(sample_weight, "sample_weight")
             weight = check_sample_weight(on_this_machine(sample_weight), predicted)
             sample_weight = weight[known]
         return float(accuracy_score(truth, predicted[known], sample_weight=sample_weight))

@@ -1,6 +1,6 @@
 """Validation of a y of numbers in which some targets are unknown, and of the bounds of those.
 
-Unknown targets are NaN, None or pd.NA. Every number, including -1, is a target.
+Unknown targets are NaN, None, pd.NA or masked. Every number, including -1, is a target.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.estimators._checks import as_real, refuse_masked
 from primum.estimators._labels import as_one_dimensional, is_missing, refuse_infinity
 from primum.labellings import Interval
 
@@ -184,7 +185,7 @@ def _read_bounds(bounds: Any) -> Floats | None:
     if bounds is None:
         return None
     try:
-        common = np.asarray(bounds, dtype=np.float64)
+        common = as_real(bounds)
     except (TypeError, ValueError):
         common = np.zeros(0)
     if common.shape != (2,) or not np.isfinite(common).all() or common[0] >= common[1]:
@@ -198,11 +199,11 @@ def _read_bounds(bounds: Any) -> Floats | None:
 
 def _read_target_bounds(target_bounds: Any, n_rows: int) -> Floats:
     """Return the bounds of every row of X; NaN stands for the common bound."""
+    refuse_masked(target_bounds, "target_bounds")
     as_floats = getattr(target_bounds, "to_numpy", None)  # pandas, without importing it
     try:
-        pairs = np.asarray(
-            target_bounds if as_floats is None else as_floats(dtype=np.float64, na_value=np.nan),
-            dtype=np.float64,
+        pairs = as_real(
+            target_bounds if as_floats is None else as_floats(dtype=np.float64, na_value=np.nan)
         )
     except (TypeError, ValueError) as problem:
         raise ValueError(

@@ -27,7 +27,7 @@ from primum._sklearn import HasMethods, Interval, check_parameters, count_rows, 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.estimators._backend import backend_of, refuse_other_library
-from primum.estimators._checks import check_same_columns, locating_bad_values
+from primum.estimators._checks import check_same_columns, locating_bad_values, refuse_masked
 from primum.estimators._data import (
     DTYPES,
     check_every_class_has_weight,
@@ -189,6 +189,7 @@ class SelfLearningClassifier(
             )
         if hasattr(X, "iloc"):
             return validate_data(self, X, skip_check_array=True, reset=reset)
+        refuse_masked(X, "X")
         return validate_data(
             self, X, dtype=None, accept_sparse="csr", ensure_all_finite=False, reset=reset
         )
@@ -199,6 +200,7 @@ class SelfLearningClassifier(
             raise not_in_memory(self)
         if _refits_cheaply(self._kind):
             return read_unlabeled(self, X_unlabeled, X)
+        refuse_masked(X_unlabeled, "X_unlabeled")
         check_same_columns(self, X_unlabeled)
         return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)
 
