@@ -141,7 +141,7 @@ def undetermined(seed, L, K=3, U=60, d=15):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_tie_break_is_the_limit_of_the_metrics(seed, L):
     X, y, possible = undetermined(seed, L)
-    limit = ICLSClassifier(tol=1e-13).fit(X, y, possible=possible)
+    limit = ICLSClassifier(tol=1e-13, metric="labeled").fit(X, y, possible=possible)
     near = ICLSClassifier(metric=1e-7, tol=1e-13).fit(X, y, possible=possible)
     assert limit.certificate_.tie_break == "twin"
     np.testing.assert_allclose(scores(limit, X), scores(near, X), atol=3e-4)
@@ -154,13 +154,17 @@ def test_the_tie_break_is_the_limit_of_the_metrics(seed, L):
 @given(seed=SEEDS, L=st.integers(3, 14), K=st.integers(3, 4), U=st.integers(1, 60))
 def test_the_tie_break_is_proven_with_masks(seed, L, K, U):
     X, y, possible = undetermined(seed, max(L, K), K, U)
-    proof = ICLSClassifier().fit(X, y, possible=possible).certificate_
+    proof = ICLSClassifier(metric="labeled").fit(X, y, possible=possible).certificate_
     assert proof.converged or not proof.determined
     if not proof.determined:
         # Where labellings nearly tie, the proof misses the tolerance by a little, with a warning.
         assert proof.distance_gap <= 1e-3 * (1 + proof.distance)
         assert proof.converged == (proof.distance_gap <= 1e-4 * (1 + proof.distance))
-        half = ICLSClassifier(tie_break="half").fit(X, y, possible=possible).certificate_
+        half = (
+            ICLSClassifier(tie_break="half", metric="labeled")
+            .fit(X, y, possible=possible)
+            .certificate_
+        )
         assert half.objective == pytest.approx(proof.objective, abs=1e-7)
         assert half.distance >= proof.distance - proof.distance_gap - 1e-4
 
@@ -171,7 +175,7 @@ def test_the_tie_break_is_proven_with_masks(seed, L, K, U):
 def test_the_tie_break_is_the_limit_with_bounds_too(seed, L):
     X, y, _, bounds = bounded_labels(L, 60, 15, seed=seed)
     bounds[-5:] = [0.3, 0.3]
-    limit = ICLSClassifier(tol=1e-13).fit(X, y, label_bounds=bounds)
+    limit = ICLSClassifier(tol=1e-13, metric="labeled").fit(X, y, label_bounds=bounds)
     near = ICLSClassifier(metric=1e-7, tol=1e-13).fit(X, y, label_bounds=bounds)
     assert limit.certificate_.tie_break == "twin"
     np.testing.assert_allclose(scores(limit, X), scores(near, X), atol=3e-4)
@@ -183,10 +187,10 @@ def test_the_tie_break_is_the_limit_with_bounds_too(seed, L):
 @pytest.mark.parametrize("L", [4, 8])
 def test_ties_of_many_masked_rows(L):
     X, y, possible = undetermined(1, L, U=400)
-    many = ICLSClassifier().fit(X, y, possible=possible)
+    many = ICLSClassifier(metric="labeled").fit(X, y, possible=possible)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("primum.rows.array.ArrayRows.in_memory", True)
-        few = ICLSClassifier(solver="newton").fit(X, y, possible=possible)
+        few = ICLSClassifier(solver="newton", metric="labeled").fit(X, y, possible=possible)
     assert many.certificate_.converged
     assert many.certificate_.tie_break == "twin"
     assert np.sqrt(np.mean((scores(many, X) - scores(few, X)) ** 2)) < 1e-3
@@ -195,7 +199,7 @@ def test_ties_of_many_masked_rows(L):
 def test_an_undetermined_model_that_masks_moved_is_warned_about():
     X, y, possible = undetermined(0, 8)
     with pytest.warns(UndeterminedModelWarning, match="8 labelled rows .* of 60 predictions"):
-        ICLSClassifier().fit(X, y, possible=possible)
+        ICLSClassifier(metric="labeled").fit(X, y, possible=possible)
 
 
 # scikit-learn

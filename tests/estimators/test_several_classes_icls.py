@@ -316,7 +316,7 @@ def test_without_unlabelled_rows_it_is_the_twin():
 @pytest.mark.parametrize("seed", range(4))
 def test_the_tie_break_is_the_limit_of_the_metrics(seed, n_labeled):
     X, y, X_u, _ = several_classes(n_labeled, 60, 15, 4, seed=seed)
-    limit = ICLSClassifier(tol=1e-10).fit(X, y, X_unlabeled=X_u)
+    limit = ICLSClassifier(tol=1e-10, metric="labeled").fit(X, y, X_unlabeled=X_u)
     near = ICLSClassifier(metric=1e-7, tol=1e-12).fit(X, y, X_unlabeled=X_u)
     assert limit.certificate_.tie_break == "twin"
     rows = np.vstack([X, X_u])
@@ -329,8 +329,10 @@ def test_the_tie_break_is_the_limit_of_the_metrics(seed, n_labeled):
 def test_no_labelling_with_the_same_loss_is_nearer_to_the_twin(seed):
     """The labelling closest to the centres has the same labelled loss."""
     X, y, X_u, _ = several_classes(8, 60, 15, 4, seed=seed)
-    proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
-    other = ICLSClassifier(tie_break="half").fit(X, y, X_unlabeled=X_u).certificate_
+    proof = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
+    other = (
+        ICLSClassifier(tie_break="half", metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
+    )
     assert other.objective == pytest.approx(proof.objective, abs=1e-9)
     assert other.distance >= proof.distance - proof.distance_gap
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from generate import several_classes, two_classes
-from primum import ICLSClassifier, SafeClassifier
+from primum import ICLSClassifier, SafeClassifier, SAFEWClassifier
 from primum.selection.losses import ROW_LOSSES
 
 # Candidates that take no time, with a supervised counterpart and a baseline.
@@ -344,6 +344,36 @@ def test_own_classifiers_with_decision_values_data_frames_and_counterparts():
     assert "implicit (labelled)" in clf.supervised_.weights_
     assert "implicit" not in clf.supervised_.weights_
     assert clf.predict_proba(table).shape == (len(X), 2)
+
+
+class Altering(GaussianNB):
+    """A classifier that alters the rows it is given, in place."""
+
+    def fit(self, X, y, sample_weight=None):
+        fitted = super().fit(X, y, sample_weight)
+        X[:] = 0.0
+        return fitted
+
+    def predict_proba(self, X):
+        found = super().predict_proba(X)
+        if hasattr(X, "iloc"):
+            X.iloc[:, :] = np.nan
+        else:
+            X[:] = np.nan
+        return found
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+def test_a_candidate_that_alters_its_rows_does_not_alter_those_of_others(form):
+    X, y, _ = partly()
+    rows = form(X.copy())
+    own = quick(candidates=[("own", Altering(), False)]).fit(rows, y)
+    plain = quick(candidates=[("own", GaussianNB(), False)]).fit(rows, y)
+    assert not own.failures_
+    for clf in (own, SAFEWClassifier([("own", Altering(), False)]).fit(rows, y)):
+        assert np.isfinite(clf.predict_proba(rows)).all()
+        np.testing.assert_array_equal(np.asarray(rows), X)
+    np.testing.assert_allclose(own.predict_proba(rows), plain.predict_proba(rows))
 
 
 class Weighed(GaussianNB):

@@ -52,7 +52,8 @@ class Entry:
         if weight is not None:
             options |= self._weighted(weight)
         with config_context(enable_metadata_routing=False):  # the options have one destination
-            fitted = clone(self.estimator).fit(X, codes, **options)
+            # Rows of its own: a classifier that alters them must not alter the caller's.
+            fitted = clone(self.estimator).fit(X.copy(), codes, **options)
         if -1 in getattr(fitted, "classes_", ()):
             raise ValueError(
                 f"{self.name!r} treats -1, the marker of unlabelled rows, as a class: it cannot "
@@ -126,9 +127,11 @@ def class_scores(fitted: Any, X: Any, n_classes: int, name: str = "") -> Floats:
 
     They are the probabilities of ``predict_proba`` or, without it, the decision values mapped by
     the logistic function. The classifier was fitted to class codes; a class that it has not seen
-    has the score 0. ``name`` is that of the classifier in messages.
+    has the score 0. ``name`` is that of the classifier in messages. It gets rows of its own: it may
+    alter them, as StandardScaler(copy=False) does, and the caller's are read by others.
     """
     name = repr(name) if name else type(fitted).__name__
+    X = X.copy()
     if hasattr(fitted, "predict_proba"):
         scores = np.asarray(fitted.predict_proba(X), dtype=float)
     elif hasattr(fitted, "decision_function"):
