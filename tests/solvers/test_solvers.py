@@ -19,7 +19,8 @@ CASES = hard_cases()
 
 def fitted(case, **parameters):
     X, y, X_u, more = CASES[case]
-    return ICLSClassifier(**more, **parameters).fit(X, y, X_unlabeled=X_u)
+    parameters = {"metric": "labeled", **more, **parameters}
+    return ICLSClassifier(**parameters).fit(X, y, X_unlabeled=X_u)
 
 
 @pytest.mark.parametrize("metric", ["labeled", "all"])

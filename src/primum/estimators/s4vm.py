@@ -55,7 +55,7 @@ class S4VMClassifier(TransductiveMachine):
         Maximum number of separators kept.
     positive_fraction : "labeled" or float, default="labeled"
         Fraction of the unlabelled rows that a separator assigns to the second class, as in
-        TSVMClassifier.
+        TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     penalize_intercept : bool, default=False

@@ -47,7 +47,7 @@ class WellSVMClassifier(TransductiveMachine):
         Weight of the mean loss of the unlabelled rows.
     positive_fraction : "labeled" or float, default="labeled"
         Fraction of the unlabelled rows that a labelling assigns to the second class, as in
-        TSVMClassifier.
+        TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is penalised like a coefficient.
     tol : float, default=1e-2

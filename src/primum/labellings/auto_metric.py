@@ -22,8 +22,8 @@ from primum.labellings.implicit import LabeledLoss, LabeledRows, LeastSquaresFam
 from primum.rows import ArrayRows
 
 AUTO = "auto"
-# Keeps half of the gain of the labelled loss near as many labels as features, and no harm was found
-# of it on average with fewer (``benchmarks/metric.py``).
+# On average it gains with half as many labels as features, where the labelled loss does most harm
+# (``benchmarks/metric.py``).
 SHARE_IF_UNDETERMINED = 0.2
 
 
