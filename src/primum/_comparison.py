@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._sklearn import take_rows
+from primum.evaluation.compare_card import ModelCard
 from primum.evaluation.compare_checks import check_class_sizes, check_rows, refuse_failed_baselines
 from primum.evaluation.compare_default import (
     check_names,
@@ -35,6 +36,7 @@ from primum.evaluation.compare_deploy import (
     coefficients_of,
     fit_model,
 )
+from primum.evaluation.compare_model import with_assigned
 from primum.evaluation.compare_plan import (
     ComparisonPlan,
     check_numbers,
@@ -71,6 +73,12 @@ class Comparison(ComparisonResult):
         The answer in a few sentences.
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
+    model_card : ModelCard or None
+        What is known of the recommended model from rows that were held out: its loss with an
+        interval that allows for the choice among the methods, the loss of guessing, recall and
+        precision of every class, the confusion matrix, the number of unlabelled rows that it
+        assigns to every class, and ``alerts`` if it hardly beats guessing or does not find a class.
+        None if a folder of an earlier version, which lacks the predictions, is continued.
     table : DataFrame
         One row per classifier: mean loss on held-out rows, its observed difference from the
         baseline's, the estimated change with its interval (see Notes of ``compare``), the
@@ -146,6 +154,25 @@ class Comparison(ComparisonResult):
         return {}
 
     @cached_property
+    def model_card(self) -> ModelCard | None:
+        """What is known of the recommended model; it is fitted to count the unlabelled rows."""
+        card, counts = self._held_out_card, self._assigned()
+        return card if card is None or counts is None else with_assigned(card, counts)
+
+    def _assigned(self) -> Sequence[int] | None:
+        """Return the unlabelled rows that the recommended model assigns to every class."""
+        name, rows, classes = self.recommended, self.plan.compared, self.plan.table.labels.classes
+        stored = {entry.name: record for entry, record in self._cross_fitted}
+        if len(rows) == 0 or (name == BASELINE and not can_be_averaged(self.plan.baselines)):
+            return None
+        if name in stored:
+            counts: Sequence[int] | None = stored[name].get("assigned")
+            return counts
+        predicted = self._model(name).predict(take_rows(self.plan.table.X, rows))
+        codes = np.searchsorted(classes, predicted)
+        return np.bincount(codes, minlength=len(classes)).tolist()
+
+    @cached_property
     def changed(self) -> Changes | None:
         """The unlabelled rows for which a method and the baseline predict different classes."""
         rows, method = self.plan.compared, self._of_interest
@@ -198,9 +225,10 @@ class Comparison(ComparisonResult):
         dict
             Numbers, texts, lists and dictionaries only.
         """
-        changed = self.changed
+        changed, card = self.changed, self.model_card
         return {
             **super().to_dict(),
+            "model_card": None if card is None else card.to_dict(),
             "target": None if self.problem is None else self.problem.target,
             "columns": [column.to_dict() for column in self.columns],
             "changed": None if changed is None else changed.to_dict(),

@@ -30,6 +30,7 @@ QUICK = {
 }
 HEADINGS = [
     "The answer",
+    "The model you deploy",
     "The data",
     "The methods",
     "Could a method do harm?",
@@ -98,6 +99,14 @@ def test_tables_say_what_the_result_says(result):
     np.testing.assert_allclose(
         shares, [100 * odds.help, 100 * odds.no_difference, 100 * odds.harm], atol=0.5
     )
+    card = result.model_card
+    of_class = cells(page, "The model you deploy")
+    assert [row[0] for row in of_class] == ["no", "yes &lt;b&gt;"]
+    assert [int(row[4]) for row in of_class] == [one.n_unlabeled for one in card.classes]
+    assert [row[2] for row in of_class] == [f"{one.recall:.0%}" for one in card.classes]
+    low, high = (f"{100 * end:.1f}%" for end in card.interval)
+    assert f"error {100 * card.loss:.1f}% (90% interval {low} to {high}); guessing: " in page
+    assert "<th scope='col'>predicted no</th>" in page
     harm = cells(page, "Could a method do harm?")
     assert [row[1] for row in harm] == ["the tuned baseline", "itself without unlabelled rows"]
     changed = cells(page, "Predictions that changed")
@@ -117,6 +126,7 @@ def test_markdown_has_the_same_sections_and_numbers(result):
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
     assert result.verdict.replace("<", "&lt;").replace(">", "&gt;") in text
     assert f"| {100 * result.methods[0].loss:.1f} |" in text
+    assert "| True class | predicted no | predicted yes &lt;b&gt; |" in text
     assert "<i>" not in text.split("## Repeat it")[0]
 
 

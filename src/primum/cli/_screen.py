@@ -5,11 +5,14 @@ from collections import Counter
 from typing import Any
 
 from primum._words import counted, listed
+from primum.evaluation.compare_card import ModelCard, loss_in_words
 from primum.evaluation.compare_words import estimation
 from primum.selection.wording import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
 
 WIDTH = 80
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
+MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
+MAX_CLASSES = 12
 ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 
 
@@ -17,7 +20,12 @@ def screen_text(result: Any) -> str:
     """Return the data, the verdict, one table, and what was left out."""
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
     texts = [data_text(result), result.verdict]
-    parts = [*map(_filled, texts), _table(result), _filled(_caption(result)), _filled(notes)]
+    model = _model_text(result.model_card)
+    parts = [
+        *map(_filled, texts),
+        *([model] if model else []),
+        *(_table(result), _filled(_caption(result)), _filled(notes)),
+    ]
     return printable("\n\n".join(part for part in parts if part))
 
 
@@ -56,6 +64,26 @@ def _columns(result: Any) -> str:
 
 def _filled(text: str) -> str:
     return "\n".join(textwrap.fill(line, WIDTH) for line in text.splitlines())
+
+
+def _model_text(card: ModelCard | None) -> str:
+    """Return the loss of the recommended model, and what it does with every class."""
+    if card is None:
+        return ""
+    loss = textwrap.fill(f"The model to deploy, {card.name}: {loss_in_words(card)}.", WIDTH)
+    head = MODEL_ROW.format("class", "labelled", "recall", "precision", "unlabelled rows")
+    rows = [
+        MODEL_ROW.format(
+            textwrap.shorten(one.name, 24, placeholder="..."),
+            one.n_labeled,
+            *("-" if share is None else f"{share:.0%}" for share in (one.recall, one.precision)),
+            "-" if one.n_unlabeled is None else one.n_unlabeled,
+        )
+        for one in card.classes[:MAX_CLASSES]
+    ]
+    if len(card.classes) > MAX_CLASSES:
+        rows.append(f"and {len(card.classes) - MAX_CLASSES} more classes, which the report lists")
+    return "\n".join([loss, "", head, "-" * WIDTH, *rows])
 
 
 def _table(result: Any) -> str:

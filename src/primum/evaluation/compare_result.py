@@ -15,7 +15,9 @@ import numpy as np
 
 from primum._sklearn import take_rows
 from primum._typing import Floats
+from primum.evaluation.compare_card import ModelCard
 from primum.evaluation.compare_curves import learning_curves
+from primum.evaluation.compare_model import HeldOutPredictions, card_of, stored_predictions
 from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, classifier_name
 from primum.evaluation.compare_run import Records
 from primum.evaluation.compare_scoring import Loss, Predictions, twin_loss
@@ -26,7 +28,6 @@ from primum.evaluation.compare_words import (
     TWIN,
     MethodResult,
     compose_verdict,
-    no_better_than_guessing,
     phrase,
     table_row,
 )
@@ -101,6 +102,33 @@ class ComparisonResult:
             return found[0]
         scores = np.mean([_needed_scores(part) for part in found], axis=0)
         return Predictions(found[0].truth, scores.argmax(axis=1), scores)
+
+    def held_out(self, name: str) -> HeldOutPredictions | None:
+        """Return the held-out predictions of the baseline or of a method.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        HeldOutPredictions or None
+            In the splits of the comparison or, of a method that judged itself, in its own; None if
+            the comparison was stored by a version that did not keep the latter.
+        """
+        stored = {entry.name: record for entry, record in self._cross_fitted}
+        if name in stored:
+            return stored_predictions(stored[name], self.plan)
+        entry = next((entry for entry in self.plan.entries if entry.name == name), None)
+        found: Any = [
+            self._baseline(n) if name == BASELINE or entry is None else self._split(entry, n)
+            for n in self.splits
+        ]
+        folds = [
+            self.plan.folds(n // self.plan.n_folds)[n % self.plan.n_folds] for n in self.splits
+        ]
+        return HeldOutPredictions(folds, found)
 
     @cached_property
     def left_out(self) -> list[str]:
@@ -344,6 +372,11 @@ class ComparisonResult:
         helping = [m for m in self._compared if m.verdict.answer == HELP]
         return min(helping, key=lambda m: m.verdict.change).name if helping else BASELINE
 
+    @cached_property
+    def _held_out_card(self) -> ModelCard | None:
+        """What held-out rows say of the recommended model, before it is fitted to all rows."""
+        return card_of(self, self.recommended)
+
     @property
     def _compared(self) -> list[Any]:
         return [method for method in self.methods if method.verdict is not None]
@@ -366,14 +399,9 @@ class ComparisonResult:
 
     @property
     def _guessing(self) -> str:
-        """A warning if the baseline is no better than the most frequent class."""
-        if self.loss.scoring != "accuracy":
-            return ""
-        labels = self.plan.table.labels
-        shares = np.bincount(labels.codes, minlength=len(labels.classes)) / len(labels.codes)
-        return no_better_than_guessing(
-            self._baseline_loss, shares.tolist(), labels.classes.tolist()
-        )
+        """Warnings if the recommended model hardly beats guessing, or does not find a class."""
+        card = self._held_out_card
+        return "" if card is None else " ".join(alert.text for alert in card.alerts)
 
     @cached_property
     def curves(self) -> list[dict[str, Any]]:

@@ -39,9 +39,10 @@ from primum.evaluation.time_left import TimeLeft, with_time_left
 from primum.evaluation.workers import run_parallel
 from primum.selection.entries import Entry, class_scores
 from primum.selection.safe import SafeClassifier
+from primum.selection.stacked import predicted_codes
 from primum.selection.watching import watch_folds
 
-PROBE_DIGITS = 3
+PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
 # With a time budget, a fit is tried with an eighth of the unlabelled rows, if these are enough.
 TRIAL_PART, TRIAL_ROWS = 8, 50
 # A method that judges itself fits the baselines in about this many splits, whatever its limit.
@@ -376,8 +377,11 @@ def limit_time(estimator: Any, seconds: float) -> None:
 def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
     """Return what is kept of a fit."""
     if len(task.test) == 0:
-        own = {"predicted": [], **_own_verdict(last_step(fitted))}
-        return own | ({"changed": _changed(fitted, shared)} if task.stage == CROSS_FITTED else {})
+        safe = last_step(fitted)
+        own = {"predicted": [], **_own_verdict(safe)}
+        if task.stage != CROSS_FITTED:
+            return own
+        return own | {"held_out": _held_out(safe, task)} | _assigned(fitted, shared)
     # Rows are prepared once for all predictions: with a table, that takes longer than predicting.
     both = np.concatenate([task.test, shared.probe])
     rows = prepared_rows(fitted, take_rows(shared.X, both))
@@ -390,15 +394,30 @@ def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
     return found
 
 
-def _changed(fitted: Any, shared: Shared) -> list[list[int]]:
-    """Return (position, class by the baseline, class by the stack) where the two differ."""
+def _held_out(safe: Any, task: Task) -> dict[str, Any]:
+    """Return the cross-fitted predictions of a stack, with the rows and folds they are of."""
+    return {
+        "rows": task.train[safe.held_out_rows_].tolist(),
+        "folds": safe.held_out_folds_.tolist(),
+        "predicted": predicted_codes(safe.held_out_scores_).tolist(),
+        "scores": np.round(safe.held_out_scores_, HELD_OUT_DIGITS).tolist(),
+    }
+
+
+def _assigned(fitted: Any, shared: Shared) -> dict[str, Any]:
+    """Return the unlabelled rows in every class by a stack, and where its baseline differs.
+
+    The latter are (position, class by the baseline, class by the stack).
+    """
     if len(shared.compared) == 0:
-        return []
+        return {"assigned": [0] * shared.n_classes, "changed": []}
     rows = prepared_rows(fitted, take_rows(shared.X, shared.compared))
     safe = last_step(fitted)
     own, others = (np.asarray(stack.predict(rows)) for stack in (safe, safe.baseline_))
-    places = np.flatnonzero(own != others)
-    return [[int(i), int(others[i]), int(own[i])] for i in places]
+    return {
+        "assigned": np.bincount(own, minlength=shared.n_classes).tolist(),
+        "changed": [[int(i), int(others[i]), int(own[i])] for i in np.flatnonzero(own != others)],
+    }
 
 
 def prepared_rows(fitted: Any, X: Any) -> Any:

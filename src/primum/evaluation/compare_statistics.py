@@ -1,6 +1,6 @@
 """Losses of a comparison, and their differences, over the splits that were finished."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from primum._typing import Index
 from primum.evaluation.compare_plan import ComparisonPlan
 from primum.evaluation.compare_scoring import Loss, Predictions, joined, row_changes
+from primum.selection._folds import Fold
 from primum.selection.disagreement import Disagreement, counted
 from primum.selection.losses import Scorer, undefined_in_a_fold
 from primum.selection.statistics import (
@@ -34,19 +35,28 @@ class SplitStatistics:
         Differences up to this size count as none.
     scoring : str or callable
         How predictions are judged, for messages.
+    folds : sequence of Fold or None
+        All splits, by number; None: those of the plan.
     """
 
     plan: ComparisonPlan
     splits: Sequence[int]
     equivalence: float
     scoring: Any
+    folds: Sequence[Fold] | None = None
 
     def difference(self, pairs: Sequence[tuple[Any, Any]], loss: Loss) -> Difference:
         """Return the difference of two classifiers' losses over the splits."""
         folds, units = [self._fold(number) for number in self.splits], self._units
         n_train = [len(np.unique(units[fold.train])) for fold in folds]
         if loss.of_rows is None:
-            return self._difference_of_splits(pairs, loss, n_train)
+            values = [loss.of_split(one) - loss.of_split(other) for one, other in pairs]
+            one, other = (joined([pair[k] for pair in pairs]) for k in (0, 1))
+
+            def change(index: Index) -> float:
+                return loss.of_split(one.take(index)) - loss.of_split(other.take(index))
+
+            return self._of_splits(values, change, n_train)
         rows, n_units = row_changes(pairs, loss), self._n_scored_units
         if self.plan.table.groups is None:
             return resampled_difference(rows, n_train, n_rows=n_units)
@@ -79,22 +89,25 @@ class SplitStatistics:
         tests = [self._units[self._fold(number).test] for number in self.splits]
         return len(np.unique(np.concatenate(tests)))
 
-    def _difference_of_splits(
-        self, pairs: Sequence[tuple[Any, Any]], loss: Loss, n_train: list[int]
+    def mean_of_scores(self, splits: Sequence[Predictions], loss: Loss) -> Difference:
+        """Return the mean of a loss that is not a mean over rows, with its standard error."""
+        n_train = [len(np.unique(self._units[self._fold(n).train])) for n in self.splits]
+        together = joined(splits)
+        values = [loss.of_split(split) for split in splits]
+        return self._of_splits(values, lambda rows: loss.of_split(together.take(rows)), n_train)
+
+    def _of_splits(
+        self, values: Sequence[float], change: Callable[[Index], float], n_train: list[int]
     ) -> Difference:
-        """Estimate from the loss of every split or, if it is undefined in one, of every repeat."""
+        """Estimate from the value of every split or, if it is undefined in one, of every repeat.
+
+        ``change`` is the value of held-out rows, given their positions.
+        """
         tests = [self._units[self._fold(number).test] for number in self.splits]
-        values = [loss.of_split(one) - loss.of_split(other) for one, other in pairs]
         if np.isfinite(values).all():
             n_test = [len(np.unique(test)) for test in tests]
             return resampled_difference_of_scores(values, n_train, n_test, unit=self.equivalence)
-        one, other = (joined([pair[k] for pair in pairs]) for k in (0, 1))
-        return pooled_difference(
-            lambda index: loss.of_split(one.take(index)) - loss.of_split(other.take(index)),
-            self._repeats(values),
-            np.concatenate(tests),
-            n_train,
-        )
+        return pooled_difference(change, self._repeats(values), np.concatenate(tests), n_train)
 
     def _repeats(self, values: Sequence[float]) -> list[Index]:
         """Return the positions of the held-out rows of every repeat, one split after the other."""
@@ -134,6 +147,8 @@ class SplitStatistics:
         n_groups = None if table.groups is None else difference.n_rows
         return Sample(table.n_labeled, n_scored, n_groups, table.n_unlabeled)
 
-    def _fold(self, number: int) -> Any:
+    def _fold(self, number: int) -> Fold:
+        if self.folds is not None:
+            return self.folds[number]
         repeat, fold = divmod(number, self.plan.n_folds)
         return self.plan.folds(repeat)[fold]

@@ -91,21 +91,6 @@ def estimation(scoring: Any) -> str:
     return "the observed one, shrunk towards 0 because part of it is chance"
 
 
-def no_better_than_guessing(error: float, shares: Sequence[float], names: Sequence[Any]) -> str:
-    """Return a warning if the baseline errs as often as the most frequent class does.
-
-    ``shares`` are those of the classes among the labelled rows.
-    """
-    most = max(range(len(names)), key=lambda code: shares[code])
-    if error < 1 - shares[most]:
-        return ""
-    return (
-        f"Note that the tuned {BASELINE} (error {100 * error:.1f}%) is no better than always "
-        f"predicting {names[most]!r} ({100 * (1 - shares[most]):.1f}%): either the columns say "
-        "little about the class, or it takes more labels to learn it."
-    )
-
-
 def compose_verdict(
     compared: Sequence[Any], recommended: str, remarks: Sequence[str], failed: Sequence[str]
 ) -> str:

@@ -27,6 +27,7 @@ from primum.report.comparison_sections import (
     show_level,
     unit_of,
 )
+from primum.report.model_section import model_section
 from primum.report.page import asset
 from primum.report.tables import Cell, Table
 from primum.selection.wording import (
@@ -98,6 +99,7 @@ def _subtitle(result: Any) -> str:
 def _sections(result: Any, code: str | None) -> list[Section]:
     sections: list[Section] = [
         ("The answer", _lead(result)),
+        ("The model you deploy", model_section(result)),
         ("The data", data_section(result)),
         ("The methods", methods_section(result)),
         ("Could a method do harm?", harm_section(result)),

@@ -114,6 +114,11 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     report_ : dict of lists
         A table with a row for each candidate and stack, for ``pandas.DataFrame(clf.report_)``: its
         kind, its weights, out-of-fold error and Brier score (cross-fitted for the stacks), seconds.
+    held_out_rows_, held_out_folds_ : array of shape (n_held_out,)
+        Rows of X that the folds hold out, one fold after the other, and the numbers of the folds.
+    held_out_scores_ : array of shape (n_held_out, n_classes)
+        Scores of these rows by the stack, cross-fitted: neither the candidates nor their weights
+        have seen the label of the row. ``verdict_`` is based on them.
     notes_ : list of str
         What was approximated, left out or warned of.
     failures_ : list of Failure
@@ -261,6 +266,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                 scored.notes.extend(notes_on_rows(rows, known, unknown))
                 self._compute(scored, entrants, start)
                 self._combine(scored, entrants, held_out)
+            self.held_out_rows_ = _labeled(given)[held_out.rows]
+            self.held_out_folds_ = held_out.fold_of
             self.notes_.extend([*entrants.notes, *of_folds])
         return self
 
@@ -337,6 +344,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         self.baseline_ = StackedClassifier._of(self, baseline, models)
         probe = {name: scores for name, (_, scores) in fitted.items()}
         self.verdict_, judged = judge_stacks(self, scored, entrants, held_out, probe)
+        self.held_out_scores_ = judged["safe stack"]
         self.report_ = report_table(self, scored, entrants, held_out, judged)
         self.failures_, self.notes_ = scored.failures, scored.all_notes
         self._warn_of_failures()
