@@ -372,7 +372,7 @@ def compare(
         table, ``group`` names the column.
     curves : bool, default=True
         Whether to compute learning curves over the number of unlabelled rows and, with at least 80
-        labelled rows, of labelled ones.
+        labelled rows, of labelled ones, as far as every class keeps three of them.
     nested : bool, default=False
         Whether SafeClassifier is fitted in every split like the others. By default it is fitted
         once and judged by its cross-fitted scores, which is many times faster; its loss is then

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum.cli._sampling import sampled
 from primum.cli._screen import printable
+from primum.cli.compare import in_options
 
 N_ROWS, N_LABELED = 60, 24
 QUICK = ("--methods", "em-lda", "--repeats", 1, "--no-curves", "--jobs", 1, "--quiet")
@@ -230,3 +231,19 @@ def test_interruption(compare, refused, monkeypatch):
 
     monkeypatch.setattr("primum.compare", interrupted, raising=False)
     refused(compare(), 1, "Stopped; continue with --resume.")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("scoring='r2' is for numeric targets: choose", "--scoring r2 is for numeric targets"),
+        ("n_repeats=0 is too few", "--repeats 0 is too few"),
+        ("there are no scores", "there are no scores"),
+    ],
+)
+def test_messages_name_options(said, shown):
+    assert in_options(said).startswith(shown)
+
+
+def test_a_scoring_for_numbers_is_named_by_its_option(compare, refused):
+    refused(compare("--scoring", "r2"), 1, "Error: --scoring r2 is for numeric targets")

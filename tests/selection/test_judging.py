@@ -88,14 +88,14 @@ def test_copies_of_a_row_are_no_evidence(seed):
 def test_fewer_groups_than_folds():
     X, y, groups = copies()
     clf = SafeClassifier(**QUICK, cv=7).fit(X, y, groups=groups // 10)
-    assert "cv=7 was reduced to 3 folds" in clf.notes_[-1]
+    assert "7 folds were reduced to 3" in clf.notes_[-1]
     with pytest.raises(ValueError, match="All labelled rows belong to the group"):
         SafeClassifier(**QUICK).fit(X, y, groups=np.zeros(len(y)))
 
 
 def test_more_folds_than_labels_are_noted():
     clf = SafeClassifier(**QUICK, cv=50, n_repeats=1).fit(*moons(30))
-    assert any(note.startswith("cv=50 was reduced to") for note in clf.notes_)
+    assert any(note.startswith("50 folds were reduced to") for note in clf.notes_)
 
 
 @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_array])

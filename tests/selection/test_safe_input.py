@@ -131,9 +131,7 @@ def test_one_training_row_in_a_fold_is_enough():
     y[:3] = 0, 1, 0
     clf = quick(["components", "kernel"]).fit(X, y)
     assert clf.failures_ == []
-    assert clf.notes_ == [
-        "cv=3 was reduced to 2 folds: more cannot be stratified with these labels."
-    ]
+    assert clf.notes_ == ["3 folds were reduced to 2: more cannot be stratified with these labels."]
 
 
 class FailsToPredict(LogisticRegression):

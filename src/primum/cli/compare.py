@@ -1,5 +1,6 @@
 """``primum compare``: whether the unlabelled rows of a table help, and which model to use."""
 
+import re
 import shlex
 import textwrap
 import warnings
@@ -112,6 +113,18 @@ OUTPUT_OPTIONS = (
     click.option("--quiet", is_flag=True, help="Show no progress."),
 )
 
+# What messages name by Python's arguments, by the options that pass them.
+OPTION_OF = {
+    "scoring": "--scoring",
+    "methods": "--methods",
+    "n_repeats": "--repeats",
+    "time_budget": "--time-budget",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "groups": "--group",
+    "missing": "--missing",
+}
+
 
 def _with(options: tuple[Any, ...]) -> Callable[[Any], Any]:
     def add(command: Any) -> Any:
@@ -215,6 +228,16 @@ def _save(result: Any, path: Path, target: str, id_column: str | None) -> None:
         click.echo(printable(textwrap.fill(hint, WIDTH)))
 
 
+def in_options(text: str) -> str:
+    """Return a message of ``primum.compare`` with options instead of Python's arguments."""
+    text = text.replace(RESUME, "--resume")
+    text = text.replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
+    for argument, option in OPTION_OF.items():
+        text = re.sub(rf"\b{argument}='([^']*)'", rf"{option} \1", text)
+        text = re.sub(rf"\b{argument}=", f"{option} ", text)
+    return text
+
+
 @contextmanager
 def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
     """Show errors as one sentence, in terms of this command's options."""
@@ -222,9 +245,7 @@ def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
         with plain_errors():
             yield
     except click.ClickException as problem:
-        text = problem.message.replace(RESUME, "--resume")
-        text = text.replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
-        raise click.ClickException(printable(text)) from problem
+        raise click.ClickException(printable(in_options(problem.message))) from problem
     except KeyboardInterrupt:
         more = "" if output.fits is None else "; continue with --resume"
         raise click.ClickException(f"Stopped{more}.") from None

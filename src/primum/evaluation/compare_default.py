@@ -106,21 +106,22 @@ def with_preparation(prepare: Any, classifier: Any) -> Any:
 
 
 def inner_folds(plan: ComparisonPlan) -> int:
-    """Return the number of folds in which the default classifiers are tuned."""
-    labels = plan.table.labels
-    n_classes = len(labels.classes)
-    counts = np.array(
-        [np.bincount(labels.codes[fold.train], minlength=n_classes) for fold in plan.folds(0)]
-    )
-    smallest = int(counts.min())
-    if smallest < 2:
-        rarest = labels.classes.tolist()[int(counts.min(axis=0).argmin())]
+    """Return the number of folds in which the default classifiers are tuned.
+
+    A training set of a further repeat in which some class has a single row is not counted: nothing
+    can be tuned in it, and its repeat is no part of the result.
+    """
+    counts = plan.class_counts(0)
+    if counts.min() < 2:
+        rarest = plan.table.labels.classes.tolist()[int(counts.min(axis=0).argmin())]
         raise ValueError(
             f"Some training set has only one labelled row of class {rarest!r}, with which nothing "
-            "can be tuned: label more rows of it (three are the least), leave it out, or use "
-            "fewer folds."
+            "can be tuned: label more rows of it (three are the least), or empty its labels, so "
+            "that its rows count as unlabelled."
         )
-    return min(smallest, MAX_INNER_FOLDS)
+    least = [plan.class_counts(repeat).min(axis=1) for repeat in range(plan.repeats)]
+    tunable = [number for number in np.concatenate(least).tolist() if number >= 2]
+    return min(*tunable, MAX_INNER_FOLDS)
 
 
 def default_baselines(inner: int) -> list[tuple[str, Any]]:

@@ -44,8 +44,9 @@ MAX_COMPARED_ROWS = 20_000
 # Shares of the rows at which learning curves are computed, beside all of them.
 UNLABELED_SHARES = (0.0, 1 / 16, 1 / 4)
 LABELED_SHARES = (1 / 4, 1 / 2)
-# With fewer labelled rows, a part of them is too few for a learning curve.
-MIN_LABELED_FOR_CURVE = 80
+# With fewer labelled rows, or fewer of some class in a part of them, a part is too few for a
+# learning curve: penalties are chosen in three folds, of which each holds out a row of every class.
+MIN_LABELED_FOR_CURVE, MIN_OF_CLASS_FOR_CURVE = 80, 3
 
 
 @dataclass(frozen=True)
@@ -356,13 +357,51 @@ class ComparisonPlan:
         return Task(stage, entry, 0, rows, rows[:0], cv)
 
     def _part(self, train: Index, share: float, number: int) -> Index:
-        """Return a part of the training rows, at least two of each class; larger parts add rows."""
+        """Return a part of the training rows of each class; larger parts add rows."""
         codes, rng = self.table.labels.codes[train], rng_for(self.seed, "labelled", number)
         parts = []
         for code in np.unique(codes):
             own = rng.permutation(train[codes == code])
-            parts.append(own[: max(2, round(share * len(own)))])
+            parts.append(own[: round(share * len(own))])
         return np.sort(np.concatenate(parts))
+
+    @property
+    def _labeled_shares(self) -> list[float]:
+        """The shares of the labelled rows at which learning curves are computed."""
+        if self.table.n_labeled < MIN_LABELED_FOR_CURVE:
+            return []
+        least, _ = self._rarest
+        return [s for s in LABELED_SHARES if round(s * least) >= MIN_OF_CLASS_FOR_CURVE]
+
+    @property
+    def _rarest(self) -> tuple[int, Any]:
+        """The fewest rows of a class in a training set of the first repeat, and that class."""
+        least = self.class_counts(0).min(axis=0)
+        return int(least.min()), self.table.labels.classes.tolist()[int(least.argmin())]
+
+    def class_counts(self, repeat: int) -> Index:
+        """Return the numbers of rows of each class in the training sets of a repeat."""
+        labels = self.table.labels
+        counts = [
+            np.bincount(labels.codes[fold.train], minlength=len(labels.classes))
+            for fold in self.folds(repeat)
+        ]
+        return np.array(counts)
+
+    @property
+    def missing_points(self) -> list[str]:
+        """Sentences on the points of learning curves that these rows do not allow."""
+        if not self.curves or len(drawn := self._labeled_shares) == len(LABELED_SHARES):
+            return []
+        curve, n_labeled = "The learning curve over labelled rows", self.table.n_labeled
+        if n_labeled < MIN_LABELED_FOR_CURVE:
+            return [f"{curve} needs {MIN_LABELED_FOR_CURVE} of them, and there are {n_labeled}."]
+        (least, name), lost = self._rarest, [s for s in LABELED_SHARES if s not in drawn]
+        shares = " and ".join(f"{share:.0%}" for share in lost)
+        return [
+            f"{curve} is not drawn at {shares} of them: training sets have as few as {least} rows "
+            f"of class {name!r}, and {shares} of these are fewer than {MIN_OF_CLASS_FOR_CURVE}."
+        ]
 
     def _curve_rounds(self) -> Iterator[list[Task]]:
         table, folds = self.table, range(self.n_folds)
@@ -376,7 +415,7 @@ class ComparisonPlan:
             at_all = share == UNLABELED_SHARES[-1]
             slow = [self._whole(stage, _once_repeated(e), part) for e in once if at_all]
             yield [*tasks, *slow]
-        for share in LABELED_SHARES if table.n_labeled >= MIN_LABELED_FOR_CURVE else ():
+        for share in self._labeled_shares:
             n_labeled = round(share * len(self.folds(0)[0].train))
             yield [
                 self._task(

@@ -18,7 +18,13 @@ from primum._typing import Floats
 from primum.evaluation.compare_card import ModelCard
 from primum.evaluation.compare_curves import learning_curves
 from primum.evaluation.compare_model import HeldOutPredictions, card_of, stored_predictions
-from primum.evaluation.compare_plan import ALL, CROSS_FITTED, ComparisonPlan, classifier_name
+from primum.evaluation.compare_plan import (
+    ALL,
+    CROSS_FITTED,
+    N_UNLABELED,
+    ComparisonPlan,
+    classifier_name,
+)
 from primum.evaluation.compare_run import Records
 from primum.evaluation.compare_scoring import Loss, Predictions, twin_loss
 from primum.evaluation.compare_statistics import SplitStatistics
@@ -85,11 +91,36 @@ class ComparisonResult:
 
     @cached_property
     def splits(self) -> list[int]:
+        """Numbers of the splits that are part of the result.
+
+        They are those of the repeats in which all baselines were fitted, so that every labelled
+        row counts the same; if there is no such repeat, the splits in which they were.
+        """
+        size, fitted = self.plan.n_folds, set(self._with_baselines)
+        repeats = [range(size * r, size * (r + 1)) for r in range(self.plan.repeats)]
+        whole = [number for repeat in repeats if fitted.issuperset(repeat) for number in repeat]
+        return whole or self._with_baselines
+
+    @cached_property
+    def _with_baselines(self) -> list[int]:
         """Numbers of the splits in which all baselines were fitted."""
         return [
             number
             for number in range(self.plan.repeats * self.plan.n_folds)
             if all(self._split(entry, number) is not None for entry in self.plan.baselines)
+        ]
+
+    @property
+    def _without_baselines(self) -> list[str]:
+        """A sentence on the splits that are no part of the result, because a baseline failed."""
+        names = {entry.name for entry in self.plan.baselines}
+        failed = {f["split"] for f in self.failures if f["name"] in names and f["stage"] == ALL}
+        if not failed:
+            return []
+        every, used = self.plan.repeats * self.plan.n_folds, len(self.splits)
+        return [
+            f"A baseline failed in {len(failed)} of the {every} splits: the result is that of "
+            f"{used} splits, in which all were fitted."
         ]
 
     def _baseline(self, number: int, stage: str = ALL) -> Predictions | None:
@@ -139,7 +170,9 @@ class ComparisonResult:
             for entry in self.plan.split_entries
             if self._lacks_scores(entry)
         ]
-        return [*self.records.left_out, *without, *(found["text"] for found in self.failures)]
+        failed = [found["text"] for found in self.failures]
+        splits, curves = self._without_baselines, self.plan.missing_points
+        return [*self.records.left_out, *without, *splits, *failed, *curves]
 
     def _lacks_scores(self, entry: Entry) -> bool:
         found = [self._split(entry, number) for number in self.splits]
@@ -159,7 +192,7 @@ class ComparisonResult:
                 "stage": unit[0].partition("/")[0],
                 "split": unit[1],
                 "reason": record["note"],
-                "text": f"{classifier_name(unit[0])} failed in split {unit[1]}: {record['note']}",
+                "text": f"{failed_fit(*unit)}: {record['note']}",
             }
             for unit, record in self.records.done.items()
             if record["predicted"] is None
@@ -389,8 +422,8 @@ class ComparisonResult:
     @cached_property
     def verdict(self) -> str:
         """The answer in a few sentences."""
-        main = (ALL, CROSS_FITTED)
-        failed = {failure["name"] for failure in self.failures if failure["stage"] in main}
+        main, judged = (ALL, CROSS_FITTED), {method.name for method in self.methods}
+        failed = {f["name"] for f in self.failures if f["stage"] in main} - judged
         table, drift = self.plan.table, "" if self.drift is None else self.drift.text
         copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
         after = " ".join(filter(None, [self._guessing, drift, copies, *self._remarks]))
@@ -441,6 +474,16 @@ class ComparisonResult:
             "notes": self.notes,
             "seconds": self.records.seconds,
         }
+
+
+def failed_fit(unit_name: str, number: int) -> str:
+    """Return which fit failed, in words: "ridge failed in split 3"."""
+    stage, _, name = unit_name.partition("/")
+    if stage in (ALL, CROSS_FITTED):
+        return f"{name} failed in split {number}"
+    axis, _, size = stage.partition("=")
+    rows = "unlabelled" if axis == N_UNLABELED else "labelled"
+    return f"{name} failed in the learning curve, with {size} {rows} rows in split {number}"
 
 
 def _needed_scores(part: Predictions) -> Floats:

@@ -40,7 +40,7 @@ def notes_on_folds(
     notes, n_folds = [], len(tests) // n_repeats
     if isinstance(cv, Integral) and n_folds < int(cv):
         notes.append(
-            f"cv={cv} was reduced to {n_folds} folds: more cannot be stratified with these labels."
+            f"{cv} folds were reduced to {n_folds}: more cannot be stratified with these labels."
         )
     if undefined:
         notes.append(
