@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._sklearn import take_rows
+from primum._words import listed
 from primum.evaluation.compare_card import ModelCard
 from primum.evaluation.compare_checks import check_class_sizes, check_rows, refuse_failed_baselines
 from primum.evaluation.compare_default import (
@@ -34,6 +35,7 @@ from primum.evaluation.compare_deploy import (
     can_be_averaged,
     changes_of,
     coefficients_of,
+    find_name,
     fit_model,
 )
 from primum.evaluation.compare_model import with_assigned
@@ -142,7 +144,27 @@ class Comparison(ComparisonResult):
             A fitted scikit-learn Pipeline of preparation and classifier (without ``prepare``, the
             classifier alone), which predicts classes by name from rows as they were given.
         """
-        return self._model(self.recommended)
+        return self.fit(self.recommended)
+
+    def fit(self, name: str) -> Any:
+        """Fit a model of the table by its name, with its preparation, to all rows.
+
+        Parameters
+        ----------
+        name : str
+            A row of ``table``: "baseline", or the name of a baseline or method, in any spelling
+            (lower-case letters, hyphens).
+
+        Returns
+        -------
+        classifier
+            As ``fit_recommended`` returns it.
+        """
+        names = [BASELINE, *(entry.name for entry in self.plan.entries)]
+        found = find_name(name, names)
+        if found is None:
+            raise ValueError(f"There is no model {name!r}: choose from {listed(names)}.")
+        return self._model(found)
 
     def _model(self, name: str) -> Any:
         if name not in self._models:
@@ -347,7 +369,9 @@ def compare(
         The classifiers to compare. Those that use unlabelled rows, which is the default, are
         fitted with -1 for unknown labels. "default" means SafeClassifier, ICLS with ridge and
         metric tuned, self-learning of a logistic regression and, for two classes, a transductive
-        SVM; a list may contain them by the names "safe stack", "ICLS", "self-learning" and "TSVM".
+        SVM; and two supervised alternatives to the baseline, a random forest and a histogram
+        booster. A list may contain them by the names "safe stack", "ICLS", "self-learning",
+        "TSVM", "forest" and "boosting".
     baselines : "default" or list of (name, classifier)
         Supervised classifiers, fitted to labelled rows, whose averaged scores are the baseline.
         "default" means ridge and logistic regression, both tuned.
@@ -401,7 +425,8 @@ def compare(
     Returns
     -------
     Comparison
-        With ``verdict``, ``table``, ``plot()``, ``fit_recommended()`` and ``to_dict()``.
+        With ``verdict``, ``table``, ``plot()``, ``fit_recommended()``, ``fit(name)`` and
+        ``to_dict()``.
 
     See Also
     --------

@@ -33,6 +33,7 @@ __all__ = [
     "Interval",
     "LinearClassifierMixin",
     "StrOptions",
+    "boosted_trees",
     "check_namespace",
     "check_parameters",
     "check_sample_weight",
@@ -45,6 +46,16 @@ __all__ = [
     "openmp_threads",
     "take_rows",
 ]
+
+
+def boosted_trees(booster: Any) -> tuple[list[Any], Any]:
+    """Return the nodes of the trees of a histogram booster, round by round, and its first scores.
+
+    The nodes are records with the fields is_leaf, feature_idx, num_threshold, left, right, value
+    and depth.
+    """
+    trees = [tree.nodes for of_round in booster._predictors for tree in of_round]
+    return trees, np.asarray(booster._baseline_prediction, dtype=np.float64).reshape(-1)
 
 
 _LIBRARIES: dict[type, Any] = {}

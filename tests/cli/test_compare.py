@@ -169,7 +169,8 @@ def test_unknown_methods_and_scorings(compare, refused):
 def test_list_of_methods(call):
     output = succeeded(call("compare", "--list-methods"))
     names = [line.split()[0] for line in output.splitlines()]
-    assert names[:4] == ["safe-stack", "icls", "self-learning", "tsvm"]
+    assert names[:6] == ["safe-stack", "icls", "self-learning", "tsvm", "forest", "boosting"]
+    assert "compared by default, supervised" in output.splitlines()[4]
     assert "kernel-icls" in names
 
 
@@ -247,3 +248,21 @@ def test_messages_name_options(said, shown):
 
 def test_a_scoring_for_numbers_is_named_by_its_option(compare, refused):
     refused(compare("--scoring", "r2"), 1, "Error: --scoring r2 is for numeric targets")
+
+
+@pytest.mark.parametrize("name", ["boosting", "logistic"])
+def test_any_model_of_the_table_is_saved_by_name(compare, call, tmp_path, table, name):
+    options = ("--methods", "boosting", "--model", name, "--save-model", "m.skops")
+    output = succeeded(compare("--id", "case", *options))
+    assert f"Model: m.skops ({name}), for primum predict" in output
+    succeeded(call("predict", "m.skops", "data.csv", "--out", "p.csv"))
+    found = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    known = table["churned"].notna()
+    assert (found == table["churned"])[known].mean() > 0.7
+
+
+def test_a_model_that_is_not_in_the_table_is_refused_first(compare, refused, monkeypatch):
+    monkeypatch.setattr("primum.cli.compare.read_frame", lambda *_, **__: pytest.fail("was read"))
+    refused(compare("--model", "baseline"), 2, "--model names the model to save", "--save-model")
+    answer = compare("--model", "forrest", "--save-model", "m.skops")
+    refused(answer, 2, "no model 'forrest': choose from baseline, ridge, logistic, EM-LDA.")

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.pipeline import Pipeline
 
 from primum import SafeClassifier
@@ -19,10 +20,11 @@ def classifier_of(model: Any) -> Any:
 def is_fitted_classifier(model: Any) -> bool:
     """Return whether a model is a fitted classifier of primum or a pipeline that ends in one.
 
-    The averaged baseline of ``primum compare`` is a VotingClassifier.
+    The averaged baseline of ``primum compare`` is a VotingClassifier, and one of its parts a
+    LogisticRegressionCV.
     """
     classifier = classifier_of(model)
-    ours = isinstance(classifier, (*CLASSIFIERS, VotingClassifier))
+    ours = isinstance(classifier, (*CLASSIFIERS, VotingClassifier, LogisticRegressionCV))
     return ours and hasattr(classifier, "classes_")
 
 

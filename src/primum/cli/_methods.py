@@ -13,7 +13,10 @@ DEFAULT = {
     "icls": "ICLS",
     "self-learning": "self-learning",
     "tsvm": "TSVM",
+    "forest": "forest",
+    "boosting": "boosting",
 }
+SUPERVISED = ("forest", "boosting")
 FURTHER = {key_of(method.name): method for method in (*ON_REQUEST, *GENERATIVE)}
 
 
@@ -44,7 +47,8 @@ def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bo
     """Print the names of all methods, and end."""
     if wanted and not context.resilient_parsing:
         for key in DEFAULT:
-            click.echo(f"{key:26}compared by default")
+            uses = ", supervised" if key in SUPERVISED else ""
+            click.echo(f"{key:26}compared by default{uses}")
         for key, method in FURTHER.items():
             uses = "" if method.sees != "labeled" else ", supervised"
             click.echo(f"{key:26}{type(method.estimator).__name__}{uses}")

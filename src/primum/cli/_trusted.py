@@ -19,19 +19,21 @@ from primum.selection.named import NamedClassifier
 from primum.selection.out_of_fold import Failure
 from primum.selection.stacked import StackedClassifier
 from primum.selection.statistics import Difference, Probabilities
+from primum.selection.trees import BoostedModel, BoostingClassifier, ForestClassifier
 from primum.selection.verdict import SafeVerdict
 from primum.selection.wording import Verdict
 from primum.tables.preparation import ReadCells, level_name
 
-CLASSIFIERS: tuple[type, ...] = tuple(
-    getattr(primum, name) for name in primum.__all__ if "Classifier" in name
+CLASSIFIERS: tuple[type, ...] = (
+    *(getattr(primum, name) for name in primum.__all__ if "Classifier" in name),
+    *(ForestClassifier, BoostingClassifier),
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
-    *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel),
+    *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel),
 )
 PREPARATION: tuple[Any, ...] = (ReadCells, level_name)
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.

@@ -11,13 +11,15 @@ from typing import Any
 
 import click
 
+from primum._words import listed
 from primum.cli._comparison_output import FORMATS, ComparisonOutput, check_file, output_of
-from primum.cli._methods import list_methods, read_methods
+from primum.cli._methods import DEFAULT, list_methods, read_methods
 from primum.cli._models import StoredModel, save_model
 from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
 from primum.cli._progress import progress
 from primum.cli._sampling import MAX_ROWS, sampled
 from primum.cli._screen import WIDTH, printable, screen_text
+from primum.evaluation.compare_deploy import find_name
 from primum.evaluation.store import OTHER_FOLDER, RESUME
 from primum.tables.csv import CsvOptions
 from primum.tables.frames import pandas_code, read_frame
@@ -108,11 +110,18 @@ OUTPUT_OPTIONS = (
         type=click.Path(dir_okay=False, path_type=Path),
         help="File for the recommended model, preparation included, for primum predict.",
     ),
+    click.option(
+        "--model",
+        "name",
+        help="Name of another model of the table to save with --save-model, for example baseline.",
+    ),
     click.option("--resume", is_flag=True, help="Continue the comparison in the folder."),
     click.option("--force", is_flag=True, help="Replace output that exists."),
     click.option("--quiet", is_flag=True, help="Show no progress."),
 )
 
+# The models of every comparison, beside its methods.
+MODELS = ("baseline", "ridge", "logistic")
 # What messages name by Python's arguments, by the options that pass them.
 OPTION_OF = {
     "scoring": "--scoring",
@@ -153,6 +162,7 @@ def compare(
     out: Path | None,
     chosen: str | None,
     model: Path | None,
+    name: str | None,
     resume: bool,
     force: bool,
     **settings: Any,
@@ -167,6 +177,7 @@ def compare(
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
     if model is not None:
         check_file(model, "--save-model")
+    check_model_name(name, model, settings["methods"])
     output = output_of(data, out, chosen, model)
     output.check(data, resume=resume, force=force)
     with _plain_errors(output):
@@ -185,7 +196,21 @@ def compare(
         output.write_report(result, f"{read}  # of which a sample was compared" if note else read)
         click.echo(f"\nReport: {output.report}")
         if output.model is not None:
-            _save(result, output.model, target, id_column)
+            _save(result, output.model, name, (target, id_column))
+
+
+def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
+    """Raise an error, before the run, if no model of the table can have a name."""
+    if name is None:
+        return
+    if path is None:
+        raise click.UsageError("--model names the model to save: pass --save-model PATH as well.")
+    chosen = list(DEFAULT.values()) if isinstance(methods, str) else methods
+    names = [*MODELS, *(method if isinstance(method, str) else method[0] for method in chosen)]
+    if find_name(name, names) is None:
+        raise click.BadParameter(
+            f"there is no model {name!r}: choose from {listed(names)}.", param_hint="--model"
+        )
 
 
 def _compare(
@@ -213,17 +238,19 @@ def _compare(
         )
 
 
-def _save(result: Any, path: Path, target: str, id_column: str | None) -> None:
-    """Fit the recommended pipeline to all rows and store it."""
+def _save(result: Any, path: Path, name: str | None, roles: tuple[str, str | None]) -> None:
+    """Fit a pipeline, by default the recommended one, to all rows and store it."""
+    target, id_column = roles
+    chosen = result.recommended if name is None else name
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = result.fit_recommended()
+        fitted = result.fit(chosen)
     columns = {c.name: [c.kind, c.reading] for c in result.columns if c.used}
     save_model(StoredModel(fitted, id_column, target, columns), path)
-    click.echo(f"Model: {path} ({result.recommended}), for primum predict")
-    name = next((column.name for column in result.columns if column.identifies_rows), None)
-    if id_column is None and name is not None:
-        option = f"--id {shlex.quote(name)}"
+    click.echo(f"Model: {path} ({chosen}), for primum predict")
+    column = next((column.name for column in result.columns if column.identifies_rows), None)
+    if id_column is None and column is not None:
+        option = f"--id {shlex.quote(column)}"
         hint = f"Pass {option} to primum predict, and the predictions have that column."
         click.echo(printable(textwrap.fill(hint, WIDTH)))
 

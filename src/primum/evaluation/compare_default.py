@@ -19,6 +19,7 @@ from primum.evaluation.compare_words import BASELINE
 from primum.selection import ICLSClassifierCV, LeastSquaresClassifierCV
 from primum.selection.drift import find_drift, one_of_each
 from primum.selection.entries import Entry
+from primum.selection.trees import BoostingClassifier, ForestClassifier
 
 if TYPE_CHECKING:
     from primum.tables.problem import TableProblem
@@ -39,7 +40,7 @@ def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) 
     if not isinstance(entries, str):
         if not any(isinstance(entry, str) for entry in entries):
             return entries
-        known = {name: (name, estimator) for name, estimator in default()}
+        known = {entry[0]: entry for entry in default()}
         return [
             _by_name(entry, known, what) if isinstance(entry, str) else entry for entry in entries
         ]
@@ -132,17 +133,22 @@ def default_baselines(inner: int) -> list[tuple[str, Any]]:
     return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
 
 
-def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, Any]]:
-    """Return the safe stack and the other methods, tuned in ``inner`` folds."""
+def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, Any, bool]]:
+    """Return the safe stack and the other methods, tuned in ``inner`` folds.
+
+    The last two are supervised alternatives to the baseline: without them, nobody would know
+    whether a model of another kind is better than unlabelled rows can make a linear one.
+    """
     grid = (PENALTIES, METRICS) if n_classes == 2 else SEVERAL_CLASSES
     methods = [
-        ("safe stack", safe),
-        ("ICLS", ICLSClassifierCV(*grid, cv=inner)),
-        ("self-learning", SelfLearningClassifier(LogisticRegression())),
+        ("safe stack", safe, True),
+        ("ICLS", ICLSClassifierCV(*grid, cv=inner), True),
+        ("self-learning", SelfLearningClassifier(LogisticRegression()), True),
     ]
     if n_classes == 2:
-        methods.append(("TSVM", TSVMClassifier("annealing", alpha=0.1)))
-    return methods
+        methods.append(("TSVM", TSVMClassifier("annealing", alpha=0.1), True))
+    alternatives = (("forest", ForestClassifier()), ("boosting", BoostingClassifier()))
+    return [*methods, *((name, estimator, False) for name, estimator in alternatives)]
 
 
 def check_names(plan: ComparisonPlan) -> None:

@@ -21,6 +21,7 @@ from primum.evaluation.compare_groups import keep_groups
 from primum.evaluation.compare_plan import ComparisonPlan, last_step
 from primum.evaluation.compare_run import fit_entry
 from primum.evaluation.compare_words import BASELINE
+from primum.evaluation.methods import key_of
 from primum.evaluation.seeds import seeded
 from primum.selection.entries import Entry
 from primum.selection.named import NamedClassifier
@@ -126,6 +127,17 @@ def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
             at = np.arange(len(labels.labeled))
             keep_groups(estimator, at, labels.codes, plan.groups[labels.labeled])
         return estimator.fit(rows, labels.classes[labels.codes])
+
+
+def find_name(name: str, names: Sequence[str]) -> str | None:
+    """Return the one of some names that is meant, exactly or as it is typed; None if there is none.
+
+    ``safe-stack`` is "safe stack", unless another has that name.
+    """
+    keys = [key_of(other) for other in names]
+    if name in names or keys.count(key_of(name)) != 1:
+        return name if name in names else None
+    return names[keys.index(key_of(name))]
 
 
 def _find(plan: ComparisonPlan, name: str) -> Entry:

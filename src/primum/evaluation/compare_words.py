@@ -136,7 +136,7 @@ def _others(compared: Sequence[Any]) -> str:
 def _twin_sentence(method: MethodResult) -> str:
     """Return a sentence on what the unlabelled rows contribute to a method that helps."""
     if not method.uses_unlabeled:
-        return " It does not use the unlabelled rows."
+        return " This is not due to the unlabelled rows, which it does not use."
     if method.twin is None or method.twin.answer == HELP:
         return ""
     return (

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from primum.evaluation.compare_default import default_baselines, default_methods, inner_folds
 from primum.evaluation.compare_plan import last_step
 from primum.selection import SafeClassifier
+from primum.selection.trees import TreesClassifier
 
 INDENT = "    "
 
@@ -87,9 +88,10 @@ def _entries(result: Any) -> Iterator[tuple[str, list[str]]]:
     for name, entries, default in zip(
         ("methods", "baselines"), (plan.methods, plan.baselines), _defaults(result), strict=True
     ):
-        usual = [(other, repr(estimator)) for other, estimator in default]
+        usual = [(other, repr(estimator)) for other, estimator, *_ in default]
         if [(entry.name, repr(last_step(entry.estimator))) for entry in entries] != usual:
-            yield _listed(name, entries), _imports([last_step(e.estimator) for e in entries])
+            others = [e for e in entries if not _has_only_a_name(e)]
+            yield _listed(name, entries), _imports([last_step(e.estimator) for e in others])
     first = _preparation(plan.entries[0].estimator)
     if first is None:
         yield "prepare=None", []
@@ -115,10 +117,18 @@ def _preparation(estimator: Any) -> Any:
     return steps[0][1] if len(steps) > 1 else None
 
 
+def _has_only_a_name(entry: Any) -> bool:
+    """Return whether a classifier of primum is not public: ``primum.compare`` takes its name."""
+    return isinstance(last_step(entry.estimator), TreesClassifier)
+
+
 def _listed(name: str, entries: Sequence[Any]) -> str:
     """Return a list of (name, classifier, whether it uses unlabelled rows) as an argument."""
     items = []
     for entry in entries:
+        if _has_only_a_name(entry):
+            items.append(repr(entry.name))
+            continue
         classifier = " ".join(repr(last_step(entry.estimator)).split())
         supervised = name == "methods" and not entry.uses_unlabeled
         items.append(f"({entry.name!r}, {classifier}{', False' if supervised else ''})")

@@ -1,15 +1,18 @@
 """A small forest of extremely randomised trees, fitted to the labelled rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats, Index
 from primum.selection.candidates.base import Candidate, Labels, PreparedRows, SharedRows
 from primum.selection.candidates.models import Model, as_dense
 
 TREES = 100
+# Numbers that are in memory at once when rows are predicted.
+LARGEST_BLOCK = 2**23
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,33 @@ class ForestModel(Model):
     depth: int
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
-        with np.errstate(over="ignore"):  # beyond single precision is beyond all thresholds
-            rows = as_dense(X).astype(np.float32)
-        node = np.tile(self.roots, (len(rows), 1))
-        number = np.arange(len(rows))[:, None]
-        for _ in range(self.depth):
-            goes_left = rows[number, self.feature[node]] <= self.threshold[node]
-            node = np.where(goes_left, self.left[node], self.right[node])
-        return np.asarray(self.shares[node].mean(axis=1))
+        def of_block(rows: Floats) -> Floats:
+            with np.errstate(over="ignore"):  # beyond single precision is beyond all thresholds
+                single = rows.astype(np.float32)
+            return np.asarray(self.shares[leaves_of(self, single)].mean(axis=1))
+
+        return in_blocks(of_block, X, self.shares.shape[1] * len(self.roots))
+
+
+def leaves_of(trees: Any, rows: AnyArray) -> Index:
+    """Return the leaf of every row in every tree; ``trees`` has the arrays of a ForestModel."""
+    node = np.tile(trees.roots, (len(rows), 1))
+    number = np.arange(len(rows))[:, None]
+    # A path has no more nodes than there are, whatever a file says.
+    for _ in range(min(trees.depth, len(trees.feature))):
+        goes_left = rows[number, trees.feature[node]] <= trees.threshold[node]
+        node = np.where(goes_left, trees.left[node], trees.right[node])
+    return node
+
+
+def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Floats:
+    """Return what a function returns for rows, given dense blocks of them.
+
+    ``width`` is how many numbers it needs for a row, in addition to those of the row.
+    """
+    size = max(1, LARGEST_BLOCK // max(width, X.shape[1], 1))
+    starts = range(0, max(X.shape[0], 1), size)
+    return np.concatenate([of_block(as_dense(X[start : start + size])) for start in starts])
 
 
 def forest_model(forest: Any, labels: Labels) -> ForestModel:

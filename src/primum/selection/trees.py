@@ -1,0 +1,228 @@
+"""Supervised alternatives to the linear baselines: a forest and a histogram booster.
+
+Both are fitted by scikit-learn to the labelled rows. Then the nodes of their trees are kept as
+arrays. A file with these can be loaded without the types of scikit-learn's trees, whose nodes are
+raw memory that a file must not be trusted with, and predictions need no more than NumPy.
+
+The booster suits few labels: a leaf needs a twentieth of the rows, at least 2 and at most 20, and
+trees have 8 leaves. The time of a histogram booster is in proportion to columns times bins, so it
+has 63 bins, and of very many columns it sees those that differ most between the classes of its
+training rows. One thread makes it: small histograms are not worth starting others.
+"""
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primum._sklearn import boosted_trees
+from primum._typing import AnyArray, Floats, Index
+from primum.selection.candidates.base import Labels
+from primum.selection.candidates.forest import forest_model, in_blocks, leaves_of
+from primum.selection.candidates.models import Model, as_dense
+
+TREES = 100
+ROUNDS, LEAVES, BINS = 100, 8, 63
+# Rows of a leaf, as a share of all rows and in numbers.
+LEAF_SHARE, LEAST_IN_LEAF, MOST_IN_LEAF = 1 / 20, 2, 20
+# Of more columns, the booster sees those that differ most between the classes.
+MOST_COLUMNS = 500
+
+
+class TreesClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose trees are kept as arrays.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Seed of whatever is random.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    model_ : Model
+        The trees.
+    """
+
+    def __init__(self, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    @abstractmethod
+    def _fitted(self, X: Any, labels: Labels) -> Model:
+        """Return the trees fitted to rows."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Classes.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.model_ = self._fitted(X, Labels(codes, len(self.classes_)))
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class.
+        """
+        check_is_fitted(self)
+        return self.model_.predict(
+            validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        )
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Names of classes.
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+class ForestClassifier(TreesClassifier):
+    """A random forest of 100 trees.
+
+    Examples
+    --------
+    >>> from primum.selection.trees import ForestClassifier
+    >>> clf = ForestClassifier(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
+    >>> clf.predict([[0.2], [2.9]]).tolist()
+    ['a', 'b']
+    """
+
+    def _fitted(self, X: Any, labels: Labels) -> Model:
+        from sklearn.ensemble import RandomForestClassifier
+
+        forest = RandomForestClassifier(TREES, n_jobs=1, random_state=self.random_state)
+        return forest_model(forest.fit(X, labels.codes), labels)
+
+
+@dataclass(frozen=True)
+class BoostedModel(Model):
+    """Trees whose values add up to the logarithms of odds, one tree per round and class.
+
+    Attributes
+    ----------
+    feature, threshold, left, right, roots, depth
+        As in ForestModel, in double precision; the trees of a round are consecutive.
+    value : array of shape (n_nodes,)
+        What a leaf adds.
+    start : array of shape (n_scores,)
+        The scores without trees: one for two classes, otherwise one for each.
+    """
+
+    feature: Index
+    threshold: Floats
+    left: Index
+    right: Index
+    value: Floats
+    roots: Index
+    depth: int
+    start: Floats
+
+    def predict(self, X: Any) -> Floats:  # noqa: D102
+        def of_block(rows: Floats) -> Floats:
+            added = self.value[leaves_of(self, rows)]
+            scores = self.start + added.reshape(len(rows), -1, len(self.start)).sum(axis=1)
+            if scores.shape[1] > 1:
+                return np.asarray(softmax(scores, axis=1))
+            return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+
+        return in_blocks(of_block, X, len(self.roots))
+
+
+def boosted_model(booster: Any, columns: Index) -> BoostedModel:
+    """Return the nodes of a fitted histogram booster that was given some columns of the rows."""
+    trees, start = boosted_trees(booster)
+    starts = np.cumsum([0, *(len(tree) for tree in trees)])
+    nodes, own = np.concatenate(trees), np.arange(starts[-1])
+    leaf, offset = nodes["is_leaf"].astype(bool), np.repeat(starts[:-1], np.diff(starts))
+    return BoostedModel(
+        feature=columns[np.where(leaf, 0, nodes["feature_idx"])],
+        threshold=np.where(leaf, 0.0, nodes["num_threshold"]),
+        left=np.where(leaf, own, nodes["left"] + offset),
+        right=np.where(leaf, own, nodes["right"] + offset),
+        value=nodes["value"].astype(np.float64),
+        roots=starts[:-1],
+        depth=int(nodes["depth"].max()),
+        start=start,
+    )
+
+
+class BoostingClassifier(TreesClassifier):
+    """Gradient boosting on histograms, with leaves that suit few labels.
+
+    Examples
+    --------
+    >>> from primum.selection.trees import BoostingClassifier
+    >>> clf = BoostingClassifier(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
+    >>> clf.predict([[0.2], [2.9]]).tolist()
+    ['a', 'b']
+    """
+
+    def _fitted(self, X: Any, labels: Labels) -> Model:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from threadpoolctl import threadpool_limits
+
+        columns = strongest_columns(X, labels.codes)
+        in_leaf = int(np.clip(LEAF_SHARE * len(labels.codes), LEAST_IN_LEAF, MOST_IN_LEAF))
+        booster = HistGradientBoostingClassifier(
+            max_iter=ROUNDS,
+            max_leaf_nodes=LEAVES,
+            max_bins=BINS,
+            min_samples_leaf=in_leaf,
+            early_stopping=False,
+            random_state=self.random_state,
+        )
+        with threadpool_limits(1, user_api="openmp"):
+            booster.fit(as_dense(X[:, columns]), labels.codes)
+        return boosted_model(booster, columns)
+
+
+def strongest_columns(X: Any, codes: Index) -> Index:
+    """Return the columns that differ most between classes, by the F statistic, if these are many.
+
+    They are chosen in every training set, whose held-out rows they do not see.
+    """
+    from sklearn.feature_selection import f_classif
+
+    if X.shape[1] <= MOST_COLUMNS:
+        return np.arange(X.shape[1])
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of columns that are constant, which are the last
+        strength = np.nan_to_num(f_classif(X, codes)[0], nan=-1.0)
+    return np.sort(np.argsort(-strength, kind="stable")[:MOST_COLUMNS])
