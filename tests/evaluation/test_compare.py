@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 import primum
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
-from primum.evaluation.compare_plan import ComparisonPlan, read_table
+from primum.evaluation.compare_plan import ComparisonPlan, parts_of, read_table
 from primum.evaluation.compare_scoring import Predictions, read_scoring
 from primum.evaluation.store import ResultsError
 from primum.selection.disagreement import posterior_of
@@ -143,7 +143,7 @@ def test_a_clear_improvement_is_recommended_and_a_clear_harm_is_named():
     result = primum.compare(X, y, **QUICK, curves=False)
     assert result.recommended == "neighbours"
     assert result.verdict.startswith('"neighbours" is better than the tuned baseline: its error is')
-    assert 'Use "neighbours". It does not use the unlabelled rows.' in result.verdict
+    assert 'Use "neighbours". This is not due to the unlabelled rows' in result.verdict
     worse = primum.compare(
         X,
         y,
@@ -463,6 +463,7 @@ def test_the_default_methods():
     result = primum.compare(X, y, cv=3, n_repeats=1, curves=False, progress=False)
     assert list(result.table.index) == [
         "baseline", "ridge", "logistic", "safe stack", "ICLS", "self-learning", "TSVM",
+        "forest", "boosting",
     ]  # fmt: skip
     assert result.failures == []
 
@@ -483,3 +484,54 @@ def test_the_safe_stack_is_judged_by_its_cross_fitted_scores_unless_nested():
     nested = primum.compare(X, y, **options, nested=True, curves=False)
     assert nested.table.loc["safe", "splits"] == 5
     assert ("all/safe", 4) in nested.records.done
+
+
+@pytest.fixture(scope="module", name="ring")
+def ring_result():
+    """Classes that no line separates, but trees do."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(160, 2))
+    y = np.where(np.arange(160) < 120, (np.abs(X).max(axis=1) > 0.7).astype(int), -1)
+    settings = {"n_repeats": 1, "curves": False, "progress": False}
+    return X, primum.compare(
+        X, y, methods=["forest", "boosting", *METHODS], baselines=BASELINES, **settings
+    )
+
+
+def test_a_supervised_alternative_is_recommended_and_not_credited_to_unlabelled_rows(ring):
+    _, result = ring
+    assert result.recommended in ("forest", "boosting")
+    best = next(m for m in result.methods if m.name == result.recommended)
+    # Adjusted for the four rows that are compared with the baseline.
+    assert best.verdict.level == pytest.approx(1 - 0.05 / 4)
+    assert best.verdict.probabilities.help >= best.verdict.level
+    assert best.twin is None
+    assert not best.uses_unlabeled
+    assert "This is not due to the unlabelled rows" in result.verdict
+
+
+def test_every_row_of_the_table_can_be_fitted_by_name(ring):
+    X, result = ring
+    for name in result.table.index:
+        assert result.fit(name).predict(X).shape == (160,)
+    assert result.fit("Self learning") is result.fit("self-learning")
+    assert result.fit_recommended() is result.fit(result.recommended)
+    names = "baseline, ridge, logistic, forest, boosting, self-learning, neighbours"
+    with pytest.raises(ValueError, match=f"There is no model 'trees': choose from {names}."):
+        result.fit("trees")
+
+
+def test_a_fit_of_the_safe_stack_counts_as_its_folds():
+    X, y = partly()
+    table = read_table(X, y)
+    entries = [Entry("safe", SafeClassifier(cv=4, n_repeats=3)), Entry("other", Recorder())]
+    plan = ComparisonPlan(table, (), entries, curves=False)
+    parts = {task.entry.name: parts_of(task) for tasks in plan.rounds() for task in tasks}
+    assert parts == {"safe": 13, "other": 1}
+    (task,) = [
+        task
+        for tasks in ComparisonPlan(table, (), entries[:1], TimeSeriesSplit(3)).rounds()
+        for task in tasks
+        if task.stage == "cross-fitted"
+    ]
+    assert parts_of(task) == 4

@@ -149,3 +149,20 @@ def test_the_bar_shows_the_share_of_the_time(monkeypatch, clock):
     shown = [line for line in screen.getvalue().split("\r") if "1 of 4" in line]
     assert shown[0].startswith("compare:  25%|")  # 75 of 75 + 3 x 75 seconds
     assert "1 of 4 fits in 1:15, about 4 min left" in shown[0]
+
+
+def test_the_folds_of_a_long_fit_are_counted(tmp_path, clock):
+    folder, unit = str(tmp_path), ("cross-fitted/safe", 0)
+    fits_of_quick = fits("quick", 25)
+    left = TimeLeft({unit: 1.0, **fits_of_quick}, start=100.0, folder=folder, parts={unit: 11})
+    for other in fits_of_quick:
+        left.finish(other, 1.0)
+    assert (left.n_done, left.total) == (25, 36)  # not 25 of 26 for minutes
+    report = reporting(folder, unit)
+    report(0, 10)
+    for done in (1, 7, 10):
+        clock.now += 2.0
+        report(done, 10)
+        assert left.n_done == 25 + done
+    left.finish(unit, 30.0)
+    assert left.n_done == left.total

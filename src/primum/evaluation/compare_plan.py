@@ -191,6 +191,16 @@ def weight_of(task: Task) -> float:
     return float(last.n_repeats) if isinstance(last, SafeClassifier) else 1.0
 
 
+def parts_of(task: Task) -> int:
+    """Return how many fits a fit consists of: SafeClassifier's are its folds, and the final one."""
+    last = last_step(task.entry.estimator)
+    if not isinstance(last, SafeClassifier):
+        return 1
+    if task.cv is not None:
+        return len(task.cv) + 1
+    return last.n_repeats * int(last.cv) + 1 if isinstance(last.cv, Integral) else 1
+
+
 def classifier_name(unit_name: str) -> str:
     """Return the name of the classifier that a fit with the given name is of."""
     return unit_name.partition("/")[2]

@@ -28,6 +28,7 @@ from primum.evaluation.compare_plan import (
     Task,
     classifier_name,
     last_step,
+    parts_of,
     turn_of,
     weight_of,
 )
@@ -151,7 +152,8 @@ class _Run:
             return
         with TemporaryDirectory(prefix="primum-") as self.folder:
             jobs = _n_processes(self.n_jobs)
-            left = TimeLeft(weights, jobs, self.time_budget, self.start, self.folder)
+            parts = {task.unit: parts_of(task) for tasks in rounds for task in tasks}
+            left = TimeLeft(weights, jobs, self.time_budget, self.start, self.folder, parts)
             for unit in weights.keys() & stored.keys():
                 left.finish(unit, stored[unit]["seconds"])
             yield left

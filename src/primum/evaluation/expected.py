@@ -29,7 +29,7 @@ def reporting(folder: str, unit: tuple[str, int]) -> Callable[[int, int], None]:
             # The final fit, to all labelled rows, takes about as long as a fold.
             left = (now - first[0]) / done * (total - done + 1)
             unfinished = path.with_suffix(".unfinished")
-            unfinished.write_text(json.dumps([start, now - start + left]))
+            unfinished.write_text(json.dumps([start, now - start + left, done]))
             unfinished.replace(path)
 
     return write
@@ -37,10 +37,21 @@ def reporting(folder: str, unit: tuple[str, int]) -> Callable[[int, int], None]:
 
 def expected_seconds(folder: str | None, unit: tuple[str, int]) -> tuple[float, float] | None:
     """Return when a fit began and how long it is expected to take; None if that is unknown."""
+    found = _read(folder, unit)
+    return None if found is None else (found[0], found[1])
+
+
+def folds_done(folder: str | None, unit: tuple[str, int]) -> int:
+    """Return how many folds of a fit that is being made are done, as far as it has said."""
+    found = _read(folder, unit)
+    return 0 if found is None else int(found[2])
+
+
+def _read(folder: str | None, unit: tuple[str, int]) -> list[float] | None:
     if folder is None:
         return None
     try:
-        start, seconds = json.loads(_file(folder, unit).read_text())
+        found: list[float] = json.loads(_file(folder, unit).read_text())
     except FileNotFoundError:
         return None
-    return start, seconds
+    return found

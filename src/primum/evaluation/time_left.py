@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from primum.evaluation.compare_plan import classifier_name
-from primum.evaluation.expected import expected_seconds
+from primum.evaluation.expected import expected_seconds, folds_done
 from primum.evaluation.progress import SECONDS_BETWEEN_LINES
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -34,6 +34,9 @@ class TimeLeft:
         When they began to count, by the monotonic clock.
     folder : str or None
         Where fits that are being made leave what they expect.
+    parts : mapping of (stage/classifier, number) to int, optional
+        Of how many smaller fits a fit consists, if that is not 1: these are counted, so that a
+        long one does not look like the last of many.
     """
 
     def __init__(
@@ -43,16 +46,22 @@ class TimeLeft:
         time_budget: float | None = None,
         start: float = 0.0,
         folder: str | None = None,
+        parts: Mapping[Unit, int] | None = None,
     ) -> None:
         self.pending, self.n_processes, self.folder = dict(weights), n_processes, folder
         self.time_budget, self.start = time_budget, start
-        self.total, self.rates = len(weights), defaultdict[str, list[float]](list)
+        self.parts = {**dict.fromkeys(weights, 1), **(parts or {})}
+        self.total, self.rates = sum(self.parts.values()), defaultdict[str, list[float]](list)
         self._lock = threading.Lock()  # finished fits and the display come from two threads
 
     @property
     def n_done(self) -> int:
-        """Number of finished fits."""
-        return self.total - len(self.pending)
+        """Number of finished fits, those inside a fit that is being made included."""
+        with self._lock:
+            pending = list(self.pending)
+        # The last part ends with the fit itself.
+        left = (max(self.parts[u] - folds_done(self.folder, u), 1) for u in pending)
+        return self.total - sum(left)
 
     @property
     def elapsed(self) -> float:

@@ -28,9 +28,9 @@ from primum.estimators._fitting import fitting
 from primum.estimators._labels import KnownLabels
 from primum.rows import ArrayRows
 from primum.selection._repeated import read_repeated_folds
-from primum.selection.candidates import BASELINES, Labels, SharedRows
+from primum.selection.candidates import BASELINES, Candidate, Labels, SharedRows
 from primum.selection.candidates.base import stacked
-from primum.selection.candidates.reading import Entrants, read_entrants
+from primum.selection.candidates.reading import Entrants, excess_of, read_entrants
 from primum.selection.candidates.wrapped import Wrapped
 from primum.selection.judging import judge_stacks
 from primum.selection.losses import read_scorer
@@ -151,7 +151,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     Features are standardised: by all rows for those that use unlabelled rows, by the labelled
     training rows for the others. Each is tuned within every training set. Of more than 4000
     (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, a random sample is used, and
-    ``notes_`` and ``verdict_`` say so.
+    ``notes_`` and ``verdict_`` say so. A default candidate that would take a number of operations
+    out of proportion, predicted from the numbers of rows, columns and classes, is left out and
+    noted: *icls* on many thousands of columns, for example.
 
     In the folds, the held-out rows stay in the training set without their labels, so that graphs,
     kernels and components are computed once. Candidates with the weight 0 are not fitted again.
@@ -254,7 +256,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
             known, unknown = _groups(given, groups)
             labels = _labels(given, known)
-            entrants = self._entrants(labels.n_classes, rows.unlabeled.shape[0], sample_weight)
+            entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
             held_out = HeldOut(folds, labels.codes, labels.n_classes, labels.weight, known)
             of_folds = notes_on_folds(
                 held_out, self.cv, self.n_repeats, self.scoring, self.classes_
@@ -289,9 +291,16 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
         )
 
-    def _entrants(self, n_classes: int, n_unlabeled: int, sample_weight: Any) -> Entrants:
+    def _entrants(
+        self, rows: SharedRows, n_classes: int, n_fits: int, sample_weight: Any
+    ) -> Entrants:
         """Return the candidates; those of the user receive the metadata that they request."""
-        entrants = read_entrants(self.candidates, self.baselines, n_classes, n_unlabeled)
+
+        def excess(candidate: Candidate) -> str:
+            return excess_of(candidate, rows, n_classes, n_fits)
+
+        problem = n_classes, rows.unlabeled.shape[0]
+        entrants = read_entrants(self.candidates, self.baselines, *problem, excess)
         if sample_weight is not None and get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight)
             for candidate in entrants.all:
