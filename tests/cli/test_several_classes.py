@@ -202,7 +202,7 @@ def test_an_id_that_is_named_like_a_score(call, fit, data, trees, refused):
 @pytest.mark.parametrize("new", ["new.csv", "new.parquet"])
 def test_measurements_are_no_classes(fit, trees, tmp_path, refused, new):
     write(trees.assign(kind=trees["a"].round(1)), tmp_path / new)
-    refused(fit(new), 1, f"The labels in column 'kind' of {new} are", "not all integers", "store")
+    refused(fit(new), 1, f"Column 'kind' of {new} is a numeric target (", "put a letter")
 
 
 def test_a_marker_among_three_classes(fit, trees, tmp_path, refused):

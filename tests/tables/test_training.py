@@ -64,8 +64,8 @@ def test_no_rows(table):
     [
         (["a", "b", "NA"], "'NA' in column 'kind' of .* is one of 3 different labels: pass --miss"),
         (["a", "None"], "'None' in column 'kind' of .* is one of 2 different labels"),
-        ([0.5, 1.0, 2.25], "column 'kind' of .* are 3 different numbers that are not all integers"),
-        (["0.5", "1", "2e-3"], "are 3 different numbers that are not all integers, so they are no"),
+        ([0.5, 1.0, 2.25], "Column 'kind' of .* is a numeric target .3 different numbers"),
+        (["0.5", "1", "2e-3"], "3 different numbers from 0.002 to 1 in 3 labelled rows"),
     ],
 )
 def test_labels_that_are_no_classes(table, labels, sentence):

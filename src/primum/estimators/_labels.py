@@ -12,6 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.tables.numeric_targets import AS_TEXT, refuse_numeric_target
 
 UNKNOWN = "-1 in a y of integers; None, NaN or pd.NA in any other"
 
@@ -53,13 +54,17 @@ def read_labels(
     More than two classes raise an error, which names the method, unless multi_class; a single one
     does unless one_class.
     """
-    labels = find_labels(y, n_rows)
+    labels = find_labels(y, n_rows, to_learn=not one_class)
     check_labels(labels, multi_class=multi_class, one_class=one_class, method=method)
     return labels
 
 
-def find_labels(y: Any, n_rows: int) -> KnownLabels:
-    """Return the content of y for n_rows rows, even if it cannot be learnt from."""
+def find_labels(y: Any, n_rows: int, *, to_learn: bool = True) -> KnownLabels:
+    """Return the content of y for n_rows rows, even if it has too few or too many classes.
+
+    Numbers that are not classes raise an error. Whether whole ones are is judged only if classes
+    are learnt from them: those of a few rows to score may all differ.
+    """
     values, unknown = _split_unknown(y)
     if len(values) != n_rows:
         raise ValueError(
@@ -69,7 +74,8 @@ def find_labels(y: Any, n_rows: int) -> KnownLabels:
     labeled, unlabeled = (~unknown).nonzero()[0], unknown.nonzero()[0]
     if len(labeled) == 0:
         return KnownLabels(values[:0], labeled, unlabeled, labeled)
-    classes, codes = _classes_and_codes(values if len(unlabeled) == 0 else values[labeled])
+    known = values if len(unlabeled) == 0 else values[labeled]
+    classes, codes = _classes_and_codes(known, to_learn=to_learn)
     return KnownLabels(classes, labeled, unlabeled, codes)
 
 
@@ -91,7 +97,7 @@ def check_labels(
         _refuse_minus_one_as_float(classes)
 
 
-def _classes_and_codes(known: AnyArray) -> tuple[AnyArray, Index]:
+def _classes_and_codes(known: AnyArray, *, to_learn: bool) -> tuple[AnyArray, Index]:
     """Return (classes, class index of each label); raise an error if they are not classes."""
     if known.dtype.kind in "bui":
         # Most fits have two integer classes. For them scikit-learn's check always passes, but it
@@ -100,7 +106,10 @@ def _classes_and_codes(known: AnyArray) -> tuple[AnyArray, Index]:
         second = known == high
         if low != high and (second | (known == low)).all():
             return np.array([low, high], dtype=known.dtype), second.astype(np.intp)
-    check_classification_targets(known)
+    if to_learn and known.dtype.kind in "iuf":
+        refuse_numeric_target(known, "Unknown label type: continuous. y", AS_TEXT)
+    if known.dtype.kind not in "buiU":  # these always pass, or get a warning that they may not
+        check_classification_targets(known)
     classes, codes = np.unique(known, return_inverse=True)
     return classes, codes
 

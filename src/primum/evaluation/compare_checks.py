@@ -32,6 +32,8 @@ def check_class_sizes(labels: KnownLabels, *classifiers: Any) -> None:
         few = f"Class {rare[0]} has" if len(rare) == 1 else f"Classes {listed(rare)} have"
         # Of two classes, none can be done without.
         other = ", or empty these labels, so that their rows count as unlabelled"
+        if labels.classes.dtype.kind in "iu" and len(rare) > len(counts) / 2:
+            other += " (if they are measurements: numeric targets are not supported yet)"
         raise ValueError(
             f"{few} fewer than {needed} labelled rows, which a comparison needs of every class to "
             "hold some out and learn from the others: label more rows"

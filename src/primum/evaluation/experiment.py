@@ -12,6 +12,7 @@ from primum.estimators._checks import locating_bad_values
 from primum.evaluation.identity import describe, describe_data
 from primum.evaluation.methods import Method
 from primum.evaluation.splits import SplitDesign
+from primum.tables.numeric_targets import AS_TEXT, refuse_numeric_target
 
 # The role of a method in a comparison, by the labels it sees; one of them may be the twin.
 TWIN = "twin"
@@ -158,9 +159,5 @@ def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
             f"Data set {name!r} must have one label per row and at least two classes, got "
             f"{len(rows)} rows, labels of shape {labels.shape} and {n_classes} classes."
         )
-    if n_classes > 2 and labels.dtype.kind == "f" and (labels % 1).any():
-        raise ValueError(
-            f"Data set {name!r} must have classes as labels, got {n_classes} different numbers "
-            "that are not all integers: if they are classes, encode them as integers or text."
-        )
+    refuse_numeric_target(labels, f"The target of data set {name!r}", AS_TEXT)
     return rows, labels

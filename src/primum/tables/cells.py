@@ -99,11 +99,12 @@ def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] =
         markers = [float(text) for text in missing if NUMBER.fullmatch(text)]
         found = np.where(np.isin(found, markers), np.nan, found)
     else:
-        found = _each(objects_of(values, missing), lambda cell: _number(cell, decimal))
+        found = _each(objects_of(values, missing), lambda cell: number_of(cell, decimal))
     return np.where(np.abs(found) <= LARGEST, found, np.nan)
 
 
-def _number(cell: Any, decimal: str) -> float:
+def number_of(cell: Any, decimal: str) -> float:
+    """Return a cell as a number; NaN if it is not one."""
     if isinstance(cell, str):
         return _number_in(cell, decimal)
     if isinstance(cell, bool | np.bool_ | int | float | np.number | Decimal):

@@ -5,7 +5,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from primum.tables.cells import NUMBER
+import numpy as np
+
+from primum._typing import Floats
+from primum.tables.cells import NUMBER, number_of
+from primum.tables.numeric_targets import MAX_CODES, WITH_A_LETTER, refuse_numeric_target
 
 if TYPE_CHECKING:
     from primum.tables.reading import Table
@@ -82,22 +86,26 @@ def check_labels(labels: Sequence[Any], where: str, advice: str) -> None:
             f"{text!r} in {where} is one of {len(classes)} different labels: "
             f"{advice.format(repr(text))} if it marks unknown labels; rename it if it is a class."
         )
-    if len(classes) > 2 and any(map(_is_fraction, classes)) and all(map(_is_number, classes)):
-        raise ValueError(
-            f"The labels in {where} are {len(classes)} different numbers that are not all "
-            "integers, so they are not classes: if they are codes of classes, store them as "
-            "integers or text."
-        )
     if large := [name for name in classes if type(name) is int and abs(name) >= LARGEST]:
         raise ValueError(f"The label {large[0]} in {where} is too large: store the labels as text.")
+    numbers = _numbers([label for label in labels if label is not None])
+    refuse_numeric_target(numbers, f"{where[0].upper()}{where[1:]}", WITH_A_LETTER)
 
 
-def _is_number(label: Any) -> bool:
-    return not isinstance(label, str) or NUMBER.fullmatch(label) is not None
+def _numbers(known: Sequence[Any]) -> Floats:
+    """Return labels as numbers; none if one is a name, as 007 is.
 
-
-def _is_fraction(label: Any) -> bool:
-    return _is_number(label) and not float(label).is_integer()
+    A few texts such as "5 %" are names too, but many are amounts.
+    """
+    texts = {label for label in known if isinstance(label, str)}
+    plain = all(map(NUMBER.fullmatch, texts))
+    if any(re.match(r"0\d", text) for text in texts) or not (plain or len(texts) > MAX_CODES):
+        return np.empty(0)
+    for mark in ".,":
+        numbers = np.array([number_of(label, mark) for label in known])
+        if not np.isnan(numbers).any():
+            return numbers
+    return np.empty(0)
 
 
 def doubtful_label(labels: Sequence[Any]) -> str | None:
