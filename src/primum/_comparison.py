@@ -355,8 +355,8 @@ def compare(
         Further unlabelled rows; those of a table need no column with labels.
     target : str, default=None
         Column of X with the classes, empty where unknown. The other columns are prepared by their
-        kind (numbers, categories, dates, booleans), and columns that cannot be learnt from are
-        not used; ``columns`` of the result says what was done to each.
+        kind (numbers, categories, dates, times, booleans), and columns that cannot be learnt from
+        are not used; ``columns`` of the result says what was done to each.
     id : str, default=None
         Column that identifies the rows; not a feature.
     group : str, default=None

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from primum.tables.cells import booleans_of, days_of, names_of, numbers_of
+from primum.tables.cells import booleans_of, days_of, hours_of, names_of, numbers_of
 from primum.tables.columns import describe_columns
 
 RNG = np.random.default_rng(0)
@@ -40,6 +40,12 @@ def column(values, name="x", **options):
         (["31.01.2024", "1.2.2024"] * 30, "date", "%d.%m.%Y"),
         (["12/31/2024", "01/02/2024"] * 30, "date", "%m/%d/%Y"),
         (["31/12/2024", "01/02/2024"] * 30, "date", "%d/%m/%Y"),
+        (["13:30", "9:05"] * 30, "time", ""),
+        (["13:30:05", "9:05:00.5", "?"] * 20 + ["9:05"] * 40, "time", ""),
+        (["1:30 PM", "12:05 a.m."] * 30, "time", ""),
+        ([datetime.time(i % 24, i % 60) for i in range(N)], "time", ""),
+        (pa.array([datetime.time(i % 24) for i in range(N)]).to_pandas(), "time", ""),
+        (["75:30", "81:10"] * 30, "category", ""),  # more than a day
         (pd.period_range("2024-01", periods=N, freq="M"), "date", "ISO8601"),
         ([Decimal(i % 7) / 4 for i in range(N)], "number", "."),
         ([f"{v:.3f}".replace(".", ",") for v in RNG.uniform(size=N)], "number", ","),
@@ -222,3 +228,33 @@ def test_dates_beyond_the_range_of_nanoseconds():
 def test_a_leading_zero_is_no_group_of_thousands():
     assert np.isnan(numbers_of(pd.Series(["0,125", "-0,5"]))).all()
     assert numbers_of(pd.Series(["0,125", "1.250,5"]), ",").tolist() == [0.125, 1250.5]
+
+
+@pytest.mark.parametrize(
+    ("cell", "hours"),
+    [
+        *(
+            ("13:30", 13.5),
+            ("9:45", 9.75),
+            ("00:00", 0),
+            ("24:00", 24),
+            ("23:59:59.5", 24 - 0.5 / 3600),
+        ),
+        *(("12:30 am", 0.5), ("12:30 PM", 12.5), ("1:15\u202fp.m.", 13.25), (" 7:00 ", 7)),
+        *((datetime.time(13, 30), 13.5), (datetime.time(0, 0, 36), 0.01), (7.5, np.nan)),
+        *(("24:01", np.nan), ("13:30 pm", np.nan), ("9:5", np.nan), ("13:60", np.nan)),
+        *(("2024-01-01 13:30", np.nan), ("", np.nan), (None, np.nan), ("noon", np.nan)),
+    ],
+)
+def test_hours(cell, hours):
+    found = hours_of(pd.Series([cell, "x"], dtype=object))
+    np.testing.assert_allclose(found, [hours, np.nan], rtol=1e-12)
+    np.testing.assert_array_equal(hours_of(pd.Series(found)), found)  # reading again
+
+
+def test_many_different_times_are_one_feature():
+    times = [f"{minute // 60}:{minute % 60:02}" for minute in range(0, 1440, 5)]
+    found = column(times, "departs")
+    assert (found.kind, found.action) == ("time", "Converted to hours and scaled.")
+    few = column([*times, "cancelled"])
+    assert few.note == "One cell is not a time ('cancelled') and counts as missing."

@@ -92,13 +92,13 @@ def test_sheets(tmp_path):
         TABLE.to_excel(book, sheet_name="first", index=False, startrow=2, startcol=1)
         pd.DataFrame({"x": ["NA", "b"]}).to_excel(book, sheet_name="second", index=False)
     assert read_frame(path)["n"].tolist() == [1, 2, 3]
-    assert read_frame(path, sheet="second")["x"].tolist() == ["NA", "b"]
-    marked = read_frame(path, CsvOptions(missing=("NA",)), sheet="second")
+    assert read_frame(path, CsvOptions(sheet="second"))["x"].tolist() == ["NA", "b"]
+    marked = read_frame(path, CsvOptions(missing=("NA",), sheet="second"))
     assert marked["x"].isna().tolist() == [True, False]
     with pytest.raises(ValueError, match=r"no sheet 'third': its sheets are 'first', 'second'\."):
-        read_frame(path, sheet="third")
+        read_frame(path, CsvOptions(sheet="third"))
     with pytest.raises(ValueError, match="is not a spreadsheet, so it has no sheet 'x'"):
-        read_frame(write(tmp_path, "a\n1\n"), sheet="x")
+        read_frame(write(tmp_path, "a\n1\n"), CsvOptions(sheet="x"))
 
 
 def test_a_missing_library_is_named(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """The preparation of a table's columns, as a scikit-learn transformer."""
 
+from datetime import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,3 +136,16 @@ def test_nothing_to_learn_from():
     frame = pd.DataFrame({"constant": [1] * 30, "empty": [None] * 30})
     with pytest.raises(ValueError, match=r"No column is left .*'constant': It has the same value"):
         transformer_of(frame)
+
+
+def test_times_are_hours_however_stored():
+    written = pd.DataFrame({"departs": ["13:30", "9:00", None, "18:00"]})
+    stored = pd.DataFrame({"departs": [time(13, 30), time(9), None, time(18)]})
+    columns = describe_columns(written)
+    transformer = preparing(columns).fit(written)
+    names = ["departs (hours)", "departs (missing)"]
+    assert transformer.get_feature_names_out().tolist() == names
+    hours = np.array([13.5, 9, 13.5, 18])  # the median where missing
+    expected = np.column_stack([(hours - hours.mean()) / hours.std(), [0, 0, 1, 0]])
+    for frame in (written, stored):
+        np.testing.assert_allclose(transformer.transform(frame), expected, atol=1e-12)

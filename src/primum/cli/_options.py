@@ -157,17 +157,32 @@ OPTIONS = (
         help="Comma-separated markers of missing labels and values, in addition to empty cells, "
         "for example NA,unknown. In primum fit, features must not have missing values.",
     ),
+    click.option("--sheet", help="Sheet of a spreadsheet; default: the first."),
+    click.option(
+        "--header-row",
+        type=click.IntRange(min=1),
+        help="Row of a spreadsheet, or line of a CSV file, with the names of the columns; default: "
+        "the first, or the one below titles.",
+    ),
 )
 
 
 def csv_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of CSV files to a command, as one argument ``options``."""
+    """Add the options of files to a command, as one argument ``options``."""
 
     @wraps(command)
     def with_options(
-        *, sep: str | None, decimal: str | None, encoding: str, missing: list[str], **others: Any
+        *,
+        sep: str | None,
+        decimal: str | None,
+        encoding: str,
+        missing: list[str],
+        sheet: str | None,
+        header_row: int | None,
+        **others: Any,
     ) -> None:
-        command(options=CsvOptions(sep, decimal, tuple(missing), encoding), **others)
+        options = CsvOptions(sep, decimal, tuple(missing), encoding, sheet, header_row)
+        command(options=options, **others)
 
     wrapped: Callable[..., None] = with_options
     for option in reversed(OPTIONS):

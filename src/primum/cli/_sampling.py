@@ -33,8 +33,9 @@ def sampled(
     n_unlabeled = min(len(unlabeled), max(max_rows - len(labeled), 0))
     chosen = np.concatenate([labeled, rng.choice(unlabeled, n_unlabeled, replace=False)])
     note = (
-        f"The comparison is on a random sample: {len(labeled)} of {len(frame) - len(unlabeled)} "
-        f"labelled and {n_unlabeled} of {len(unlabeled)} unlabelled rows; --max-rows changes that."
+        f"{len(chosen):,} of {len(frame):,} rows are used, a random sample: {len(labeled):,} of "
+        f"{len(frame) - len(unlabeled):,} labelled and {n_unlabeled:,} of {len(unlabeled):,} "
+        "unlabelled rows; --max-rows changes that."
     )
     return frame.iloc[np.sort(chosen)].reset_index(drop=True), note
 

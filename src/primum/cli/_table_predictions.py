@@ -11,10 +11,18 @@ import numpy as np
 from primum._words import listed
 from primum.cli._models import StoredModel
 from primum.cli._options import PREDICTION, SCORE
-from primum.tables.cells import USUAL_MISSING, booleans_of, days_of, numbers_of, objects_of
+from primum.tables.cells import (
+    USUAL_MISSING,
+    booleans_of,
+    days_of,
+    hours_of,
+    numbers_of,
+    objects_of,
+)
 from primum.tables.columns import LAYOUTS, MAIN_SHARE
 from primum.tables.csv import CsvOptions
-from primum.tables.frames import read_frame
+from primum.tables.frames import header_in_words, read_frame
+from primum.tables.totals import summed_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,24 +30,26 @@ if TYPE_CHECKING:
 # Kernels compare every row of a block with the rows that the model was fitted to.
 ROWS_PER_BLOCK = 2**13
 PROBABILITY = "probability"
-KINDS = {"number": "numbers", "date": "dates", "boolean": "yes or no"}
+KINDS = {"number": "numbers", "date": "dates", "time": "times of day", "boolean": "yes or no"}
 
 
 def table_predictions(
-    stored: StoredModel, path: Path, options: CsvOptions, sheet: str | None, asked: str | None
+    stored: StoredModel, path: Path, options: CsvOptions, asked: str | None
 ) -> Iterator[dict[str, Any]]:
     """Yield blocks of the id column, the predictions and the probabilities, at least one block."""
     columns = stored.columns or {}
     names = [name for name, (kind, _) in columns.items() if kind == "category"]
     ids = stored.id_column if asked is None else asked
-    frame = read_frame(path, options, sheet, as_text=[*names, *([ids] if ids else [])])
-    _refuse_missing(frame, [*columns, *([asked] if asked else [])], path)
+    frame = read_frame(path, options, as_text=[*names, *([ids] if ids else [])])
+    _refuse_missing(frame, [*columns, *([asked] if asked else [])], path, options)
     if ids is not None and ids not in frame.columns:
         _warn(f"the predictions have no id column, because {path} has no column {ids!r}.")
         ids = None
     scores = score_names(stored.estimator)
     if ids in (PREDICTION, *scores):
         raise ValueError(f"{ids!r} is a column of the predictions: rename the id column.")
+    if summed_columns(frame, stored.target, options.missing):
+        _warn(f"the last row of {path} seems to be a total of the others: ignore its prediction.")
     rows = _read(frame, columns, options.missing, path)
     for start in range(0, max(len(rows), 1), ROWS_PER_BLOCK):
         block = slice(start, start + ROWS_PER_BLOCK)
@@ -51,7 +61,9 @@ def _warn(sentence: str) -> None:
     click.echo(f"Warning: {sentence}", err=True)
 
 
-def _refuse_missing(frame: "pd.DataFrame", names: Sequence[str], path: Path) -> None:
+def _refuse_missing(
+    frame: "pd.DataFrame", names: Sequence[str], path: Path, options: CsvOptions
+) -> None:
     """Raise an error if a table lacks columns."""
     missing = [name for name in names if name not in frame.columns]
     if not missing:
@@ -63,7 +75,10 @@ def _refuse_missing(frame: "pd.DataFrame", names: Sequence[str], path: Path) -> 
         close = get_close_matches(name.lower(), lower, 1)
         said.append(f"{name!r} (did you mean {lower[close[0]]!r}?)" if close else repr(name))
     what = "column" if len(missing) == 1 else f"{len(missing)} columns"
-    raise ValueError(f"{path} lacks the {what} {listed(said)}, which the model needs.")
+    where = header_in_words(path, options, missing[0])
+    raise ValueError(
+        f"{path} lacks the {what} {listed(said)}, which the model needs. {where}".strip()
+    )
 
 
 def _read(
@@ -84,7 +99,7 @@ def _read(
 
 
 def _as_kind(values: "pd.Series", kind: str, reading: str, missing: Sequence[str]) -> Any:
-    """Return cells as numbers or days, in the notation of which most cells are.
+    """Return cells as numbers, days or hours, in the notation of which most cells are.
 
     It may be another one than that of the table that the model was fitted to.
     """
@@ -92,8 +107,10 @@ def _as_kind(values: "pd.Series", kind: str, reading: str, missing: Sequence[str
 
     if kind == "boolean":
         return booleans_of(values, missing)
-    if kind == "date" and pd.api.types.is_numeric_dtype(values.dtype):
-        return np.full(len(values), np.nan)  # a number is no date
+    if kind in ("date", "time") and pd.api.types.is_numeric_dtype(values.dtype):
+        return np.full(len(values), np.nan)  # a number is neither
+    if kind == "time":
+        return hours_of(values, missing)
     read, notations = (numbers_of, (".", ",")) if kind == "number" else (days_of, LAYOUTS)
     unread = 0 if kind == "number" else (1 - MAIN_SHARE) * len(values)
     best = read(values, reading, missing)

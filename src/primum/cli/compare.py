@@ -22,7 +22,9 @@ from primum.cli._screen import WIDTH, printable, screen_text
 from primum.evaluation.compare_deploy import find_name
 from primum.evaluation.store import OTHER_FOLDER, RESUME
 from primum.tables.csv import CsvOptions
-from primum.tables.frames import pandas_code, read_frame
+from primum.tables.frames import header_in_words, pandas_code, read_frame
+from primum.tables.problem import no_such_column
+from primum.tables.totals import without_total
 
 TABLE_OPTIONS = (
     click.option(
@@ -33,7 +35,6 @@ TABLE_OPTIONS = (
     click.option(
         "--exclude", callback=comma_separated, help="Comma-separated columns not to learn from."
     ),
-    click.option("--sheet", help="Sheet of a spreadsheet; default: the first."),
 )
 RUN_OPTIONS = (
     click.option(
@@ -156,7 +157,6 @@ def compare(
     id_column: str | None,
     group: str | None,
     exclude: list[str],
-    sheet: str | None,
     options: CsvOptions,
     max_rows: int,
     out: Path | None,
@@ -182,18 +182,22 @@ def compare(
     output.check(data, resume=resume, force=force)
     with _plain_errors(output):
         roles = {"target": target, "id": id_column, "group": group}
+        as_text = [name for name in roles.values() if name]
         with nullcontext() if settings["quiet"] else progress(f"reading {data.name}"):
-            as_text = [name for name in roles.values() if name]
-            frame = read_frame(data, options, sheet, as_text)
+            frame = read_frame(data, options, as_text)
+        _check_columns(frame, [*as_text, *exclude], data, options)
         rest = {"exclude": exclude, "missing": options.missing}
-        frame, note = sampled(frame, target, options.missing, max_rows, settings["seed"])
+        frame, total = without_total(frame, target, options.missing)
+        frame, sample = sampled(frame, target, options.missing, max_rows, settings["seed"])
+        notes = [note for note in (total, sample) if note]
+        for note in notes:  # before the run, which may take long
+            click.echo(printable(textwrap.fill(note, WIDTH)), err=True)
         with output.replacing_fits(resume=resume):
             result = _compare(frame, {**roles, **rest}, output.fits, resume, settings)
-        if note:
-            result.records.left_out.append(note)
+        result.records.left_out.extend(notes)
         click.echo(screen_text(result))
-        read = pandas_code(data, options, sheet)
-        output.write_report(result, f"{read}  # of which a sample was compared" if note else read)
+        read = pandas_code(data, options)
+        output.write_report(result, f"{read}  # of which a sample was compared" if sample else read)
         click.echo(f"\nReport: {output.report}")
         if output.model is not None:
             _save(result, output.model, name, (target, id_column))
@@ -211,6 +215,14 @@ def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
         raise click.BadParameter(
             f"there is no model {name!r}: choose from {listed(names)}.", param_hint="--model"
         )
+
+
+def _check_columns(frame: Any, names: list[str], path: Path, options: CsvOptions) -> None:
+    """Raise an error for a column that a file lacks, and say where else it may be."""
+    for name in names:
+        if name not in frame.columns:
+            sentence = no_such_column(name, list(frame.columns))
+            raise ValueError(f"{sentence} {header_in_words(path, options, name)}".strip())
 
 
 def _compare(

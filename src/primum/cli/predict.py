@@ -54,7 +54,6 @@ ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is P
     "they are the nearest probabilities to the scores: not negative, with sum 1. Of a model that "
     "is not least squares, these are its probabilities and its decision values.",
 )
-@click.option("--sheet", help="Sheet of a spreadsheet; default: the first.")
 @csv_options
 @out_option
 def predict(
@@ -62,7 +61,6 @@ def predict(
     data: Path,
     id_column: str | None,
     score: str | None,
-    sheet: str | None,
     options: CsvOptions,
     out: Path,
 ) -> None:
@@ -81,7 +79,7 @@ def predict(
     if stored.columns is not None and score is not None:
         raise click.UsageError(f"--score is for models of primum fit: {model} adds probabilities.")
     with plain_errors(), one_blas_thread(), progress("predicting"):
-        write_table(out, _parts(stored, data, options, sheet, id_column, score))
+        write_table(out, _parts(stored, data, options, id_column, score))
     click.echo(f"Predictions: {out}")
 
 
@@ -89,13 +87,12 @@ def _parts(
     stored: StoredModel,
     data: Path,
     options: CsvOptions,
-    sheet: str | None,
     id_column: str | None,
     score: str | None,
 ) -> Iterator[dict[str, Any]]:
     """Return blocks of the columns to be written."""
     if stored.columns is not None:
-        return table_predictions(stored, data, options, sheet, id_column)
+        return table_predictions(stored, data, options, id_column)
     table = open_table(data, options)
     ids = _id_columns(table, id_column, stored)
     _refuse_scores(stored.estimator, score)

@@ -1,4 +1,4 @@
-"""Cells of a table as numbers, days, booleans or text, whatever people wrote in them.
+"""Cells of a table as numbers, days, hours, booleans or text, whatever people wrote in them.
 
 A cell that cannot be read as asked counts as missing. All functions take a pandas Series of any
 dtype, so that a column is read the same way from CSV, Parquet, a spreadsheet or a DataFrame; what
@@ -7,7 +7,7 @@ they return can be read again without a change.
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,8 +33,12 @@ USUAL_MISSING = (
     *("missing", "unknown", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
 )
 TRUE, FALSE = ("true", "yes", "y", "t", "on"), ("false", "no", "n", "f", "off")
-SECONDS_PER_DAY = 86400.0
+SECONDS_PER_DAY, HOURS_PER_DAY = 86400.0, 24
 ISO = "ISO8601"
+# A time of day: 13:30, 13:30:05, 1:30 pm.
+TIME = re.compile(
+    r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?:\s*([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE
+)
 
 
 def usual_type(values: "pd.Series") -> "pd.Series":
@@ -160,6 +164,30 @@ def _days(dates: "pd.Series") -> Floats:
     moments = dates.to_numpy(dtype="datetime64[us]")
     days = moments.astype(np.int64) / (1e6 * SECONDS_PER_DAY)
     return np.where(np.isnat(moments), np.nan, days)
+
+
+def hours_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:
+    """Return times of day as hours since midnight; NaN where missing or not a time."""
+    import pandas as pd
+
+    values = usual_type(values)
+    if pd.api.types.is_numeric_dtype(values.dtype):  # read before
+        return values.to_numpy(dtype=float, na_value=np.nan)
+    return _each(objects_of(values, missing), _hours)
+
+
+def _hours(cell: Any) -> float:
+    if isinstance(cell, time):
+        return cell.hour + cell.minute / 60 + (cell.second + cell.microsecond / 1e6) / 3600
+    text = cell.translate(NARROW_SPACES) if isinstance(cell, str) else ""
+    written = TIME.fullmatch(text)
+    if written is None:
+        return np.nan
+    hour, minute, second, half = written.groups()
+    hours = int(hour) + int(minute) / 60 + float(second or 0) / 3600
+    if half is None:
+        return hours if hours <= HOURS_PER_DAY else np.nan
+    return hours % 12 + 12 * (half.lower() == "p") if 1 <= hours < 13 else np.nan
 
 
 def booleans_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:

@@ -19,6 +19,7 @@ from primum.tables.cells import (
     USUAL_MISSING,
     booleans_of,
     days_of,
+    hours_of,
     names_of,
     numbers_of,
     objects_of,
@@ -61,7 +62,7 @@ class Column:
     ----------
     name : str
         Its name.
-    kind : {"number", "category", "date", "text", "boolean"}
+    kind : {"number", "category", "date", "time", "text", "boolean"}
         What it contains.
     used : bool
         Whether it is a feature.
@@ -153,6 +154,8 @@ def _read(values: "pd.Series", column: Column, missing: Sequence[str]) -> AnyArr
         return numbers_of(values, column.reading, missing)
     if column.kind == "date":
         return days_of(values, column.reading, missing)
+    if column.kind == "time":
+        return hours_of(values, missing)
     if column.kind == "boolean":
         return booleans_of(values, missing)
     return names_of(values, missing)
@@ -228,6 +231,8 @@ def _attempts(rest: "pd.Series") -> Any:
     mark = max(numbers, key=lambda mark: numbers[mark].sum())
     yield "number", mark, numbers[mark]
     sample = rest.iloc[:50]
+    if not np.isnan(hours_of(sample)).all():
+        yield "time", "", ~np.isnan(hours_of(rest))
     if not any(LIKE_A_DATE.search(str(cell)) for cell in sample):
         return
     likely = [how for how in LAYOUTS if not np.isnan(days_of(sample, how)).all()]
@@ -315,6 +320,7 @@ def _action(column: Column, known: AnyArray) -> str:
     done = {
         "number": "scaled",
         "date": "converted to days and scaled",
+        "time": "converted to hours and scaled",
         "boolean": "encoded as 0 or 1 and scaled",
     }
     sentence = "; ".join([*parts, done[column.kind]])

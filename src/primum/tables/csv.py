@@ -1,7 +1,7 @@
 """CSV files, parsed strictly: every error names its line.
 
 Every row must have as many fields as the header, and quotes must be closed. Only the separator is
-detected, and the decimal mark of files separated by semicolons.
+detected, the decimal mark of files separated by semicolons, and titles above the header.
 """
 
 import codecs
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from primum._typing import Floats
 from primum.rows.watching import tell_watcher
 from primum.tables.cells import NUMBER
+from primum.tables.header import find_header
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
@@ -34,7 +35,7 @@ Record = tuple[int, list[str]]  # the line where it begins, and its fields
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """The format of CSV files.
+    """The format of a file: of a CSV file, and where the table is in a spreadsheet.
 
     Attributes
     ----------
@@ -46,12 +47,18 @@ class CsvOptions:
         Markers of missing values, in addition to an empty cell.
     encoding : str
         Encoding of the text.
+    sheet : str or None
+        The sheet of a spreadsheet; None: the first.
+    header_row : int or None
+        The line or row with the names of the columns, from 1; None: detected, see ``find_header``.
     """
 
     separator: str | None = None
     decimal: str | None = None
     missing: tuple[str, ...] = ()
     encoding: str = "utf-8"
+    sheet: str | None = None
+    header_row: int | None = None
 
 
 class CsvFile:
@@ -70,18 +77,25 @@ class CsvFile:
         As given, or as detected.
     header : list of str
         The names of the columns, empty for a column without a name.
+    header_line : int
+        The line with these names, from 1.
     """
 
     def __init__(self, path: Path, options: CsvOptions) -> None:
         self.path, self.encoding = path, options.encoding
-        first = self._first_lines()
+        self.header_line = options.header_row or 1
+        lines = self._first_lines()
+        if options.header_row is None:
+            self.header_line = _header_line(lines, options.separator)
+        first = [line for number, line in lines if number >= self.header_line]
         self.separator = options.separator or _separator(path, first)
         self.decimal = options.decimal or _decimal(first, self.separator)
         with self._opened() as (_, text):
-            _, header = next(self._records(text), (1, []))
+            line, header = next(self._records(text), (1, []))
         if not header:
-            raise ValueError(f"{path} is empty: the first line must contain the column names.")
-        self.header = [name.strip() for name in header]
+            where = f"line {options.header_row}" if options.header_row else "the first line"
+            raise ValueError(f"{path} is empty: {where} must contain the column names.")
+        self.header_line, self.header = line, [name.strip() for name in header]
 
     def chunks(self, n_rows: int) -> Iterator[list[Record]]:
         """Yield all rows in chunks, and report the progress."""
@@ -97,11 +111,12 @@ class CsvFile:
 
     def _records(self, text: IO[str]) -> Iterator[Record]:
         """Yield the header and every row; raise an error for a row with more or fewer fields."""
-        lines = _bounded_lines(text, self.path)
+        before = self.header_line - 1
+        lines = islice(_bounded_lines(text, self.path), before, None)
         reader = csv.reader(lines, delimiter=self.separator, strict=True, skipinitialspace=True)
         width = 0
         while True:
-            line = reader.line_num + 1
+            line = before + reader.line_num + 1
             try:
                 fields = next(reader)
             except StopIteration:
@@ -123,9 +138,11 @@ class CsvFile:
             "; if the rows begin with row names, as written by R's write.table, add a name for "
             "that column to the header"
         )
+        titles = f"; if line {self.header_line} is a title, pass --header-row"
         return (
             f"{self.path}, line {line}, has {found} fields but the header has {width} (separator "
-            f"{self.separator!r}): correct the line{surplus if found == width + 1 else ''}."
+            f"{self.separator!r}): correct the line{surplus if found == width + 1 else ''}"
+            f"{titles if width == 1 else ''}."
         )
 
     @contextmanager
@@ -170,11 +187,13 @@ class CsvFile:
                     return f"line {number} has the byte 0x{here.object[here.start]:02x}"
         return str(problem)
 
-    def _first_lines(self) -> list[str]:
-        """Return the first lines that are not blank."""
+    def _first_lines(self) -> list[tuple[int, str]]:
+        """Return the first lines that are not blank, from a given header on, numbered from 1."""
         with self._opened() as (_, text):
-            lines = _bounded_lines(text, self.path)
-            return list(islice((line for line in lines if line.strip()), SNIFFED_LINES))
+            lines = islice(
+                enumerate(_bounded_lines(text, self.path), 1), self.header_line - 1, None
+            )
+            return list(islice((line for line in lines if line[1].strip()), SNIFFED_LINES))
 
 
 def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
@@ -188,6 +207,21 @@ def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
                 "table with one row per line."
             )
         yield line
+
+
+def _header_line(lines: list[tuple[int, str]], separator: str | None) -> int:
+    """Return the line of the header, if only one is possible; else the first.
+
+    Below it, a separator must split all lines into as many fields.
+    """
+    possible = set()
+    for mark in SEPARATORS if separator is None else [separator]:
+        records = _split([line for _, line in lines], mark)
+        header = find_header(records) if len(records) == len(lines) else 0
+        widths = {len(fields) for fields in records[header:]}
+        if len(widths) == 1 and widths != {1}:
+            possible.add(header)
+    return lines[possible.pop()][0] if len(possible) == 1 else 1
 
 
 def _separator(path: Path, lines: list[str]) -> str:

@@ -7,7 +7,6 @@ all rows (``columns``).
 import codecs
 import gzip
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum.tables.csv import CsvFile, CsvOptions, to_numbers
-from primum.tables.reading import CSV_SUFFIXES, CsvTable, is_parquet
+from primum.tables.reading import CSV_SUFFIXES, CsvTable, is_parquet, refuse_layout
+from primum.tables.spreadsheets import (
+    SPREADSHEETS,
+    found_in,
+    is_spreadsheet,
+    read_spreadsheet,
+    skipped_rows,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,20 +30,10 @@ if TYPE_CHECKING:
 TEXT_SUFFIXES = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
 # Cells that could be read as numbers, but are more: booleans and codes with leading zeros.
 NAMES = r"^(?i:true|false)$|^0\d"
-# The library that reads a spreadsheet, by its suffix.
-SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}
-
-
-def is_spreadsheet(path: Path) -> bool:
-    """Return whether a file is a spreadsheet by its name."""
-    return path.suffix.lower() in SPREADSHEETS
 
 
 def read_frame(
-    path: str | Path,
-    options: CsvOptions | None = None,
-    sheet: str | None = None,
-    as_text: Sequence[str] = (),
+    path: str | Path, options: CsvOptions | None = None, as_text: Sequence[str] = ()
 ) -> "pd.DataFrame":
     """Read a table.
 
@@ -47,9 +43,7 @@ def read_frame(
         A CSV file (.csv, .tsv, .txt, also compressed by gzip), a Parquet file or folder, or a
         spreadsheet (.xlsx, .ods).
     options : CsvOptions, optional
-        The format of CSV files; what it leaves open is detected.
-    sheet : str, optional
-        The sheet of a spreadsheet; default: the first.
+        The format of the file; what it leaves open is detected.
     as_text : sequence of str
         Columns of a CSV file, if it has them, that stay text even if all cells are numbers: 007.
 
@@ -63,9 +57,8 @@ def read_frame(
     if not path.exists():
         raise ValueError(f"There is no file {path}.")
     if is_spreadsheet(path):
-        return _read_spreadsheet(path, sheet, options.missing)
-    if sheet is not None:
-        raise ValueError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}.")
+        return read_spreadsheet(path, options)
+    refuse_layout(path, options, has_header_row=_is_csv(path))
     if _is_csv(path):
         return _read_csv(path, options, as_text)
     if not path.is_dir() and path.stat().st_size == 0:
@@ -75,23 +68,42 @@ def read_frame(
     raise AssertionError("is_parquet returns True or raises an error for other names")
 
 
-def pandas_code(path: Path, options: CsvOptions, sheet: str | None = None) -> str:
+def header_in_words(path: Path, options: CsvOptions, name: str) -> str:
+    """Return where the names of columns were read from, for an error on a column that is absent."""
+    if is_spreadsheet(path):
+        return found_in(path, options, name)
+    if not _is_csv(path):
+        return ""
+    return (
+        f"Line {_csv_file(path, options).header_line} is its header (--header-row names another)."
+    )
+
+
+def pandas_code(path: Path, options: CsvOptions) -> str:
     """Return the expression by which pandas reads what ``read_frame`` reads.
 
     Cells of a CSV file stay text, of which ``primum.compare`` makes the same as of numbers.
     """
     name = repr(path.as_posix())
     if is_spreadsheet(path):
-        return f"pd.read_excel({name}{'' if sheet is None else f', sheet_name={sheet!r}'})"
+        sheet = "" if options.sheet is None else f", sheet_name={options.sheet!r}"
+        return f"pd.read_excel({name}{sheet}{_skipped(skipped_rows(path, options))})"
     if not _is_csv(path):
         return f"pd.read_parquet({name})"
-    encoding = _encoding(path, options.encoding)
-    separator = CsvFile(path, replace(options, encoding=encoding)).separator
-    other = "" if encoding == "utf-8" else f", encoding={encoding!r}"
+    file = _csv_file(path, options)
+    other = "" if file.encoding == "utf-8" else f", encoding={file.encoding!r}"
     return (
-        f"pd.read_csv(\n    {name}, sep={separator!r}, dtype=str, keep_default_na=False, "
-        f"skipinitialspace=True{other}\n)"
+        f"pd.read_csv(\n    {name}, sep={file.separator!r}, dtype=str, keep_default_na=False, "
+        f"skipinitialspace=True{other}{_skipped(file.header_line - 1)}\n)"
     )
+
+
+def _skipped(n_rows: int) -> str:
+    return f", skiprows={n_rows}" if n_rows else ""
+
+
+def _csv_file(path: Path, options: CsvOptions) -> CsvFile:
+    return CsvFile(path, replace(options, encoding=_encoding(path, options.encoding)))
 
 
 def _is_csv(path: Path) -> bool:
@@ -182,58 +194,3 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
     except (pa.ArrowException, OSError) as problem:
         line = (str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip(".")
         raise ValueError(f"{path} cannot be read as Parquet: {line}.") from problem
-
-
-def _read_spreadsheet(path: Path, sheet: str | None, missing: Sequence[str]) -> "pd.DataFrame":
-    cells = _sheet(path, sheet).dropna(how="all").dropna(axis=1, how="all")
-    if len(cells) == 0:
-        raise ValueError(f"{path} is empty: the first row must contain the column names.")
-    header = ["" if _is_absent(name) else str(name).strip() for name in cells.iloc[0]]
-    names = [name or f"column {j}" for j, name in enumerate(header, 1)]
-    if len(set(names)) < len(names):
-        name = Counter(names).most_common(1)[0][0]
-        raise ValueError(f"{path} has several columns named {name!r}: rename them.")
-    frame = cells.iloc[1:].reset_index(drop=True).set_axis(names, axis=1)
-    return frame.replace(list(missing), None).infer_objects() if missing else frame.infer_objects()
-
-
-def _is_absent(cell: Any) -> bool:
-    return cell is None or cell != cell
-
-
-def _sheet(path: Path, sheet: str | None) -> "pd.DataFrame":
-    """Return the cells of a sheet, as they are."""
-    import pandas as pd
-
-    try:
-        with pd.ExcelFile(path) as book:
-            if sheet is not None and sheet not in book.sheet_names:
-                names = ", ".join(repr(name) for name in book.sheet_names)
-                raise ValueError(f"{path} has no sheet {sheet!r}: its sheets are {names}.")
-            return pd.read_excel(
-                book,
-                sheet_name=0 if sheet is None else sheet,
-                header=None,
-                dtype=object,
-                keep_default_na=False,
-                na_values=[""],
-            )
-    except ImportError as problem:
-        library = SPREADSHEETS[path.suffix.lower()]
-        raise ImportError(
-            f"Reading {path} needs {library}: pip install 'primum[excel]', or save the table as "
-            "CSV."
-        ) from problem
-    except ValueError as problem:
-        if str(path) in str(problem):
-            raise
-        raise _damaged(path) from problem
-    except Exception as problem:  # a damaged archive can fail in any way
-        raise _damaged(path) from problem
-
-
-def _damaged(path: Path) -> ValueError:
-    return ValueError(
-        f"{path} cannot be read as a spreadsheet: open it in a spreadsheet program and save it "
-        "again, or save the table as CSV."
-    )

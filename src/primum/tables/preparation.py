@@ -16,11 +16,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from primum._typing import AnyArray
-from primum.tables.cells import booleans_of, days_of, names_of, numbers_of
+from primum.tables.cells import booleans_of, days_of, hours_of, names_of, numbers_of
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
-SUFFIXES = {"date": " (days)"}
+MISSING_SUFFIX = " (missing)"
+SUFFIXES = {"date": " (days)", "time": " (hours)"}
 
 
 class ReadCells(TransformerMixin, BaseEstimator):
@@ -28,7 +29,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    kind : {"number", "date", "boolean", "category"}
+    kind : {"number", "date", "time", "boolean", "category"}
         What the columns contain.
     reading : str, default=""
         The decimal mark of numbers, or the layout of dates, written as text.
@@ -108,6 +109,8 @@ class ReadCells(TransformerMixin, BaseEstimator):
             return self._numbers(values)
         if self.kind == "date":
             return days_of(values, self.reading, self.missing)
+        if self.kind == "time":
+            return hours_of(values, self.missing)
         if self.kind == "boolean":
             return booleans_of(values, self.missing)
         names = names_of(values, self.missing)
@@ -126,7 +129,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
         return other if np.isnan(other).sum() < np.isnan(own).sum() else own
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the columns; of dates and missing cells, with a remark.
+        """Return the names of the columns; of dates, times and missing cells, with a remark.
 
         Parameters
         ----------
@@ -138,7 +141,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
         array of str
             The names.
         """
-        suffix = " (missing)" if self.indicator else SUFFIXES.get(self.kind, "")
+        suffix = MISSING_SUFFIX if self.indicator else SUFFIXES.get(self.kind, "")
         return np.array([f"{name}{suffix}" for name in self.feature_names_in_], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -212,5 +215,6 @@ def _ambiguous(used: Sequence[Column]) -> bool:
     """Return whether two features could have the same name."""
     made = [f"{column.name}=" for column in used if column.kind == "category"]
     names = {column.name for column in used}
-    derived = {f"{c.name} (days)" for c in used} | {f"{c.name} (missing)" for c in used}
+    suffixes = (*SUFFIXES.values(), MISSING_SUFFIX)
+    derived = {f"{column.name}{suffix}" for column in used for suffix in suffixes}
     return bool(names & derived) or any(name.startswith(tuple(made)) for name in names if made)

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._typing import AnyArray
-from primum.tables.cells import booleans_of, days_of, names_of, numbers_of, objects_of, plain_text
+from primum.tables.cells import (
+    booleans_of,
+    days_of,
+    hours_of,
+    names_of,
+    numbers_of,
+    objects_of,
+    plain_text,
+)
 from primum.tables.columns import Column, describe_columns
 from primum.tables.labels import check_labels, typed_labels
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
+from primum.tables.totals import without_total
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,6 +110,7 @@ def table_problem(
     exclude, missing = _list_of(exclude, "exclude"), tuple(map(str, _list_of(missing, "missing")))
     _check_frame(frame)
     _check_names(frame, target, id, group, exclude)
+    frame, total = without_total(frame, target, missing)
     columns = describe_columns(
         frame, target=target, id=id, group=group, exclude=exclude, missing=missing
     )
@@ -114,7 +124,10 @@ def table_problem(
         transformer=preparing(columns, missing),
         target=target,
         arguments={"id": id, "group": group, "exclude": exclude, "missing": list(missing)},
-        remarks=remarks_on(frame, labels, columns, missing, id if group is None else None),
+        remarks=[
+            *([total] if total else []),
+            *remarks_on(frame, labels, columns, missing, id if group is None else None),
+        ],
     )
 
 
@@ -165,7 +178,7 @@ def _check_names(
     named = {role: name for role, name in given.items() if name is not None}
     for name in [*named.values(), *exclude]:
         if name not in frame.columns:
-            raise ValueError(_no_such_column(name, list(frame.columns)))
+            raise ValueError(no_such_column(name, list(frame.columns)))
     for role, name in named.items():
         if role != "target" and name == target:
             raise ValueError(f"{role} and target are both {name!r}: choose another column.")
@@ -173,7 +186,8 @@ def _check_names(
         raise ValueError(f"The target {target!r} is among the excluded columns.")
 
 
-def _no_such_column(name: Any, names: list[str]) -> str:
+def no_such_column(name: Any, names: list[str]) -> str:
+    """Return the sentence for a name that is not among the names of columns."""
     close = get_close_matches(str(name), names, 1)
     if not close:  # a difference in case is no match
         close = [other for other in names if other.lower() == str(name).lower()]
@@ -244,6 +258,7 @@ def _features(
     read = {
         "number": lambda column: numbers_of(frame[column.name], column.reading, missing),
         "date": lambda column: days_of(frame[column.name], column.reading, missing),
+        "time": lambda column: hours_of(frame[column.name], missing),
         "boolean": lambda column: booleans_of(frame[column.name], missing),
         "category": lambda column: names_of(frame[column.name], missing),
     }

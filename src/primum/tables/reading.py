@@ -90,7 +90,16 @@ def is_parquet(path: Path) -> bool:
 
 def open_table(path: Path, options: CsvOptions) -> Table:
     """Open a table for reading; the options apply to CSV only."""
+    refuse_layout(path, options, has_header_row=not is_parquet(path))
     return ParquetTable(path) if is_parquet(path) else CsvTable(path, options)
+
+
+def refuse_layout(path: Path, options: CsvOptions, *, has_header_row: bool) -> None:
+    """Raise an error for a sheet or a header row of a file that has none."""
+    if options.sheet is not None:
+        raise ValueError(f"{path} is not a spreadsheet, so it has no sheet {options.sheet!r}.")
+    if options.header_row is not None and not has_header_row:
+        raise ValueError(f"{path} has names of columns but no header row: leave out --header-row.")
 
 
 class ParquetTable(Table):
