@@ -6,7 +6,9 @@ import re
 import pytest
 from matplotlib.figure import Figure
 
-from primum.report.page import first_sentence, html_page, paragraph, picture
+from primum.report.blocks import Answer
+from primum.report.charts import N_COLOURS
+from primum.report.page import asset, first_sentence, html_page, paragraph, picture
 from primum.report.tables import Cell, Table
 
 EVIL = "</style><script>alert('1') & \"2\"</script>"
@@ -84,3 +86,64 @@ def test_markdown_cells_end_where_they_should():
     header, _, row = table.to_markdown().splitlines()
     assert header == r"| a\|b |"
     assert row == r"| x \| &lt;b&gt;y&lt;/b&gt; \*z\* \[1\](2) |"
+
+
+def test_the_answer_is_a_block_of_short_lines_after_its_alerts():
+    reasons = [("Why", "It errs less."), ("Next", ""), ("Then", EVIL)]
+    answer = Answer("Use it.", "help", reasons, alerts=[EVIL, "Rows repeat."])
+    page = answer.to_html()
+    assert re.findall(r"<dt>(.*?)</dt>", page) == ["Why", "Then"]  # nothing is said without words
+    assert page.rindex("class='alert'") < page.index("class='verdict help'") < page.index("Use it.")
+    assert page.count("<b>Warning:</b>") == 2
+    assert "<script>" not in page
+    first, second, line, lines = answer.to_markdown().split("\n\n")
+    assert (second, line) == ("**Warning:** Rows repeat.", "**Use it.**")
+    assert lines.splitlines()[0] == "* Why: It errs less."
+    assert "<script>" not in first
+    assert "<dl>" not in Answer("Use it.", "other", []).to_html()
+
+
+def relative_luminance(colour):
+    """Return the luminance that the contrast ratio of WCAG 2 is defined by."""
+    digits = colour.lstrip("#")
+    digits = digits if len(digits) == 6 else "".join(digit * 2 for digit in digits)
+    shares = (int(digits[k : k + 2], 16) / 255 for k in (0, 2, 4))
+    linear = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in shares)
+    return sum(weight * x for weight, x in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(first, second):
+    dark, light = sorted(map(relative_luminance, (first, second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+SCHEMES = {
+    name: (light, dark)
+    for name, light, dark in re.findall(
+        r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", asset("chart.css")
+    )
+}
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_colours_can_be_told_from_what_is_behind_them(scheme):
+    """Text needs a contrast of 4.5 (WCAG AA), and lines and marks need 3."""
+    colours = {name: pair[scheme] for name, pair in SCHEMES.items()}
+    behind = {name: ["paper", "soft", "band"] for name in ("ink", "muted", "link", "neutral")}
+    behind |= {name: ["paper", "band", f"{name}-soft"] for name in ("help", "harm")}
+    behind["alert"] = ["alert-soft"]
+    for name, below in behind.items():
+        assert all(contrast(colours[name], colours[other]) > 4.5 for other in below), name
+    for below in ("help-soft", "harm-soft", "alert-soft"):
+        assert contrast(colours["ink"], colours[below]) > 4.5, below
+        assert contrast(colours["muted"], colours[below]) > 4.5, below
+    for name in ["focus", *(f"series-{k}" for k in range(N_COLOURS))]:
+        assert contrast(colours[name], colours["paper"]) > 3, name
+
+
+def test_without_two_schemes_a_browser_gets_the_light_one():
+    """Every colour is also written without light-dark(), which browsers before 2024 do not know."""
+    plain = dict(re.findall(r"--([\w-]+): (#\w+)", asset("chart.css")))
+    assert plain == {name: light for name, (light, _) in SCHEMES.items()}
+    used = set(re.findall(r"var\(--([\w-]+)\)", asset("chart.css") + asset("page.css")))
+    assert used - {"mark", "tint"} <= set(plain)

@@ -60,23 +60,52 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict: one line, its kind (help, harm or other) and the sentences that support it."""
+    """The verdict, as short lines below each other.
+
+    Attributes
+    ----------
+    line : str
+        What to use.
+    kind : str
+        Help, harm or other.
+    reasons : sequence of (name, text)
+        The lines below it, such as ("Why", "Its error is lower."); those without text are left out.
+    alerts : sequence of str
+        What changes how far the answer may be believed: it comes first.
+    """
 
     line: str
     kind: str
-    text: str
+    reasons: Sequence[tuple[str, str]]
+    alerts: Sequence[str] = ()
 
     def to_html(self) -> str:
         """Return HTML."""
-        kind = self.kind if self.kind in ("help", "harm") else ""
+        alerts = "".join(
+            f"<div class='alert'><p><b>Warning:</b> {escape(text)}</p></div>"
+            for text in self.alerts
+        )
+        kind = f" {self.kind}" if self.kind in ("help", "harm") else ""
+        reasons = "".join(
+            f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in self._written
+        )
         return (
-            f"<div class='verdict {kind}'><p class='answer'>{escape(self.line)}</p>"
-            f"{paragraph(self.text)}</div>"
+            f"{alerts}<div class='verdict{kind}'><p class='answer'>{escape(self.line)}</p>"
+            f"{f'<dl>{reasons}</dl>' if reasons else ''}</div>"
         )
 
     def to_markdown(self) -> str:
         """Return Markdown."""
-        return f"**{markdown_escape(self.line)}**\n\n{markdown_escape(self.text)}"
+        lines = [f"**{markdown_escape(self.line)}**"]
+        lines = [*(f"**Warning:** {markdown_escape(text)}" for text in self.alerts), *lines]
+        reasons = "\n".join(
+            f"* {markdown_escape(name)}: {markdown_escape(text)}" for name, text in self._written
+        )
+        return "\n\n".join([*lines, *([reasons] if reasons else [])])
+
+    @property
+    def _written(self) -> list[tuple[str, str]]:
+        return [(name, text) for name, text in self.reasons if text]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Charts drawn as HTML and SVG, whose text keeps its size on every screen.
 
 They need no plotting library, and their shapes stretch with the page while names and numbers do
-not. A chart has the role of an image with an alternative text; its numbers belong beside it, as a
-table.
+not. Their colours are variables of ``chart.css``, so that they can be read on a dark page too. A
+chart has the role of an image with an alternative text; its numbers belong beside it, as a table.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from html import escape
 from math import asinh, floor, log10
 
-# Okabe and Ito's colours, darkened where they are too pale for thin lines on white.
-COLOURS = ("#1b2330", "#0072B2", "#C25100", "#00795A", "#A8518A", "#8A6A00", "#3A86B8")
+# Curves differ in colour (--series-0 and so on) and dashes.
+N_COLOURS = 7
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
-ANSWER_COLOURS = {"help": "#0b7048", "harm": "#a8380f"}
-NEUTRAL = "#2f5d95"
 MAX_TICKS = 6
 
 
@@ -76,13 +74,12 @@ def interval_chart(items: Sequence[Interval], edge: float, label: str, alternati
 
 
 def _interval_row(item: Interval, scale: "_Scale") -> str:
-    colour = ANSWER_COLOURS.get(item.answer, NEUTRAL)
+    kind = f" {item.answer}" if item.answer in ("help", "harm") else ""
     return (
-        f"<div class='item'><div class='name'><b>{escape(item.name)}</b>"
-        f"<span style='color:{colour}'>{escape(item.words)}</span></div><div class='track'>"
-        f"<span class='bar' style='{scale.stretch(item.low, item.high)};background:{colour}'>"
-        f"</span><span class='dot' style='left:{scale.at(item.middle)};background:{colour}'>"
-        "</span></div></div>"
+        f"<div class='item{kind}'><div class='name'><b>{escape(item.name)}</b>"
+        f"<span>{escape(item.words)}</span></div><div class='track'>"
+        f"<span class='bar' style='{scale.stretch(item.low, item.high)}'></span>"
+        f"<span class='dot' style='left:{scale.at(item.middle)}'></span></div></div>"
     )
 
 
@@ -120,7 +117,7 @@ def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative
         f"<span class='y' style='bottom:{upward.at(tick)}'>{tick:g}</span>" for tick in y_ticks
     )
     lines = "".join(
-        f"<path d='M0 {100 - upward.share(tick):.2f}H100' stroke='#d3dae3'/>" for tick in y_ticks
+        f"<path class='grid' d='M0 {100 - upward.share(tick):.2f}H100'/>" for tick in y_ticks
     )
     return (
         f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
@@ -131,15 +128,19 @@ def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative
     )
 
 
+def _colour(number: int) -> str:
+    return f"var(--series-{number % N_COLOURS})"
+
+
 def _style(number: int) -> str:
     dash = DASHES[number % len(DASHES)]
-    dashed = f" stroke-dasharray='{dash}'" if dash else ""
-    return f"stroke='{COLOURS[number % len(COLOURS)]}' stroke-width='2'{dashed}"
+    dashed = f";stroke-dasharray:{dash}" if dash else ""
+    return f"class='line' style='stroke:{_colour(number)}{dashed}'"
 
 
 def _curve(curve: Series, number: int, across: "_Scale", upward: "_Scale", unit: float) -> str:
     """Return a curve, its band and dots; a dot is a line of no length with round ends."""
-    colour = COLOURS[number % len(COLOURS)]
+    colour = _colour(number)
     x = [across.share(asinh(size / unit)) for size, _, _ in curve.points]
     middle, upper, lower = (
         [100 - upward.share(y + sign * error) for _, y, error in curve.points]
@@ -150,9 +151,9 @@ def _curve(curve: Series, number: int, across: "_Scale", upward: "_Scale", unit:
     band = " ".join(f"{a:.2f},{b:.2f}" for a, b in around)
     dots = "".join(f"M{a:.2f} {b:.2f}h0" for a, b in zip(x, middle, strict=True))
     return (
-        f"<path d='M{band}Z' style='fill:{colour};fill-opacity:.07'/>"
+        f"<path class='around' d='M{band}Z' style='fill:{colour}'/>"
         f"<path d='M{line}' {_style(number)}/>"
-        f"<path d='{dots}' stroke='{colour}' stroke-width='7' stroke-linecap='round'/>"
+        f"<path class='dots' d='{dots}' style='stroke:{colour}'/>"
     )
 
 

@@ -5,6 +5,7 @@ their intervals, harm, learning curves, changed predictions, coefficients, the p
 columns, failures, and how to repeat it.
 """
 
+import re
 from typing import Any
 
 from primum._words import counted
@@ -117,7 +118,9 @@ def _sections(result: Any, code: str | None) -> list[Section]:
 def _lead(result: Any) -> list[Block]:
     """Return the answer, a few numbers and the picture."""
     line, kind = headline(result)
-    blocks: list[Block] = [Answer(line, kind, result.verdict), Facts(_facts(result))]
+    sentences = re.split(r"(?<=[.!?]) (?=[A-Z])", result.verdict)
+    answer = Answer(line, kind, [("Why", "\n".join(sentences))])
+    blocks: list[Block] = [answer, Facts(_facts(result))]
     if compared_methods(result):
         blocks.append(_changes_chart(result))
     return blocks

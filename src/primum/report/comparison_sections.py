@@ -258,9 +258,10 @@ def _curve_table(series: Sequence[Series], x_label: str, what: str) -> Table:
 
 def changed_section(result: Any) -> list[Block]:
     """Return which unlabelled rows a method and the baseline classify differently."""
-    shares, blocks = _changed_shares(result), list[Block]()
+    shares, blocks, rows_changed = _changed_shares(result), list[Block](), list[Block]()
     try:
-        blocks += [] if result.changed is None else _changed_rows(result.changed)
+        if result.changed is not None:
+            blocks, rows_changed = _changed_rows(result.changed)
     except ValueError as reason:  # an average of baselines that cannot be fitted as one model
         blocks.append(Text(f"It is not known which predictions change. {reason}"))
     if shares:
@@ -271,18 +272,18 @@ def changed_section(result: Any) -> list[Block]:
             f"different classes: mean over all splits, on {n_rows}."
         )
         blocks.append(Table(caption, ("Method", "Predictions changed"), rows))
-    return blocks
+    return [*blocks, *rows_changed]
 
 
-def _changed_rows(changed: Any) -> list[Block]:
-    """Return the rows that change, by pair of classes and one by one."""
+def _changed_rows(changed: Any) -> tuple[list[Block], list[Block]]:
+    """Return the rows that change: by pair of classes, and one by one."""
     text = (
         f"Fitted to all rows, {with_article(changed.method)} and the tuned baseline predict "
         f"different classes for {changed.n_changed:,} of "
         f"{counted(changed.n_compared, 'unlabelled row')}."
     )
     if not changed.n_changed:
-        return [Text(text)]
+        return [Text(text)], []
     pairs = tuple((Cell(old), Cell(new), Cell(f"{n:,}", value=n)) for old, new, n in changed.counts)
     listed = tuple(
         (Cell(str(row.row + 1) if row.id is None else row.id), Cell(row.baseline), Cell(row.method))
@@ -294,11 +295,8 @@ def _changed_rows(changed: Any) -> list[Block]:
         f"{'Row: its id' if by_id else 'Row: its number, from 1'}."
     )
     header = ("By the tuned baseline", f"By {with_article(changed.method)}")
-    return [
-        Text(text),
-        Table("Unlabelled rows by predicted class.", (*header, "Rows"), pairs),
-        Folded("Which rows", Table(first, ("Row", *header), listed)),
-    ]
+    by_class = Table("Unlabelled rows by predicted class.", (*header, "Rows"), pairs)
+    return [Text(text), by_class], [Folded("Which rows", Table(first, ("Row", *header), listed))]
 
 
 def _changed_shares(result: Any) -> dict[str, float]:
