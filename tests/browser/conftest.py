@@ -4,8 +4,30 @@ import shutil
 
 import pytest
 
-WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
+WIDTHS = {"desktop": (1440, 900), "tablet": (820, 1180), "phone": (390, 844)}
 KEPT_ROWS = 6
+# Text that ends outside of the screen, or of a box that hides it; what scrolls can be reached.
+CUT_OFF = """() => {
+    const found = [];
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    while (texts.nextNode()) {
+        const node = texts.currentNode, parent = node.parentElement;
+        if (!node.data.trim() || parent.closest("script, style, .lead > h2")) continue;
+        range.selectNodeContents(node);
+        const { left, right, width } = range.getBoundingClientRect();
+        if (!width || !parent.checkVisibility()) continue;
+        let low = 0, high = innerWidth;
+        for (let box = parent; box; box = box.parentElement) {
+            const { overflowX } = getComputedStyle(box);
+            if (overflowX === "auto" || overflowX === "scroll") { low = -1e9; high = 1e9; break; }
+            const { left: a, right: b } = box.getBoundingClientRect();
+            if (overflowX !== "visible") { low = Math.max(low, a); high = Math.min(high, b); }
+        }
+        if (left < low - 1 || right > high + 1) found.push(node.data.trim().slice(0, 60));
+    }
+    return found;
+}"""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -30,10 +52,12 @@ def visit(browser):
     """Return a function that opens a file; errors and requests to the network end up in a list."""
     contexts = []
 
-    def open_page(path, device="desktop", *, scripts=True):
+    def open_page(path, device="desktop", scheme="light", *, scripts=True):
         width, height = WIDTHS[device]
         context = browser.new_context(
-            viewport={"width": width, "height": height}, java_script_enabled=scripts
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
         )
         contexts.append(context)
         page = context.new_page()
@@ -65,6 +89,7 @@ def check_page():
         assert page.problems == []
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"the page is {wide} pixels wider than the screen"
+        assert page.evaluate(CUT_OFF) == []
         assert page.locator("img:not([alt]), img[alt='']").count() == 0
         # The rows of a table are alike, and axe takes long for thousands of them.
         page.evaluate(f"""document.querySelectorAll('tbody').forEach((body) => {{

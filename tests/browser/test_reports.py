@@ -1,5 +1,6 @@
 """Reports in a real browser: they render everywhere, sort, and can be read without seeing them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -12,12 +13,21 @@ import primum
 from generate import two_classes
 from primum.evaluation import CrossValidation, Experiment, LearningCurve, Method, run_experiment
 from primum.report import write_report
-from primum.report.page import html_page
+from primum.report.charts import Interval, interval_chart
+from primum.report.page import asset, html_page
 from primum.report.reproduction import write_illustrations
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/report.html"))
 EVIL = "<script>alert(1)</script>"
+# Every page is looked at in the first two.
+LOOKS = [
+    ("desktop", "light"),
+    ("phone", "dark"),
+    ("desktop", "dark"),
+    ("phone", "light"),
+    ("tablet", "light"),
+]
 
 
 class Reports(dict):
@@ -47,6 +57,7 @@ def write_comparison(folder):
         {
             "id": [f"<a href=x>{k}" for k in range(140)],
             f"{EVIL} size": np.concatenate([X[:, 0], X_unlabeled[:, 0]]),
+            "AColumnWhoseNameIsVeryLong" * 4: np.concatenate([X[:, 2], X_unlabeled[:, 2]]),
             "kind": np.where(np.concatenate([X[:, 1], X_unlabeled[:, 1]]) > 0, EVIL, "=1+1"),
             "constant": 1,
             f"{EVIL}?": np.concatenate([labels, np.full(40, None)]),
@@ -94,10 +105,15 @@ def check_figures(page):
         assert figure.locator("details table tbody td").count() > 0
 
 
-@pytest.mark.parametrize("device", ["desktop", "phone"])
-@pytest.mark.parametrize("name", [*WRITTEN, *COMMITTED])
-def test_reports_render_and_are_accessible(reports, visit, check_page, name, device):
-    page = visit(reports[name], device)
+EVERYWHERE = [
+    *((name, *look) for name in (*WRITTEN, *COMMITTED) for look in LOOKS[:2]),
+    *((name, *look) for name in ("comparison", "learning-curves") for look in LOOKS[2:]),
+]
+
+
+@pytest.mark.parametrize(("name", "device", "scheme"), EVERYWHERE)
+def test_reports_render_and_are_accessible(reports, visit, check_page, name, device, scheme):
+    page = visit(reports[name], device, scheme)
     check_figures(page)
     check_page(page)
     assert page.locator("header h1").count() == 1
@@ -164,7 +180,7 @@ def test_links_of_the_contents_lead_to_sections(reports, visit):
 
 
 def test_wide_tables_scroll_within_a_region_that_the_keyboard_reaches(reports, visit):
-    page = visit(reports["safe-choice"], "phone")
+    page = visit(reports["safe-choice"], "tablet")
     region = page.locator(".scroll").first
     assert region.get_attribute("tabindex") == "0"
     assert region.evaluate("(r) => r.scrollWidth > r.clientWidth")
@@ -175,14 +191,105 @@ def test_wide_tables_scroll_within_a_region_that_the_keyboard_reaches(reports, v
     assert caption.evaluate("(c) => c.getBoundingClientRect().right <= innerWidth")
 
 
+def test_on_a_phone_nothing_needs_to_be_scrolled_sideways(reports, visit):
+    """Wide tables become cards, with the heading of its column at every value."""
+    page = visit(reports["comparison"], "phone")
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.scroll')].every((r) => r.scrollWidth <= r.clientWidth)"
+    )
+    methods = page.locator("#the-methods")
+    assert methods.locator("thead").is_hidden()
+    label = "(cell) => getComputedStyle(cell, '::before').content"
+    shown = methods.locator("tbody tr").last.locator("td:visible")
+    labels = [json.loads(cell.evaluate(label)) for cell in shown.all()]
+    assert labels[:3] == ["Unlabelled rows", "Error (%)", "Observed change"]
+    baseline = methods.locator("tbody tr").first.locator("td")
+    assert baseline.nth(1).is_visible()
+    assert baseline.nth(2).is_hidden()  # there is nothing to show
+
+
+def test_cards_are_sorted_by_a_choice(reports, visit):
+    page = visit(reports["comparison"], "phone")
+    methods = page.locator("#the-methods")
+    for arrow, sign in (("↑", 1), ("↓", -1)):
+        methods.get_by_label("Order").select_option(f"Error (%) {arrow}")
+        errors = [
+            float(text) for text in methods.locator("tbody tr td:nth-child(3)").all_inner_texts()
+        ]
+        assert errors == sorted(errors, reverse=sign < 0)
+    assert visit(reports["comparison"]).get_by_label("Order").first.is_hidden()
+
+
+def test_a_desktop_is_used_from_side_to_side(reports, visit):
+    page = visit(reports["comparison"])
+    boxes = {name: page.locator(name).first.bounding_box() for name in ("nav", ".verdict")}
+    assert boxes["nav"]["x"] < 60
+    assert boxes["nav"]["x"] + boxes["nav"]["width"] < boxes[".verdict"]["x"]
+    assert boxes[".verdict"]["x"] + boxes[".verdict"]["width"] > 1440 - 60
+    left, right = (f.bounding_box() for f in page.locator("#more-unlabelled-rows figure").all())
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] < right["x"]
+    page.evaluate("scrollTo(0, document.body.scrollHeight / 2)")
+    assert page.locator("nav a").first.evaluate("(a) => a.getBoundingClientRect().top >= 0")
+
+
+def test_lines_of_the_verdict_are_short(reports, visit):
+    for device in ("desktop", "phone"):
+        page = visit(reports["comparison"], device)
+        lines = page.locator(".verdict dd").first
+        size = lines.evaluate("(d) => d.clientWidth / parseFloat(getComputedStyle(d).fontSize)")
+        assert size < 60  # in units of the font size, of which a letter takes about half
+        assert page.locator(".verdict").evaluate("(v) => v.getBoundingClientRect().top") < 300
+
+
+def paper(page):
+    """Return how light the page is, from 0 to 255."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return max(map(int, re.findall(r"\d+", colour)))
+
+
+def test_pages_follow_the_scheme_of_the_system_but_not_on_paper(reports, visit):
+    page = visit(reports["learning-curves"], scheme="dark")
+    assert paper(page) < 50
+    picture = page.locator("figure img").first
+    assert "invert" in picture.evaluate("(i) => getComputedStyle(i).filter")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert paper(page) == 255
+    assert picture.evaluate("(i) => getComputedStyle(i).filter") == "none"
+    assert paper(visit(reports["learning-curves"])) == 255
+
+
+@pytest.mark.parametrize(
+    ("theme", "scheme", "dark"),
+    [
+        ("", "dark", False),
+        ("data-theme='dark'", "light", True),
+        ("data-jp-theme-light='false'", "light", True),
+        ("class='vscode-dark'", "light", True),
+    ],
+)
+def test_notebooks_follow_their_theme_and_not_the_system(visit, tmp_path, theme, scheme, dark):
+    chart = interval_chart([Interval("a", "help", "better", -3, -2, -1)], 1, "Change", "In words")
+    path = tmp_path / "notebook.html"
+    path.write_text(
+        f"<html><style>{asset('chart.css')}</style><body {theme}><div class='primum'>{chart}</div>",
+        encoding="utf-8",
+    )
+    shown = visit(path, scheme=scheme).locator(".primum")
+    colour = shown.evaluate("(d) => getComputedStyle(d).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", colour))) < 50) == dark
+
+
 def test_without_scripts_everything_is_there(reports, visit):
     page = visit(reports["comparison"], scripts=False)
     assert page.locator("th button").count() == 0
     assert page.locator("#the-methods tbody tr").count() == 3
 
 
-def test_it_prints_whole_tables(reports, visit, tmp_path):
-    page = visit(reports["table2"])
+@pytest.mark.parametrize("name", ["table2", "comparison"])
+def test_it_prints_whole_tables(reports, visit, tmp_path, name):
+    page = visit(reports[name], scheme="dark")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 720, "height": 1000})
     assert page.locator("nav").is_hidden()
@@ -199,6 +306,7 @@ def test_it_prints_whole_tables(reports, visit, tmp_path):
     [
         ("<p style='color:#ccc'>hardly legible</p>", "color-contrast"),
         ("<div style='width:200vw'>wide</div>", "wider than the screen"),
+        ("<div style='width:3em;overflow:hidden'>Incomprehensible</div>", "Incomprehensible"),
         ("<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>", "count"),
         ("<script>undefined_name()</script>", "undefined_name"),
         ("<link rel='stylesheet' href='http://localhost:9/x.css'>", "localhost"),
@@ -206,7 +314,7 @@ def test_it_prints_whole_tables(reports, visit, tmp_path):
 )
 def test_the_checks_find_faults(visit, check_page, tmp_path, fault, named):
     path = tmp_path / "faulty.html"
-    page = html_page("Faulty", [("Fault", [fault])])
+    page = html_page("Faulty", [("Fault", [f"<div>{fault}</div>"])])
     path.write_text(page, encoding="utf-8")
     with pytest.raises(AssertionError, match=named):
         check_page(visit(path))
