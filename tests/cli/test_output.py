@@ -69,6 +69,18 @@ class TestInputsAreNeverReplaced:
             (files / out).unlink()
 
 
+@pytest.mark.parametrize("out", ["p.csv", "p.csv.gz", "p.parquet", "p.xlsx"])
+def test_a_planted_link_is_not_followed(call, files, out):
+    call(*FIT, "--out", "m.skops")
+    (files / "victim").write_text("keep me")
+    (files / f".{out}.{os.getpid()}.unfinished").symlink_to("victim")
+    answer = call("predict", "m.skops", "more.csv", "--out", out)
+    assert answer.exit_code == 0, answer.output
+    assert (files / "victim").read_text() == "keep me"
+    assert (files / out).is_file()
+    assert not (files / out).is_symlink()
+
+
 def run(arguments, **options):
     return subprocess.run([*RUN, *arguments], capture_output=True, text=True, **options)
 

@@ -1,10 +1,9 @@
 """The command ``primum``. Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success."""
 
-import errno
 import os
 import sys
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from primum._files import DISK_FULL
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from primum.cli._output import check_length, check_out, refuse_inputs, replacing
+from primum._files import unpredictable, write_file
+from primum.cli._output import check_length, check_out, refuse_inputs
 
 FORMATS = ("html", "md", "json")
 FITS = "fits"  # the folder of finished fits, inside the folder of the comparison
@@ -71,7 +72,7 @@ class ComparisonOutput:
         if self.fits is None or resume or not self.fits.is_dir():
             yield
             return
-        aside = self.fits.with_name(f".{FITS}.{os.getpid()}.replaced")
+        aside = unpredictable(self.fits, "replaced")
         self.fits.rename(aside)
         try:
             yield
@@ -88,8 +89,7 @@ class ComparisonOutput:
         """
         text = _WRITERS[self.report.suffix](result, read)
         self.report.parent.mkdir(exist_ok=True)
-        with replacing(self.report) as unfinished:
-            unfinished.write_text(text, encoding="utf-8")
+        write_file(self.report, text)
 
 
 def _html(result: Any, read: str) -> str:

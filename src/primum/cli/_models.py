@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from primum import ICLSClassifier, LeastSquaresClassifier, USMClassifier
+from primum._files import replacing
 from primum.cli._faults import fault_of, is_fitted_classifier
-from primum.cli._output import replacing
 from primum.cli._trusted import TRUSTED
 
 # Of model files; raised whenever what they contain changes. Format 1 has two classes only, and
@@ -50,8 +50,8 @@ def save_model(stored: StoredModel, path: Path) -> None:
     """Write a fitted model; the file appears only once it is complete."""
     from skops.io import dump
 
-    with replacing(path) as unfinished:
-        dump({"format": FORMAT, **vars(stored)}, unfinished)
+    with replacing(path) as file:
+        dump({"format": FORMAT, **vars(stored)}, file)
 
 
 def load_model(path: Path) -> StoredModel:

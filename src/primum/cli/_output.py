@@ -1,18 +1,18 @@
-"""Output files: written completely or not at all, and never over an input."""
+"""Output files of the commands: checked before the work starts, and never over an input."""
 
 import csv
 import gzip
+import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 import pyarrow as pa
 
-from primum.cli import DISK_FULL
+from primum._files import replacing
 from primum.cli._spreadsheet import SUFFIX as SPREADSHEET
 from primum.cli._spreadsheet import write_spreadsheet
 from primum.rows.parquet import write_parquet
@@ -23,43 +23,31 @@ LONGEST_NAME = 200  # bytes: file systems allow 255, and an unfinished file has 
 
 def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
     """Write a table from blocks of its columns; the file appears only once it is complete."""
-    with replacing(path) as unfinished:
+    with replacing(path) as file:
         if path.suffix.lower() == SPREADSHEET:
-            write_spreadsheet(unfinished, parts)
-            return
-        if is_parquet(path):
-            write_parquet(unfinished, parts)
-            return
-        opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
-        with opened(unfinished, "wt", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            for number, part in enumerate(parts):
-                if number == 0:
-                    writer.writerow(part)
-                columns = [_as_array(column).to_pylist() for column in part.values()]
-                writer.writerows(zip(*columns, strict=True))
+            write_spreadsheet(file, parts)
+        elif is_parquet(path):
+            write_parquet(file, parts)
+        elif path.suffix.lower() == ".gz":
+            with gzip.GzipFile("", "wb", fileobj=file) as packed:
+                _write_csv(packed, parts)
+        else:
+            _write_csv(file, parts)
+
+
+def _write_csv(file: BinaryIO | gzip.GzipFile, parts: Iterable[Mapping[str, Any]]) -> None:
+    for number, part in enumerate(parts):
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        if number == 0:
+            writer.writerow(part)
+        columns = [_as_array(column).to_pylist() for column in part.values()]
+        writer.writerows(zip(*columns, strict=True))
+        file.write(text.getvalue().encode())
 
 
 def _as_array(column: Any) -> Any:
     return column if isinstance(column, pa.ChunkedArray) else pa.array(column)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to, which is renamed to ``path`` on success."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    except OSError as problem:
-        if problem.errno not in DISK_FULL:
-            raise
-        raise OSError(
-            f"{path} is not written, because the disk or the quota is full: free some space and "
-            "run the command again."
-        ) from problem
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def refuse_inputs(out: Path, inputs: Iterable[tuple[str, Path]]) -> None:

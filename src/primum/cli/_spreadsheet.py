@@ -1,8 +1,7 @@
 """Writing a table as a spreadsheet: text stays text, even if it looks like a formula."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -10,7 +9,7 @@ SUFFIX = ".xlsx"
 MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
 
 
-def write_spreadsheet(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
+def write_spreadsheet(file: BinaryIO, parts: Iterable[Mapping[str, Any]]) -> None:
     """Write a table from blocks of its columns."""
     book = _workbook()
     sheet, n_rows = book.active, 0
@@ -26,7 +25,7 @@ def write_spreadsheet(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
             )
         for row in zip(*columns, strict=True):
             sheet.append([_cell(sheet, value) for value in row])
-    book.save(path)
+    book.save(file)
 
 
 def _workbook() -> Any:

@@ -8,8 +8,6 @@ digits is restored bit for bit.
 import csv
 import gzip
 import io
-import os
-import uuid
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.io import loadmat
 
+from primum._files import replacing
 from primum._typing import Floats
 
 TARGET = "target"
@@ -113,16 +112,8 @@ def read_csv_gz(path: Path, columns: Sequence[str]) -> RawTable:
 def write_csv_gz(path: Path, table: RawTable, columns: Sequence[str]) -> None:
     """Write a table atomically: the file is complete or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with (
-            open(unfinished, "xb") as file,
-            gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
-        ):
-            packed.write(_text(table, columns).encode("utf-8"))
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        packed.write(_text(table, columns).encode("utf-8"))
 
 
 def _text(table: RawTable, columns: Sequence[str]) -> str:

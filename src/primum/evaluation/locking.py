@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import IO
 
+from primum._files import open_itself
+
 
 class FolderInUseError(Exception):
     """Another run holds the lock of a folder; the message is its process id."""
@@ -18,7 +20,7 @@ class FolderLock:
     """The lock of a folder, held from construction to ``release``."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / "run.lock").open("a+")
+        self._file = open_itself(folder / "run.lock", "a+")
         try:
             _lock(self._file)
         except BlockingIOError:

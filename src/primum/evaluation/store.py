@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from primum._files import open_itself, write_file
 from primum.evaluation.identity import checksum, name_differences
 from primum.evaluation.locking import FolderInUseError, FolderLock
 
@@ -130,7 +131,7 @@ class ResultStore:
             runs = [*runs, self._versions]
         text = json.dumps({"format": FORMAT, "config": self.config, "versions": runs}, indent=2)
         if not self.snapshot.exists() or self.snapshot.read_text() != text:
-            _write_atomically(self.snapshot, text)
+            write_file(self.snapshot, text)
 
     def _refuse_other(self, before: dict[str, Any]) -> None:
         """Raise an error for another configuration; data sets in only one of the two may differ."""
@@ -160,7 +161,7 @@ class ResultStore:
                 )
             done[unit] = rows
         if complete < len(content):
-            with self.journal.open("r+b") as file:
+            with open_itself(self.journal, "r+b") as file:
                 file.truncate(complete)
         return done
 
@@ -195,7 +196,7 @@ class ResultStore:
         record = {"config": config, "unit": list(unit), "rows": rows}
         payload = _to_json(record).encode()
         try:
-            with self.journal.open("ab") as file:
+            with open_itself(self.journal, "ab") as file:
                 file.write(_crc(payload) + b" " + payload + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -253,12 +254,3 @@ def package_versions(packages: list[str]) -> dict[str, str]:
     """Return the versions of Python, of the core packages and of further ones."""
     names = dict.fromkeys([*PACKAGES, *packages])
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    beside = path.with_suffix(".tmp")
-    with beside.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)

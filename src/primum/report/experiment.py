@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from primum._files import write_file
 from primum.evaluation import (
     Experiment,
     LearningCurve,
@@ -69,8 +70,8 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
     curve = isinstance(experiment.design, LearningCurve)
     run = list(provenance(folder))
     summary = summarise(results, curve=curve)
-    results.to_parquet(folder / "results.parquet", index=False)
-    summary.to_csv(folder / "summary.csv", index=False)
+    write_file(folder / "results.parquet", results.to_parquet(index=False))
+    write_file(folder / "summary.csv", summary.to_csv(index=False))
     sections = [
         ("Summary", [paragraph(text) for text in _words(experiment, results)]),
         *_measure_sections(summary, curve, _of_several_classes(experiment)),
@@ -78,7 +79,7 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
         ("What was run", run),
     ]
     page = folder / "report.html"
-    page.write_text(html_page(experiment.name, sections), encoding="utf-8")
+    write_file(page, html_page(experiment.name, sections))
     return page
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._files import replacing
 from primum.report.tables import Cell, Table, dataset_title
 
 if TYPE_CHECKING:
@@ -262,4 +263,5 @@ def save_figure(figure: Any, folder: Path, name: str) -> None:
     """Save a figure in all formats."""
     folder.mkdir(parents=True, exist_ok=True)
     for kind in FORMATS:
-        figure.savefig(folder / f"{name}.{kind}", dpi=130)
+        with replacing(folder / f"{name}.{kind}") as file:
+            figure.savefig(file, format=kind, dpi=130)

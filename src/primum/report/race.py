@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from primum._files import write_file
 from primum.evaluation import Plan, differences, failed_sentence, race_summary
 from primum.evaluation.race import CRITICAL, SAFE, SUPERVISED
 from primum.report.page import html_page, paragraph
@@ -42,7 +43,7 @@ def write_race_report(
         write_table(folder / "tables", table, f"{name}-{measure.removesuffix('_test')}")
         sections.append((SHOWN[measure][0].capitalize(), [table.to_html()]))
     page = html_page(plan.title, [*sections, ("What was run", list(provenance(folder)))])
-    (folder / "report.html").write_text(page, encoding="utf-8")
+    write_file(folder / "report.html", page)
     return [tables["error"].to_text(), *words]
 
 

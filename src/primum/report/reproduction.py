@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._files import write_file
 from primum.datasets import Dataset, one_feature
 from primum.evaluation import (
     Plan,
@@ -64,9 +65,10 @@ def summary_of(plan: Plan, results: "pd.DataFrame") -> "pd.DataFrame":
 
 def write_results(folder: Path, results: "pd.DataFrame", summary: "pd.DataFrame") -> None:
     """Write ``results.parquet`` and ``summary.csv``."""
-    results.to_parquet(folder / "results.parquet", index=False)
+    write_file(folder / "results.parquet", results.to_parquet(index=False))
     keys = [key for key in KEYS if key in summary]
-    summary[[*keys, *COLUMNS, *FURTHER_COLUMNS]].to_csv(folder / "summary.csv", index=False)
+    columns = summary[[*keys, *COLUMNS, *FURTHER_COLUMNS]]
+    write_file(folder / "summary.csv", columns.to_csv(index=False))
 
 
 def write_table(folder: Path, table: Table, name: str) -> None:
@@ -79,7 +81,7 @@ def write_table(folder: Path, table: Table, name: str) -> None:
         "html": html_page(name, [(name, [table.to_html()])]),
     }
     for kind, text in texts.items():
-        (folder / f"{name}.{kind}").write_text(text + "\n", encoding="utf-8")
+        write_file(folder / f"{name}.{kind}", text + "\n")
 
 
 def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str]:
@@ -243,4 +245,4 @@ def _remarks(results: "pd.DataFrame", missing: Sequence[str]) -> Iterator[str]:
 
 def _write_page(folder: Path, title: str, sections: Sequence[tuple[str, Sequence[str]]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.html").write_text(html_page(title, sections), encoding="utf-8")
+    write_file(folder / "report.html", html_page(title, sections))

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -356,15 +356,15 @@ def _is_plain(kind: Any) -> bool:
     return not (_is_bool(kind) or import_pyarrow()[0].types.is_decimal(kind))
 
 
-def write_parquet(path: Path, parts: Iterable[Mapping[str, AnyArray]]) -> None:
-    """Write a file from parts of its columns; each becomes a row group."""
+def write_parquet(file: BinaryIO, parts: Iterable[Mapping[str, AnyArray]]) -> None:
+    """Write to a file from parts of its columns; each becomes a row group."""
     arrow, parquet = import_pyarrow()
     writer = None
     try:
         for part in parts:
             table = arrow.table(dict(part))
             if writer is None:
-                writer = parquet.ParquetWriter(path, table.schema)
+                writer = parquet.ParquetWriter(file, table.schema)
             writer.write_table(table)
     finally:
         if writer is not None:
