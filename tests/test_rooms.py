@@ -21,6 +21,7 @@ ROOMS = [
     "machines",
     "estimators",
     "selection",
+    "models",
     "evaluation",
     "report",
     "cli",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         WellSVMClassifier,
     )
     from primum.labellings import Certificate
+    from primum.models import load, save
     from primum.selection import (
         AgnosticClassifier,
         ICLSClassifierCV,
@@ -88,12 +89,15 @@ __all__ = [
     "UnlabeledRows",
     "WellSVMClassifier",
     "compare",
+    "load",
+    "save",
 ]
 
 # The rooms that define names from elsewhere than ``primum.estimators``, and those names.
 _ELSEWHERE = {
     "_comparison": ("Comparison", "compare"),
     "labellings": ("Certificate",),
+    "models": ("load", "save"),
     "selection": (
         "AgnosticClassifier",
         "ICLSClassifierCV",
@@ -110,6 +114,7 @@ _ROOMS = (
     "estimators",
     "labellings",
     "machines",
+    "models",
     "rows",
     "selection",
     "solvers",

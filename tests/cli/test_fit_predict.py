@@ -9,8 +9,8 @@ import pytest
 
 from primum import ICLSClassifier
 from primum.cli import _progress
-from primum.cli._models import load_model, save_model
 from primum.cli.main import primum
+from primum.models.files import load_model, save_model
 
 NAMES = ["a", "b", "c"]
 

@@ -7,7 +7,6 @@ import warnings
 import zipfile
 from pathlib import Path
 
-import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,8 +21,8 @@ from primum import (
     SafeClassifier,
     TSVMClassifier,
 )
-from primum.cli._models import FORMAT, StoredModel, load_model, save_model
-from primum.cli._trusted import CLASSIFIERS
+from primum.models.files import FORMAT, StoredModel, load_model, save_model
+from primum.models.trusted import CLASSIFIERS
 
 NAMES = ["a", "b", "c"]
 
@@ -84,9 +83,9 @@ def test_foreign_types(files, predict_refused):
 
 def test_another_estimator(files, predict_refused):
     skops.io.dump(LinearRegression(), files / "m.skops")
-    predict_refused("type LinearRegression, not a fitted primum model")
+    predict_refused("type LinearRegression, not a fitted classifier")
     save_model(StoredModel(LinearRegression()), files / "m.skops")
-    predict_refused("type LinearRegression, not a fitted primum model")
+    predict_refused("type LinearRegression, not a fitted classifier")
 
 
 @pytest.mark.parametrize("version", [{}, {"format": FORMAT + 1}, {"format": "x"}], ids=str)
@@ -96,9 +95,9 @@ def test_another_version(files, predict_refused, fitted, version):
 
 
 def test_types_of_another_version(files, predict_refused, fitted, monkeypatch):
-    monkeypatch.setattr("primum.cli._models.TRUSTED", [])
     save_model(StoredModel(fitted), files / "m.skops")
-    predict_refused("m.skops contains primum.", "which primum predict does not read", "predict in")
+    monkeypatch.setattr("primum.models.trusted.TRUSTED", [])
+    predict_refused("m.skops contains primum.", "which model files do not contain")
 
 
 def test_a_model_with_a_prior_is_read(tmp_path, rows):
@@ -149,18 +148,18 @@ def test_a_damaged_kernel_model(files, rows, predict_refused):
 
 def test_another_id_column(files, predict_refused, fitted):
     save_model(StoredModel(fitted, 3), files / "m.skops")
-    predict_refused("type dict, not a fitted primum model")
+    predict_refused("type dict, not a fitted classifier")
 
 
 @pytest.mark.parametrize("columns", ["a", {"a": 1}, {"a": [1, 2]}, {1: ["number", "."]}], ids=str)
 def test_other_columns(files, predict_refused, fitted, columns):
     save_model(StoredModel(fitted, None, "label", columns), files / "m.skops")
-    predict_refused("type dict, not a fitted primum model")
+    predict_refused("type dict, not a fitted classifier")
 
 
 def test_not_fitted(files, predict_refused):
     skops.io.dump(ICLSClassifier(), files / "m.skops")
-    predict_refused("not a fitted primum model")
+    predict_refused("not a fitted classifier")
 
 
 def test_cut_off(call, files, predict_refused):
@@ -278,5 +277,5 @@ def test_a_spoilt_safe_choice_is_refused(tmp_path, attribute, value, fault):
     clf = SafeClassifier([], baselines=["ridge"], cv=2).fit(X, np.arange(30) % 2)
     setattr(clf, attribute, value)
     skops.io.dump(clf, tmp_path / "safe.skops")
-    with pytest.raises(click.ClickException, match=fault):
+    with pytest.raises(ValueError, match=fault):
         load_model(tmp_path / "safe.skops")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from primum import ICLSClassifier
-from primum.cli._models import load_model
+from primum.models.files import load_model
 
 NAMES = ["a", "b", "c"]
 

@@ -6,8 +6,9 @@ import pytest
 import skops.io
 
 from primum import LeastSquaresClassifier
-from primum.cli._models import FORMAT, METHODS, StoredModel, load_model, save_model
+from primum.cli.fit import METHODS
 from primum.labellings import HyperplaneLabels
+from primum.models.files import FORMAT, StoredModel, load_model, save_model
 
 NAMES = ["a", "b", "c"]
 KINDS = np.array(["oak", "pine", "yew"])

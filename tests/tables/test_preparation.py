@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from primum.cli._trusted import TRUSTED
+from primum.models.trusted import TRUSTED
 from primum.tables.columns import describe_columns
 from primum.tables.preparation import preparing
 from primum.tables.problem import table_problem

@@ -4,6 +4,7 @@ import os
 import sys
 
 from primum._files import DISK_FULL
+from primum._optional import COMMAND, EXTRAS
 
 
 def main() -> None:
@@ -11,10 +12,9 @@ def main() -> None:
     try:
         from primum.cli.main import primum
     except ModuleNotFoundError as missing:
-        if (missing.name or "").startswith("primum"):
+        if (missing.name or "").partition(".")[0] not in EXTRAS:
             raise
-        extra = "experiments" if missing.name in ("joblib", "matplotlib") else "cli"
-        sys.exit(f"The command primum needs {missing.name}: pip install 'primum[{extra}]'.")
+        sys.exit(f"The command primum needs {missing.name}: pip install 'primum[{COMMAND}]'.")
     try:
         primum(prog_name="primum")
     except OSError as problem:  # click itself handles a closed pipe

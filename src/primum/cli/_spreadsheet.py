@@ -5,6 +5,8 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from primum._optional import needed
+
 SUFFIX = ".xlsx"
 MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
 
@@ -29,13 +31,9 @@ def write_spreadsheet(file: BinaryIO, parts: Iterable[Mapping[str, Any]]) -> Non
 
 
 def _workbook() -> Any:
-    try:
+    with needed("Spreadsheets", "write the predictions as CSV"):
         from openpyxl import Workbook
-    except ImportError as problem:
-        raise ImportError(
-            "Writing a spreadsheet needs openpyxl: pip install 'primum[excel]', or write the "
-            "predictions as CSV."
-        ) from problem
+
     return Workbook()
 
 

@@ -9,8 +9,8 @@ import click
 import numpy as np
 
 from primum._words import listed
-from primum.cli._models import StoredModel
 from primum.cli._options import PREDICTION, SCORE
+from primum.models.files import StoredModel
 from primum.tables.cells import (
     USUAL_MISSING,
     booleans_of,

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
+import primum
 from primum._words import listed
 from primum.cli._comparison_output import FORMATS, ComparisonOutput, check_file, output_of
 from primum.cli._methods import DEFAULT, list_methods, read_methods
-from primum.cli._models import StoredModel, save_model
 from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
 from primum.cli._progress import progress
 from primum.cli._sampling import MAX_ROWS, sampled
@@ -228,8 +228,6 @@ def _check_columns(frame: Any, names: list[str], path: Path, options: CsvOptions
 def _compare(
     frame: Any, table: dict[str, Any], fits: Path | None, resume: bool, settings: dict[str, Any]
 ) -> Any:
-    import primum
-
     repeats = {} if settings["repeats"] is None else {"n_repeats": settings["repeats"]}
     with warnings.catch_warnings():
         # The report has the notes of every fit.
@@ -257,8 +255,7 @@ def _save(result: Any, path: Path, name: str | None, roles: tuple[str, str | Non
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = result.fit(chosen)
-    columns = {c.name: [c.kind, c.reading] for c in result.columns if c.used}
-    save_model(StoredModel(fitted, id_column, target, columns), path)
+    primum.save(fitted, path, id=id_column, target=target)
     click.echo(f"Model: {path} ({chosen}), for primum predict")
     column = next((column.name for column in result.columns if column.identifies_rows), None)
     if id_column is None and column is not None:

@@ -10,9 +10,14 @@ import click
 import numpy as np
 import pandas as pd
 
-from primum import UndeterminedModelWarning
+import primum
+from primum import (
+    ICLSClassifier,
+    LeastSquaresClassifier,
+    UndeterminedModelWarning,
+    USMClassifier,
+)
 from primum._words import listed
-from primum.cli._models import METHODS, StoredModel, save_model
 from primum.cli._options import (
     Metric,
     Penalty,
@@ -32,6 +37,11 @@ from primum.tables.labels import doubtful_label
 from primum.tables.reading import Table, is_parquet, open_table
 from primum.tables.training import LabeledTable, read_features, read_labeled_table
 
+METHODS = {
+    "icls": ICLSClassifier,
+    "usm": USMClassifier,
+    "supervised": LeastSquaresClassifier,
+}
 FOR_ICLS = {
     "metric": "--metric",
     "alpha_labeled": "--alpha-labeled",
@@ -116,7 +126,7 @@ def fit(
         model = METHODS[method](alpha).set_params(**for_icls)
         _fit(model, X, y, stored)
         words = _in_words(model, y, stored)
-        save_model(StoredModel(model, id_column, target), out)
+        primum.save(model, out, id=id_column, target=target)
     click.echo("\n".join([*words, f"Model: {out}"]))
 
 

@@ -12,8 +12,6 @@ import pyarrow as pa
 from primum import LaplacianLeastSquaresClassifier, SafeClassifier
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.cli._faults import classifier_of
-from primum.cli._models import StoredModel, load_model
 from primum.cli._options import (
     PREDICTION,
     SCORE,
@@ -27,6 +25,8 @@ from primum.cli._progress import progress
 from primum.cli._table_predictions import table_predictions
 from primum.estimators._kernel import KernelClassifier
 from primum.estimators._linear import LeastSquaresBase
+from primum.models.faults import classifier_of
+from primum.models.files import StoredModel, load_model
 from primum.tables.csv import CsvOptions
 from primum.tables.reading import Table, open_table
 
@@ -75,7 +75,8 @@ def predict(
     """
     check_table_name(out)
     refuse_inputs(out, [("MODEL", model), ("DATA", data)])
-    stored = load_model(model)
+    with plain_errors():
+        stored = load_model(model)
     if stored.columns is not None and score is not None:
         raise click.UsageError(f"--score is for models of primum fit: {model} adds probabilities.")
     with plain_errors(), one_blas_thread(), progress("predicting"):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._optional import needed
 from primum._sklearn import take_rows
 from primum._typing import Floats
 from primum.evaluation.compare_card import ModelCard
@@ -447,7 +448,8 @@ class ComparisonResult:
     @property
     def table(self) -> "pd.DataFrame":
         """One row per classifier: loss, change to the baseline, probabilities and answer."""
-        import pandas as pd
+        with needed("Tables"):
+            import pandas as pd
 
         return pd.DataFrame([table_row(method) for method in self.methods]).set_index("method")
 

@@ -5,12 +5,14 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from primum._optional import is_installed
+
 SECONDS_BETWEEN_LINES = 10.0
 
 
 def with_progress(work: Iterable[Any], total: int, name: str, unit: str) -> Iterable[Any]:
     """Return the work, an iterable of ``total`` items, such that its progress is shown."""
-    show = _with_bar if sys.stderr.isatty() else _with_lines
+    show = _with_bar if sys.stderr.isatty() and is_installed("tqdm") else _with_lines
     return show(work, total, name, unit)
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from primum._optional import is_installed
 from primum.evaluation.compare_plan import classifier_name
 from primum.evaluation.expected import expected_seconds, folds_done
 from primum.evaluation.progress import SECONDS_BETWEEN_LINES
@@ -126,7 +127,8 @@ def duration(seconds: float) -> str:
 
 def with_time_left(work: Iterable[Any], left: TimeLeft, name: str) -> Iterator[Any]:
     """Yield the fits, pairs of ((stage/classifier, number), record), and show the time left."""
-    show = _Bar(left, name) if sys.stderr.isatty() else _Lines(left, name)
+    bar = sys.stderr.isatty() and is_installed("tqdm")
+    show = _Bar(left, name) if bar else _Lines(left, name)
     over = threading.Event()
     # A single fit can take minutes, during which the estimate is shown too.
     looking = threading.Thread(target=_look, args=(show, over), daemon=True)

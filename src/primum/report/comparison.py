@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from primum._optional import needed
 from primum.report.figures import line_styles
 
 AXES = {
@@ -27,10 +28,8 @@ def plot_comparison(result: Any) -> Any:
     matplotlib Figure
         The figure.
     """
-    try:
+    with needed("Figures"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plot needs matplotlib: pip install 'primum[plot]'.") from error
     found = result.to_dict()
     measure = result.loss.measure
     axes = list(dict.fromkeys(point["axis"] for point in found["curves"]))

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from primum._optional import needed
 from primum._typing import Floats
 from primum.estimators import ICLSClassifier, LeastSquaresClassifier
 from primum.estimators._data import read_training_data
@@ -84,12 +85,8 @@ def score_parameters(clf: Any) -> Floats:
 
 
 def _new_axes() -> Any:
-    try:
+    with needed("Figures"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "plot_constraint_set needs matplotlib: pip install 'primum[plot]'."
-        ) from error
     return Figure(figsize=(6, 4.5), layout="constrained").add_subplot()
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._files import replacing
+from primum._optional import needed
 from primum.report.tables import Cell, Table, dataset_title
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def curves_figure(
     >>> len(curves_figure(summarise(results, curve=True), "error", "loss_test").axes)
     2
     """
-    from matplotlib.figure import Figure
+    with needed("Figures"):
+        from matplotlib.figure import Figure
 
     cells = summary if largest is None else summary[summary["n_unlabeled"] <= largest]
     styles = line_styles(summary["classifier"].unique() if classifiers is None else classifiers)
@@ -245,7 +247,8 @@ def z_table(summary: "pd.DataFrame") -> Table:
 
 def z_figure(summary: "pd.DataFrame") -> Any:
     """Draw all z against the quantiles of a standard normal; a faithful run lies on the line."""
-    from matplotlib.figure import Figure
+    with needed("Figures"):
+        from matplotlib.figure import Figure
     from scipy.stats import norm
 
     z = np.sort(summary.loc[summary["measure"] != "seconds", "z"].dropna().to_numpy())

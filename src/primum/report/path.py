@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from primum._optional import needed
 from primum._typing import Floats
 from primum.report.figures import line_styles
 
@@ -46,10 +47,8 @@ def plot_path(tuned: Any) -> Any:
             f"plot_path draws one line per metric, but {type(tuned).__name__} has none: pass an "
             "ICLSClassifierCV or an ICLSRegressorCV, whose twin is drawn beside it."
         )
-    try:
+    with needed("Figures"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plot_path needs matplotlib: pip install 'primum[plot]'.") from error
     metrics = list(dict.fromkeys(point["metric"] for point in tuned.cv_results_["params"]))
     styles = line_styles(["Supervised", *(f"metric {metric}" for metric in metrics)])
     twin_color, _ = styles.pop("Supervised")

@@ -17,6 +17,7 @@ from uuid import uuid4
 import numpy as np
 from scipy import sparse
 
+from primum._optional import needed
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, _ConvertingReader, _reader_of
@@ -59,10 +60,8 @@ class DaskRows(Rows):
     collectable = 2**22  # 32 MB: sending them takes less time than a pass
 
     def __init__(self, collection: Any, names: Sequence[str] | None, n_columns: int) -> None:
-        try:
+        with needed("Dask collections"):
             import dask.delayed  # noqa: F401
-        except ImportError as error:
-            raise ImportError("Dask collections need dask: pip install 'primum[dask]'.") from error
         self.n_columns = n_columns
         self._partitions, self._counts = _partitions_of(collection, names, n_columns)
 

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
+from primum._optional import needed
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
@@ -273,11 +274,10 @@ def _reading(file: _File) -> Iterator[Any]:
 
 def import_pyarrow() -> tuple[Any, Any]:
     """Return pyarrow and pyarrow.parquet."""
-    try:
+    with needed("Parquet files"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'primum[parquet]'.") from error
+
     return pyarrow, pyarrow.parquet
 
 

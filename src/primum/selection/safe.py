@@ -18,6 +18,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from primum._optional import needed
 from primum._sklearn import Interval
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray
@@ -311,7 +312,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     def _progress(self, work: Any, total: int) -> Any:
         if not self.verbose:
             return work
-        from tqdm import tqdm
+        with needed("Progress bars", "pass verbose=False"):
+            from tqdm import tqdm
 
         return tqdm(work, total=total, desc=type(self).__name__, unit="fit")
 

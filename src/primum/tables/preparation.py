@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from primum._typing import AnyArray
@@ -179,6 +179,21 @@ def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnT
         sparse_threshold=0.0,
         verbose_feature_names_out=_ambiguous(used),
     )
+
+
+def columns_read(transformer: ColumnTransformer) -> dict[str, list[str]] | None:
+    """Return the columns that a fitted transformer reads, with kind and reading.
+
+    None if it is another transformer than ``preparing`` returns.
+    """
+    found: dict[str, list[str]] = {}
+    for _, part, names in transformer.transformers_:
+        reader = part.steps[0][1] if isinstance(part, Pipeline) else part
+        if isinstance(reader, ReadCells):
+            found |= {str(name): [reader.kind, reader.reading] for name in names}
+        elif part != "drop":
+            return None
+    return found
 
 
 def _set_aside(columns: Sequence[Column]) -> str:

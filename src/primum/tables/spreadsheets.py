@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from primum._optional import install_advice
 from primum.tables.header import FIRST_ROWS, find_header
 
 if TYPE_CHECKING:
@@ -109,10 +110,8 @@ def _cells(path: Path, sheet: str | None) -> tuple["pd.DataFrame", list[str]]:
                 ), sheets
     except ImportError as problem:
         library = SPREADSHEETS[path.suffix.lower()]
-        raise ImportError(
-            f"Reading {path} needs {library}: pip install 'primum[excel]', or save the table as "
-            "CSV."
-        ) from problem
+        advice = install_advice(f"Reading {path} needs", library, "save the table as CSV")
+        raise ImportError(advice) from problem
     except Exception as problem:  # a damaged archive can fail in any way
         raise _damaged(path) from problem
     names = ", ".join(map(repr, sheets))

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import VotingClassifier
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.base import ClassifierMixin
 from sklearn.pipeline import Pipeline
 
 from primum import SafeClassifier
-from primum.cli._trusted import CLASSIFIERS
+from primum._optional import needed
 
 
 def classifier_of(model: Any) -> Any:
@@ -18,14 +17,9 @@ def classifier_of(model: Any) -> Any:
 
 
 def is_fitted_classifier(model: Any) -> bool:
-    """Return whether a model is a fitted classifier of primum or a pipeline that ends in one.
-
-    The averaged baseline of ``primum compare`` is a VotingClassifier, and one of its parts a
-    LogisticRegressionCV.
-    """
+    """Return whether a model is a fitted classifier or a pipeline that ends in one."""
     classifier = classifier_of(model)
-    ours = isinstance(classifier, (*CLASSIFIERS, VotingClassifier, LogisticRegressionCV))
-    return ours and hasattr(classifier, "classes_")
+    return isinstance(classifier, ClassifierMixin) and hasattr(classifier, "classes_")
 
 
 def fault_of(model: Any) -> str | None:
@@ -89,8 +83,9 @@ def _fault_of_stack(model: SafeClassifier) -> str | None:
 
 def _fault_of_a_prediction(model: Any) -> str | None:
     """Describe how the prediction of a row of zeros fails; None if it does not."""
+    row = _row_of_zeros(model)
     try:
-        predicted = model.predict(_row_of_zeros(model))
+        predicted = model.predict(row)
     except Exception as problem:  # attributes of a damaged model can be anything
         return f"it cannot predict ({type(problem).__name__})"
     known = predicted.shape == (1,) and predicted[0] in model.classes_.tolist()
@@ -102,7 +97,8 @@ def _row_of_zeros(model: Any) -> Any:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return row
-    import pandas as pd
+    with needed("Models with names of columns"):
+        import pandas as pd
 
     return pd.DataFrame(row, columns=names)
 

@@ -1,0 +1,114 @@
+"""``primum.save`` and ``primum.load``, from Python to the command line and back."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import primum
+from primum.cli.main import primum as command
+from primum.models.files import columns_of, load_model
+from primum.tables.problem import table_problem
+
+
+@pytest.fixture(name="table")
+def mixed_table(rng):
+    red = rng.random(60) < 0.5
+    age = rng.normal(50, 10, 60)
+    health = np.where(age + 10 * red > 55, "ill", "well")
+    return pd.DataFrame(
+        {
+            "case": [f"{number:04d}" for number in range(60)],
+            "age": np.where(np.arange(60) % 7 == 3, np.nan, age),
+            "colour": np.where(red, "red", "blue"),
+            "health": np.where(np.arange(60) < 40, health, None),
+        }
+    )
+
+
+@pytest.fixture(name="fitted")
+def fit_pipeline(table):
+    problem = table_problem(table, "health", id="case")
+    pipeline = make_pipeline(problem.transformer, primum.ICLSClassifier(alpha=0.1))
+    return pipeline.fit(problem.X, problem.labels)
+
+
+def test_a_model_comes_back(tmp_path, fitted, table):
+    primum.save(fitted, tmp_path / "m.skops", id="case", target="health")
+    loaded = primum.load(str(tmp_path / "m.skops"))
+    np.testing.assert_array_equal(loaded.predict(table), fitted.predict(table))
+    np.testing.assert_array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
+
+
+def test_a_model_of_python_predicts_on_the_command_line(tmp_path, fitted, table):
+    primum.save(fitted, tmp_path / "m.skops", id="case")
+    table.to_csv(tmp_path / "new.csv", index=False)
+    arguments = [str(tmp_path / name) for name in ("m.skops", "new.csv")]
+    answer = CliRunner().invoke(
+        command, ["predict", *arguments, "--out", str(tmp_path / "out.csv")]
+    )
+    assert answer.exit_code == 0, answer.output
+    found = pd.read_csv(tmp_path / "out.csv", dtype={"case": str})
+    assert found["case"].tolist() == table["case"].tolist()
+    assert found["prediction"].tolist() == fitted.predict(table).tolist()
+
+
+def test_the_columns_of_a_table_are_found_in_the_pipeline(tmp_path, fitted):
+    primum.save(fitted, tmp_path / "m.skops", id="case", target="health")
+    stored = load_model(tmp_path / "m.skops")
+    assert (stored.id_column, stored.target) == ("case", "health")
+    assert stored.columns == {"age": ["number", "."], "colour": ["category", ""]}
+    assert columns_of(primum.ICLSClassifier()) is None
+    assert columns_of(make_pipeline(StandardScaler(), primum.ICLSClassifier())) is None
+
+
+def test_classifiers_of_scikit_learn_are_stored_too(tmp_path):
+    X, y = np.arange(20.0)[:, None], np.arange(20) > 9
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    primum.save(model, tmp_path / "m.skops")
+    np.testing.assert_array_equal(primum.load(tmp_path / "m.skops").predict(X), model.predict(X))
+
+
+def test_what_could_not_be_loaded_is_not_stored(tmp_path):
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    own = make_pipeline(FunctionTransformer(np.array), primum.ICLSClassifier()).fit(X, y)
+    for model, words in (
+        (LinearRegression().fit(X, y), "stores fitted classifiers, got LinearRegression"),
+        (primum.ICLSClassifier(), "stores fitted classifiers, got ICLSClassifier: call fit first"),
+        (own, "it contains numpy.array, which primum.load would refuse"),
+        (RandomForestClassifier(2).fit(X, y), "it contains sklearn.tree._tree.Tree"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            primum.save(model, tmp_path / "m.skops")
+    spoilt = primum.ICLSClassifier().fit(X, y)
+    spoilt.coef_ = spoilt.coef_ * np.nan
+    with pytest.raises(ValueError, match="not stored, because its coef_ is not an array of finite"):
+        primum.save(spoilt, tmp_path / "m.skops")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_not_there(tmp_path):
+    with pytest.raises(ValueError, match=r"There is no file .*none\.skops"):
+        primum.load(tmp_path / "none.skops")
+
+
+def test_loading_needs_neither_click_nor_pandas(tmp_path):
+    """With names of columns pandas is needed, as it was to fit."""
+    clf = primum.LeastSquaresClassifier().fit([[0.0], [1.0]], [0, 1])
+    primum.save(clf, tmp_path / "m.skops")
+    code = f"""
+import sys
+for name in ("click", "pandas", "pyarrow"):
+    sys.modules[name] = None
+import primum
+print(primum.load({str(tmp_path / "m.skops")!r}).predict([[0.9]]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[1]\n", done.stderr
