@@ -15,6 +15,12 @@ def call(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def call_without_preparation(call):
+    """Calls in which ``primum fit`` uses numbers as they are."""
+    return lambda *a: call(*a, "--no-prepare") if a[0] == "fit" else call(*a)
+
+
+@pytest.fixture
 def rows(rng):
     y = np.tile([0, 1], 250)
     X = rng.normal(size=(500, 3)) + y[:, None]

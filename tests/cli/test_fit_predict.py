@@ -12,6 +12,12 @@ from primum.cli import _progress
 from primum.cli.main import primum
 from primum.models.files import load_model, save_model
 
+
+@pytest.fixture(name="call")
+def call_with_numbers(call_without_preparation):
+    return call_without_preparation
+
+
 NAMES = ["a", "b", "c"]
 
 
@@ -227,7 +233,10 @@ def test_penalties(call, files, refused, rows):
 
 
 class TestProgress:
-    arguments = ("fit", "data.csv", "--target", "label", "--unlabeled", "more", "--out", "m.skops")
+    arguments = (
+        *("fit", "data.csv", "--target", "label", "--unlabeled", "more", "--out", "m.skops"),
+        "--no-prepare",
+    )
 
     def test_a_bar_on_a_terminal(self, files, monkeypatch):
         class Terminal(io.StringIO):

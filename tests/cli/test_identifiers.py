@@ -1,6 +1,12 @@
 """Columns that look like identifiers are used, with a warning."""
 
 import numpy as np
+import pytest
+
+
+@pytest.fixture(name="call")
+def call_with_numbers(call_without_preparation):
+    return call_without_preparation
 
 
 def test_fit_warns_unless_told_what_the_column_is(call, rows, tmp_path):

@@ -9,6 +9,11 @@ import pytest
 from primum.models.files import load_model
 
 
+@pytest.fixture(name="call")
+def call_with_numbers(call_without_preparation):
+    return call_without_preparation
+
+
 @pytest.fixture(name="fit")
 def fit_to_labels(call, files, rows):
     """Fit to sixty rows with labels that repeat, from CSV text or a Parquet column."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-FIT = ("fit", "data.csv", "--target", "label")
+FIT = ("fit", "data.csv", "--target", "label", "--no-prepare")
 RUN = [sys.executable, "-m", "primum"]
 
 

@@ -9,6 +9,12 @@ import pytest
 from primum import ICLSClassifier
 from primum.models.files import load_model
 
+
+@pytest.fixture(name="call")
+def call_with_numbers(call_without_preparation):
+    return call_without_preparation
+
+
 NAMES = ["a", "b", "c"]
 
 

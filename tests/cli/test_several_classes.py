@@ -10,6 +10,12 @@ from primum.cli.fit import METHODS
 from primum.labellings import HyperplaneLabels
 from primum.models.files import FORMAT, StoredModel, load_model, save_model
 
+
+@pytest.fixture(name="call")
+def call_with_numbers(call_without_preparation):
+    return call_without_preparation
+
+
 NAMES = ["a", "b", "c"]
 KINDS = np.array(["oak", "pine", "yew"])
 

@@ -162,7 +162,7 @@ def test_missing_columns(call, refused, tmp_path, model, table):
     renamed = table.rename(columns={"age": "Age", "colour": "shade"})
     renamed.to_csv(tmp_path / "new.csv", index=False)
     answer = call("predict", "m.skops", "new.csv", "--out", "out.csv")
-    refused(answer, 1, "new.csv lacks the 2 columns 'age' (did you mean 'Age'?), 'colour', which")
+    refused(answer, 1, "new.csv lacks the 2 columns 'age' (did you mean 'Age'?), 'colour'; its")
 
 
 def test_without_the_id_column(predict, table):
@@ -186,10 +186,11 @@ def test_no_rows(predict, table):
     assert found.shape == (0, 4)
 
 
-def test_scores_are_for_models_of_fit(call, refused, tmp_path, predict, table):
-    predict(table)
-    arguments = ("predict", "m.skops", "new.csv", "--score", "raw", "--out", "other.csv")
-    refused(call(*arguments), 2, "--score is for models of primum fit: m.skops adds probabilities")
+def test_scores_replace_the_probabilities_on_request(predict, model, table):
+    _, found = predict(table, "--score", "raw")
+    assert list(found) == ["case", "prediction", "score"]
+    raw = model.estimator.decision_function(table) + 0.5
+    np.testing.assert_allclose(found["score"], raw, atol=1e-12)
 
 
 def test_a_classifier_without_probabilities_has_scores(predict, tmp_path, table):

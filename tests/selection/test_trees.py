@@ -5,13 +5,13 @@ from dataclasses import replace
 import click
 import numpy as np
 import pytest
+from primum.cli._models import StoredModel, load_model, save_model
+from primum.cli._trusted import TRUSTED
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from skops.io import get_untrusted_types
 
 from generate import several_classes
-from primum.cli._models import StoredModel, load_model, save_model
-from primum.cli._trusted import TRUSTED
 from primum.selection import trees
 from primum.selection.candidates import forest
 from primum.selection.trees import BoostingClassifier, ForestClassifier, strongest_columns

@@ -3,6 +3,7 @@
 import codecs
 import math
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -25,12 +26,17 @@ def plain_errors() -> Iterator[None]:
         yield
     except MemoryError as problem:
         raise click.ClickException(
-            "The rows do not fit in memory: store unlabelled rows as Parquet, which is read out of "
-            "core, or use fewer rows."
+            "The rows do not fit in memory: use fewer of them, or store unlabelled rows as Parquet "
+            "and pass --no-prepare to primum fit, which reads numbers out of core."
         ) from problem
     except (ValueError, RuntimeError, OSError, ImportError) as problem:
         lines = str(problem).strip().splitlines() or [type(problem).__name__]
-        raise click.ClickException(lines[0]) from problem
+        raise click.ClickException(_with_options(lines[0])) from problem
+
+
+def _with_options(sentence: str) -> str:
+    """Return an advice about arguments in terms of options."""
+    return re.sub(r"add ('[^']*') to missing", r"pass --missing \1", sentence)
 
 
 class TablePath(click.Path):
@@ -155,7 +161,7 @@ OPTIONS = (
         "--missing",
         callback=comma_separated,
         help="Comma-separated markers of missing labels and values, in addition to empty cells, "
-        "for example NA,unknown. In primum fit, features must not have missing values.",
+        "for example NA,unknown.",
     ),
     click.option("--sheet", help="Sheet of a spreadsheet; default: the first."),
     click.option(

@@ -9,7 +9,8 @@ import click
 import numpy as np
 
 from primum._words import listed
-from primum.cli._options import PREDICTION, SCORE
+from primum.cli._options import PREDICTION
+from primum.cli._scores import score_names, scores_of
 from primum.models.files import StoredModel
 from primum.tables.cells import (
     USUAL_MISSING,
@@ -30,22 +31,31 @@ if TYPE_CHECKING:
 # Kernels compare every row of a block with the rows that the model was fitted to.
 ROWS_PER_BLOCK = 2**13
 PROBABILITY = "probability"
+SHOWN = 8
 KINDS = {"number": "numbers", "date": "dates", "time": "times of day", "boolean": "yes or no"}
 
 
 def table_predictions(
-    stored: StoredModel, path: Path, options: CsvOptions, asked: str | None
+    stored: StoredModel,
+    path: Path,
+    options: CsvOptions,
+    asked: str | None,
+    score: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield blocks of the id column, the predictions and the probabilities, at least one block."""
+    """Yield blocks of the id column, the predictions and the probabilities, at least one block.
+
+    With ``score`` there are these scores instead of the probabilities.
+    """
     columns = stored.columns or {}
     names = [name for name, (kind, _) in columns.items() if kind == "category"]
     ids = stored.id_column if asked is None else asked
     frame = read_frame(path, options, as_text=[*names, *([ids] if ids else [])])
-    _refuse_missing(frame, [*columns, *([asked] if asked else [])], path, options)
+    refuse_missing(frame, [*columns, *([asked] if asked else [])], path, options)
     if ids is not None and ids not in frame.columns:
         _warn(f"the predictions have no id column, because {path} has no column {ids!r}.")
         ids = None
-    scores = score_names(stored.estimator)
+    model = stored.estimator
+    scores = probability_names(model) if score is None else score_names(model, score)
     if ids in (PREDICTION, *scores):
         raise ValueError(f"{ids!r} is a column of the predictions: rename the id column.")
     if summed_columns(frame, stored.target, options.missing):
@@ -54,14 +64,14 @@ def table_predictions(
     for start in range(0, max(len(rows), 1), ROWS_PER_BLOCK):
         block = slice(start, start + ROWS_PER_BLOCK)
         carried = {} if ids is None else {ids: frame[ids].iloc[block].to_numpy()}
-        yield {**carried, **_predicted(stored.estimator, rows.iloc[block], scores)}
+        yield {**carried, **_predicted(model, rows.iloc[block], scores, score)}
 
 
 def _warn(sentence: str) -> None:
     click.echo(f"Warning: {sentence}", err=True)
 
 
-def _refuse_missing(
+def refuse_missing(
     frame: "pd.DataFrame", names: Sequence[str], path: Path, options: CsvOptions
 ) -> None:
     """Raise an error if a table lacks columns."""
@@ -75,9 +85,11 @@ def _refuse_missing(
         close = get_close_matches(name.lower(), lower, 1)
         said.append(f"{name!r} (did you mean {lower[close[0]]!r}?)" if close else repr(name))
     what = "column" if len(missing) == 1 else f"{len(missing)} columns"
+    found = ", ".join(map(repr, frame.columns[:SHOWN]))
+    more = f", ... ({len(frame.columns)})" if len(frame.columns) > SHOWN else ""
     where = header_in_words(path, options, missing[0])
     raise ValueError(
-        f"{path} lacks the {what} {listed(said)}, which the model needs. {where}".strip()
+        f"{path} lacks the {what} {listed(said)}; its columns are {found}{more}. {where}".strip()
     )
 
 
@@ -141,20 +153,25 @@ def _check_kind(values: Any, found: Any, kind: str, missing: Sequence[str], wher
     _warn(f"in {where}, {cells_are} not {KINDS[kind]}, {example}: treated as missing.")
 
 
-def score_names(model: Any) -> list[str]:
+def probability_names(model: Any) -> list[str]:
     """Return the names of the columns of probabilities or, without them, of scores."""
-    classes = model.classes_.tolist()
     if hasattr(model, "predict_proba"):
-        return [f"{PROBABILITY}_{name}" for name in classes]
-    return [SCORE] if len(classes) == 2 else [f"{SCORE}_{name}" for name in classes]
+        return [f"{PROBABILITY}_{name}" for name in model.classes_.tolist()]
+    return score_names(model, "raw")
 
 
-def _predicted(model: Any, rows: "pd.DataFrame", names: list[str]) -> dict[str, Any]:
-    """Return the predictions and probabilities of some rows, which are prepared once."""
+def _predicted(
+    model: Any, rows: "pd.DataFrame", names: list[str], score: str | None
+) -> dict[str, Any]:
+    """Return the predictions and scores of some rows, which are prepared once."""
     if len(rows) == 0:  # scikit-learn raises an error for an empty X
         return {PREDICTION: model.classes_[:0], **{name: np.empty(0) for name in names}}
     X, classifier = model[:-1].transform(rows), model[-1]
-    has_probabilities = hasattr(classifier, "predict_proba")
-    scores = classifier.predict_proba(X) if has_probabilities else classifier.decision_function(X)
+    if score is not None:
+        scores = scores_of(classifier, X, score)
+    elif hasattr(classifier, "predict_proba"):
+        scores = classifier.predict_proba(X)
+    else:
+        scores = classifier.decision_function(X)
     columns = np.asarray(scores).reshape(len(rows), -1)
     return {PREDICTION: classifier.predict(X), **dict(zip(names, columns.T, strict=True))}

@@ -2,12 +2,10 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import pandas as pd
 
 import primum
@@ -18,6 +16,7 @@ from primum import (
     USMClassifier,
 )
 from primum._words import listed
+from primum.cli._numbers import read_numbers
 from primum.cli._options import (
     Metric,
     Penalty,
@@ -28,14 +27,15 @@ from primum.cli._options import (
     plain_errors,
 )
 from primum.cli._output import out_option, refuse_inputs
+from primum.cli._prepared import TrainingRows, read_prepared
 from primum.cli._prior import Prior, prior_in_words, prior_of, prior_options
 from primum.cli._progress import progress
+from primum.evaluation.compare_default import with_preparation
 from primum.labellings import Certificate
+from primum.models.faults import classifier_of
 from primum.rows import ParquetRows
 from primum.tables.csv import CsvOptions
 from primum.tables.labels import doubtful_label
-from primum.tables.reading import Table, is_parquet, open_table
-from primum.tables.training import LabeledTable, read_features, read_labeled_table
 
 METHODS = {
     "icls": ICLSClassifier,
@@ -51,7 +51,7 @@ FOR_ICLS = {
 
 
 @click.command()
-@click.argument("data", type=TablePath(dir_okay=False))
+@click.argument("data", type=TablePath(dir_okay=False, any_table=True))
 @click.option(
     "--target",
     required=True,
@@ -61,8 +61,8 @@ FOR_ICLS = {
 @click.option(
     "--unlabeled",
     multiple=True,
-    type=TablePath(dir_okay=True),
-    help="Further rows without labels.",
+    type=TablePath(dir_okay=True, any_table=True),
+    help="Further rows without labels: a table, or a folder of Parquet files.",
 )
 @click.option(
     "--features",
@@ -71,6 +71,13 @@ FOR_ICLS = {
 )
 @click.option(
     "--drop", callback=comma_separated, help="Comma-separated columns not to use as features."
+)
+@click.option(
+    "--prepare/--no-prepare",
+    default=True,
+    show_default=True,
+    help="Prepare the columns as primum compare does. --no-prepare: features are finite numbers "
+    "and used as they are; Parquet rows of --unlabeled are read out of core.",
 )
 @click.option("--method", type=click.Choice(list(METHODS)), default="icls", show_default=True)
 @click.option(
@@ -97,6 +104,7 @@ def fit(
     unlabeled: tuple[Path, ...],
     features: list[str],
     drop: list[str],
+    prepare: bool,
     method: str,
     alpha: float,
     alpha_labeled: float | None,
@@ -106,26 +114,28 @@ def fit(
     options: CsvOptions,
     out: Path,
 ) -> None:
-    """Fit a model to DATA (CSV or Parquet) and store it.
+    """Fit a model to DATA (CSV, Parquet or a spreadsheet) and store it.
 
-    Rows of DATA without a label are unlabelled rows. Further unlabelled rows can be CSV files,
-    and one Parquet file or folder of any size, which is read out of core.
+    Rows of DATA without a label are unlabelled rows, and so are those of further tables. Columns
+    are prepared as primum compare does: missing cells are imputed, categories become columns of 0
+    and 1, dates become days, and all features are standardised, so that --alpha does not depend on
+    units. primum predict then takes tables as they are.
     """
     refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
-    tables, stored = _sort(unlabeled)
     for_icls = _given(
         method, metric=metric, alpha_labeled=alpha_labeled, prior=prior, prior_level=prior_level
     )
     with plain_errors():
-        table = open_table(data, options)
-        names = _feature_names(table, target, id_column, features, drop)
-        more = [open_table(path, options) for path in tables]
-        X, y = _read(table, target, names, more, options.missing, listed=bool(features))
+        columns = (target, id_column, unlabeled, features, drop, options)
+        if prepare:
+            rows = read_prepared(data, *columns)
+        else:
+            rows = read_numbers(data, *columns)
+        _mention_doubtful(target, data, rows.labels)
         if prior is not None:
-            for_icls["prior"] = prior_of(prior, sorted(y.dropna().unique(), key=str))
-        model = METHODS[method](alpha).set_params(**for_icls)
-        _fit(model, X, y, stored)
-        words = _in_words(model, y, stored)
+            for_icls["prior"] = prior_of(prior, sorted(rows.labels.dropna().unique(), key=str))
+        model = _fit(METHODS[method](alpha).set_params(**for_icls), rows)
+        words = _in_words(model, rows)
         primum.save(model, out, id=id_column, target=target)
     click.echo("\n".join([*words, f"Model: {out}"]))
 
@@ -138,115 +148,45 @@ def _given(method: str, **for_icls: Any) -> dict[str, Any]:
     return given
 
 
-def _sort(unlabeled: tuple[Path, ...]) -> tuple[list[Path], Path | None]:
-    """Return (CSV files to load into memory, Parquet to read out of core)."""
-    stored = [path for path in unlabeled if is_parquet(path)]
-    if len(stored) > 1:
-        raise click.UsageError(
-            "--unlabeled takes one Parquet file or folder: put several files into one folder."
-        )
-    return [path for path in unlabeled if path not in stored], stored[0] if stored else None
-
-
-def _feature_names(
-    table: Table, target: str, id_column: str | None, features: list[str], drop: list[str]
-) -> list[str]:
-    """Return the columns to learn from."""
-    others = [target, *drop] if id_column is None else [target, id_column, *drop]
-    table.find([*others, *features])
-    both = [name for name in features if name in others]
-    if both:
-        raise ValueError(f"{both[0]!r} is both a feature and the target, the id or dropped.")
-    names = features or _all_features(table, others)
-    if not names:
-        raise ValueError(f"{table.path} has no column left to use as a feature.")
-    return names
-
-
-def _all_features(table: Table, others: list[str]) -> list[str]:
-    """Return all columns except ``others`` and those that seem to identify the rows."""
-    for name in table.row_identifiers:
-        if name not in others:
-            click.echo(
-                f"Warning: {name!r} of {table.path} seems to identify the rows, so it is not used "
-                "as a feature; to use it, list it in --features.",
-                err=True,
-            )
-    return [name for name in table.columns if name not in (*others, *table.row_identifiers)]
-
-
-def _read(
-    table: Table,
-    target: str,
-    names: list[str],
-    more: list[Table],
-    missing: Sequence[str],
-    *,
-    listed: bool,
-) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the rows that are loaded into memory and their labels.
-
-    ``listed`` is whether the user listed the features; otherwise some columns may not be features.
-    """
-    with progress(f"reading {table.path.name}"):
-        data = read_labeled_table(table, names, target, missing)
-    _mention_doubtful(table, target, data)
-    blocks = [data.X]
-    for other in more:
-        with progress(f"reading {other.path.name}"):
-            blocks.append(read_features(other, names))
-    X = np.concatenate(blocks)
-    for name in () if listed else data.identifiers(names):
-        _mention_identifier(table, name)
-    y = pd.Series([*data.labels, *[None] * (len(X) - len(data.labels))], dtype=object)
-    return pd.DataFrame(X, columns=names), y
-
-
-def _mention_identifier(table: Table, name: str) -> None:
-    """Warn of a feature that may identify the rows instead."""
-    click.echo(
-        f"Warning: {name!r} of {table.path} is used as a feature but looks like an "
-        "identifier, because its values are distinct integers: if it identifies the rows, "
-        f"pass --id {name!r} or --drop {name!r}; if it is a feature, list it in --features "
-        "with the others.",
-        err=True,
-    )
-
-
-def _mention_doubtful(table: Table, target: str, data: LabeledTable) -> None:
+def _mention_doubtful(target: str, data: Path, labels: pd.Series) -> None:
     """Warn that a text such as "NA" is a class."""
-    text = doubtful_label(data.labels)
+    text = doubtful_label(labels.tolist())
     if text is not None:
         click.echo(
-            f"Warning: {text!r} in column {target!r} of {table.path} is treated as a class: pass "
+            f"Warning: {text!r} in column {target!r} of {data} is treated as a class: pass "
             f"--missing {text!r} if it marks unknown labels.",
             err=True,
         )
 
 
-def _fit(model: Any, X: pd.DataFrame, y: pd.Series, stored: Path | None) -> None:
+def _fit(classifier: Any, rows: TrainingRows) -> Any:
+    """Return the fitted classifier, in a pipeline with the preparation if there is one."""
+    model = with_preparation(rows.transformer, classifier)
+    stored = {} if rows.stored is None else {"X_unlabeled": rows.stored}
     with warnings.catch_warnings(record=True) as caught, progress("fitting", number=True):
         warnings.simplefilter("always")
-        model.fit(X, y, X_unlabeled=stored)
+        model.fit(rows.X, rows.labels, **stored)
     for warning in caught:
         click.echo(f"Warning: {warning.message}", err=True)
         if issubclass(warning.category, UndeterminedModelWarning):
             click.echo("Here these are --method supervised and --metric 0.2.", err=True)
+    return model
 
 
-def _in_words(model: Any, y: pd.Series, stored: Path | None) -> list[str]:
+def _in_words(fitted: Any, rows: TrainingRows) -> list[str]:
     """Describe what was fitted and what is proven about it."""
-    counts = Counter(y.dropna())
-    labeled = counts.total()
+    counts, model = Counter(rows.labels.dropna()), classifier_of(fitted)
+    labeled, n_rows, stored = counts.total(), len(rows.labels), rows.stored
+    names = model.feature_names_in_ if model is fitted else fitted[:-1].get_feature_names_out()
     return [
         f"Fitted {type(model).__name__} to {labeled} labelled rows"
-        f"{_unlabeled_in_words(len(y) - labeled, stored)}.{_ignored_in_words(model)}",
+        f"{_unlabeled_in_words(n_rows - labeled, stored)}.{_ignored_in_words(model)}",
         f"Its {len(counts)} classes, with their labelled rows, are "
         f"{listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
         # The names reveal a column that is not a feature, such as a row number.
-        f"Its {model.n_features_in_} features are {listed(model.feature_names_in_)}. "
+        f"Its {model.n_features_in_} features are {listed(list(map(str, names)))}. "
         f"{_score_in_words(model.classes_.tolist())}",
-        *prior_in_words(model, has_unlabeled=stored is not None or labeled < len(y)),
+        *prior_in_words(model, has_unlabeled=stored is not None or labeled < n_rows),
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
 

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from primum import LaplacianLeastSquaresClassifier, SafeClassifier
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.cli._options import (
     PREDICTION,
-    SCORE,
     TablePath,
     csv_options,
     id_option,
@@ -22,21 +20,12 @@ from primum.cli._options import (
 )
 from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
 from primum.cli._progress import progress
+from primum.cli._scores import refuse_scores, score_names, scores_of
 from primum.cli._table_predictions import table_predictions
-from primum.estimators._kernel import KernelClassifier
-from primum.estimators._linear import LeastSquaresBase
-from primum.models.faults import classifier_of
 from primum.models.files import StoredModel, load_model
 from primum.tables.csv import CsvOptions
 from primum.tables.reading import Table, open_table
 
-# For two classes, their decision values are scores of the second class minus 1/2.
-LEAST_SQUARES = (
-    LeastSquaresBase,
-    KernelClassifier,
-    LaplacianLeastSquaresClassifier,
-    SafeClassifier,
-)
 ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is Parquet
 
 
@@ -64,21 +53,20 @@ def predict(
     options: CsvOptions,
     out: Path,
 ) -> None:
-    """Predict the class of every row of DATA (CSV, or a Parquet file or folder).
+    """Predict the class of every row of DATA (CSV, a spreadsheet, or a Parquet file or folder).
 
-    Writes the column prediction and, on request, scores, in the order of the rows, as CSV, Parquet
-    or a spreadsheet (.xlsx). Tables other than spreadsheets are processed out of core, so they can
-    be of any size.
+    Writes the column prediction, in the order of the rows, as CSV, Parquet or a spreadsheet
+    (.xlsx). The model prepares the columns of DATA, which is read into memory. Unless --score is
+    passed, there is one more column with the probability of every class; those of a least-squares
+    model are its clipped scores.
 
-    A model of primum compare prepares the columns of DATA, which may be a spreadsheet and is read
-    into memory, and adds one column with the probability of every class.
+    A model of primum fit --no-prepare needs finite numbers, and has no columns of probabilities.
+    DATA, CSV or Parquet, is then processed out of core, so that it can be of any size.
     """
     check_table_name(out)
     refuse_inputs(out, [("MODEL", model), ("DATA", data)])
     with plain_errors():
         stored = load_model(model)
-    if stored.columns is not None and score is not None:
-        raise click.UsageError(f"--score is for models of primum fit: {model} adds probabilities.")
     with plain_errors(), one_blas_thread(), progress("predicting"):
         write_table(out, _parts(stored, data, options, id_column, score))
     click.echo(f"Predictions: {out}")
@@ -92,11 +80,11 @@ def _parts(
     score: str | None,
 ) -> Iterator[dict[str, Any]]:
     """Return blocks of the columns to be written."""
+    refuse_scores(stored.estimator, score)
     if stored.columns is not None:
-        return table_predictions(stored, data, options, id_column)
+        return table_predictions(stored, data, options, id_column, score)
     table = open_table(data, options)
     ids = _id_columns(table, id_column, stored)
-    _refuse_scores(stored.estimator, score)
     _refuse_ids_as_scores(ids, stored.estimator, score)
     parts = _predictions(stored.estimator, table, ids, score)
     return (dict(zip(part.column_names, part.columns, strict=True)) for part in parts)
@@ -118,17 +106,9 @@ def _id_columns(table: Table, asked: str | None, stored: StoredModel) -> list[st
     return [name]
 
 
-def _score_names(model: Any, score: str | None) -> list[str]:
-    """Return the names of the columns of scores: one, or one per class if there are several."""
-    if score is None:
-        return []
-    classes = model.classes_.tolist()
-    return [SCORE] if len(classes) == 2 else [f"{SCORE}_{name}" for name in classes]
-
-
 def _refuse_ids_as_scores(ids: list[str], model: Any, score: str | None) -> None:
     for name in ids:
-        if name in _score_names(model, score):
+        if name in score_names(model, score):
             raise ValueError(f"{name!r} is a column of the predictions: rename the id column.")
 
 
@@ -160,45 +140,11 @@ def _features(model: Any, table: Table, ids: list[str]) -> list[str]:
 def _predicted(model: Any, X: Floats, score: str | None) -> dict[str, AnyArray]:
     """Return the columns of the predictions of some rows."""
     if len(X) == 0:  # scikit-learn raises an error for an empty X
-        none = {name: np.empty(0) for name in _score_names(model, score)}
+        none = {name: np.empty(0) for name in score_names(model, score)}
         return {PREDICTION: model.classes_[:0], **none}
     named = hasattr(model, "feature_names_in_")
     rows: Any = pd.DataFrame(X, columns=model.feature_names_in_, copy=False) if named else X
-    scores = _scores(model, rows, score)
+    scores = scores_of(model, rows, score)
     columns = {PREDICTION: model.predict(rows)}
-    columns |= dict(zip(_score_names(model, score), scores.T, strict=True))
+    columns |= dict(zip(score_names(model, score), scores.T, strict=True))
     return columns
-
-
-def _scores(model: Any, rows: Any, score: str | None) -> Floats:
-    """Return the columns of scores, none if ``score`` is None; raise an error if they overflow."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        raw = _raw_scores(model, rows)
-    if not np.isfinite(raw).all():
-        raise ValueError("Some rows have values so large that their scores overflow: rescale them.")
-    if score is None:
-        return raw[:, :0]
-    if score == "raw":
-        return raw
-    probabilities = np.asarray(model.predict_proba(rows))
-    return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
-
-
-def _raw_scores(model: Any, rows: Any) -> Floats:
-    """Return decision values; those of least squares for two classes as scores of the second."""
-    if not hasattr(model, "decision_function"):
-        return np.asarray(model.predict_proba(rows))[:, 1 if len(model.classes_) == 2 else 0 :]
-    decisions = np.asarray(model.decision_function(rows))
-    if decisions.ndim == 2:
-        return decisions
-    is_score = isinstance(classifier_of(model), LEAST_SQUARES)
-    return (decisions + 0.5 if is_score else decisions)[:, None]
-
-
-def _refuse_scores(model: Any, score: str | None) -> None:
-    """Raise an error if a model lacks the scores that were requested."""
-    if score == "clipped" and not hasattr(model, "predict_proba"):
-        raise ValueError(
-            f"{type(classifier_of(model)).__name__} has no probabilities: pass --score raw for its "
-            "decision values, or no --score."
-        )

@@ -1,0 +1,116 @@
+"""Tables that ``primum fit`` prepares, by the preparation of ``primum compare``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+
+from primum.cli._progress import progress
+from primum.cli._table_predictions import refuse_missing
+from primum.rows import ParquetRows
+from primum.rows.parquet import SUFFIXES
+from primum.tables.csv import CsvOptions
+from primum.tables.frames import read_frame
+from primum.tables.problem import TableProblem, table_labels, table_problem
+
+# About half a gigabyte of numbers, of which the preparation makes a copy.
+MAX_PREPARED_CELLS = 5 * 10**7
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows to learn from.
+
+    Attributes
+    ----------
+    X : DataFrame
+        The rows in memory.
+    labels : Series
+        Their labels, None where unknown.
+    transformer : ColumnTransformer or None
+        The preparation of the columns, not yet fitted; None: they are used as they are.
+    stored : Path or None
+        Further rows in Parquet, to be read out of core.
+    """
+
+    X: pd.DataFrame
+    labels: pd.Series
+    transformer: Any = None
+    stored: Path | None = None
+
+
+def read_prepared(
+    data: Path,
+    target: str,
+    id_column: str | None,
+    unlabeled: Sequence[Path],
+    features: list[str],
+    drop: list[str],
+    options: CsvOptions,
+) -> TrainingRows:
+    """Return the rows of all tables, and their preparation."""
+    as_text = [name for name in (target, id_column) if name is not None]
+    frame = _read(data, options, as_text)
+    exclude = _excluded(frame, data, target, id_column, features, drop, options)
+    needed = [name for name in frame.columns if name not in (*as_text, *exclude)]
+    parts = [frame]
+    of_others = replace(options, sheet=None, header_row=None)  # those are DATA's
+    for path in unlabeled:
+        more = _read(path, of_others, as_text)
+        refuse_missing(more, needed, path, of_others)
+        parts.append(more[needed])
+    if unlabeled:  # whether -1 marks unknown labels is to be seen in DATA alone
+        frame[target] = table_labels(frame[target], target, options.missing)
+    rows = pd.concat(parts, ignore_index=True) if unlabeled else frame
+    problem = table_problem(rows, target, id_column, None, exclude, options.missing)
+    _mention(problem, data)
+    return TrainingRows(problem.X, pd.Series(problem.labels, dtype=object), problem.transformer)
+
+
+def _read(path: Path, options: CsvOptions, as_text: list[str]) -> pd.DataFrame:
+    _refuse_many_cells(path)
+    with progress(f"reading {path.name}"):
+        return read_frame(path, options, as_text)
+
+
+def _refuse_many_cells(path: Path) -> None:
+    """Raise an error for Parquet that would fill the memory."""
+    if not path.is_dir() and not path.name.lower().endswith(SUFFIXES):
+        return
+    stored = ParquetRows(path, (), 0)
+    if stored.n_rows * len(stored.files[0].schema.names) > MAX_PREPARED_CELLS:
+        raise ValueError(
+            f"{path} has {stored.n_rows} rows, too many to be prepared in memory: pass "
+            "--no-prepare, which reads them out of core, if all features are numbers."
+        )
+
+
+def _excluded(
+    frame: pd.DataFrame,
+    data: Path,
+    target: str,
+    id_column: str | None,
+    features: list[str],
+    drop: list[str],
+    options: CsvOptions,
+) -> list[str]:
+    """Return the columns not to learn from, beside the target and the id."""
+    others = [target, *([] if id_column is None else [id_column])]
+    refuse_missing(frame, [*others, *features, *drop], data, options)
+    if both := [name for name in features if name in (*others, *drop)]:
+        raise ValueError(f"{both[0]!r} is both a feature and the target, the id or dropped.")
+    if not features:
+        return drop
+    return [name for name in frame.columns if name not in (*others, *features)]
+
+
+def _mention(problem: TableProblem, data: Path) -> None:
+    """Say which columns were set aside, and what is suspicious."""
+    aside = [column for column in problem.columns if not column.used and column.note]
+    for column in aside:
+        click.echo(f"Warning: {column.name!r} of {data} is not used. {column.note}", err=True)
+    for remark in problem.remarks:
+        click.echo(f"Warning: {remark}", err=True)
