@@ -347,7 +347,8 @@ def compare(
     Parameters
     ----------
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-        Rows; with ``target``, a table as it is: a DataFrame with columns of any kind.
+        Rows; with ``target``, a table as it is, with columns of any kind: a DataFrame of pandas,
+        of polars, or any table with the Arrow PyCapsule or the dataframe interchange protocol.
     y : array-like of shape (n_samples,), default=None
         Classes; -1 (integers) or None, NaN, pd.NA (any other type) where unknown. Pass either y or
         target.

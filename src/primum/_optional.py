@@ -13,7 +13,7 @@ EXTRAS = {
     "odfpy": "excel",
     "openpyxl": "excel",
     "pandas": "tables",
-    "pyarrow": "parquet",
+    "pyarrow": "tables",
     "skops": "models",
     "tqdm": "cli",
 }

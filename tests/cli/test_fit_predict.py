@@ -315,7 +315,7 @@ class TestRefusals:
         (files / "data.txt").write_text("a,b\n")
         fit = ("--target", "label", "--out")
         refused(call("fit", "none.csv", *fit, "m.skops"), 2, "does not exist")
-        refused(call("fit", "data.txt", *fit, "m.skops"), 2, "neither CSV nor Parquet")
+        refused(call("fit", "data.txt", *fit, "m.skops"), 1, "neither CSV nor Parquet")
         refused(call("fit", "data.csv", *fit, "no/m.skops"), 2, "there is no folder no")
         call("fit", "data.csv", *fit, "m.skops")
         refused(call("predict", "m.skops", "more", "--out", "o.txt"), 2, "neither CSV")

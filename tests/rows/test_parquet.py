@@ -220,7 +220,7 @@ class TestNoParquet:
             return real(name, *rest)
 
         monkeypatch.setattr(builtins, "__import__", without)
-        with pytest.raises(ImportError, match=r"need pyarrow: pip install 'primum\[parquet\]'"):
+        with pytest.raises(ImportError, match=r"need pyarrow: pip install 'primum\[tables\]'"):
             ParquetRows(path, None, 3)
 
 

@@ -76,7 +76,7 @@ def test_markers_of_missing_cells():
         (table()[["churned last year?"]], {}, "No column is left to learn from"),
         (table().set_axis([0, "churned last year?"], axis=1), {}, "names must be text, .* is 0"),
         (table().set_axis(["a", "a"], axis=1), {"target": "a"}, "several columns named 'a'"),
-        (np.zeros((3, 2)), {}, "X must be a pandas DataFrame if target is given, got ndarray"),
+        (np.zeros((3, 2)), {}, "X must be a table if target is given, got ndarray"),
         (table(p=[None] + ["a"] * 39), {"group": "p"}, "1 labelled rows have no group .* row 1"),
     ],
 )

@@ -32,6 +32,7 @@ from primum.selection.entries import Entry
 from primum.selection.losses import check_folds
 from primum.selection.safe import SafeClassifier
 from primum.selection.splitting import number_of_stratified_folds
+from primum.tables.foreign import as_pandas
 
 ALL = "all"
 # A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
@@ -118,6 +119,7 @@ def _group_numbers(groups: Any, n_rows: int) -> Index:
 
 
 def _read_rows(X: Any, name: str) -> Any:
+    X = as_pandas(X)
     if hasattr(X, "iloc"):
         return X
     with locating_bad_values(X, name):

@@ -22,7 +22,7 @@ from primum.selection.statistics import Difference, Probabilities
 from primum.selection.trees import BoostedModel, BoostingClassifier, ForestClassifier
 from primum.selection.verdict import SafeVerdict
 from primum.selection.wording import Verdict
-from primum.tables.preparation import ReadCells, level_name
+from primum.tables.preparation import PreparedColumns, ReadCells, level_name
 
 CLASSIFIERS: tuple[type, ...] = (
     *(getattr(primum, name) for name in primum.__all__ if "Classifier" in name),
@@ -35,7 +35,7 @@ STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel),
 )
-PREPARATION: tuple[Any, ...] = (ReadCells, level_name)
+PREPARATION: tuple[Any, ...] = (PreparedColumns, ReadCells, level_name)
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.
 OF_SCIKIT_LEARN = (np.dtype, Bunch)
 # A list of column names in a ColumnTransformer, up to scikit-learn 1.6.

@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from primum._typing import AnyArray
 from primum.tables.cells import booleans_of, days_of, hours_of, names_of, numbers_of
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
+from primum.tables.foreign import as_pandas
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
@@ -148,6 +149,23 @@ class ReadCells(TransformerMixin, BaseEstimator):
         return hasattr(self, "feature_names_in_")
 
 
+class PreparedColumns(ColumnTransformer):
+    """A ColumnTransformer that also takes tables of other libraries than pandas, such as polars."""
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Fit all transformers, see ColumnTransformer."""
+        super().fit(as_pandas(X), y, **params)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit all transformers and return the features, see ColumnTransformer."""
+        return super().fit_transform(as_pandas(X), y, **params)
+
+    def transform(self, X: Any, **params: Any) -> Any:
+        """Return the features, see ColumnTransformer."""
+        return super().transform(as_pandas(X), **params)
+
+
 def level_name(column: str, level: Any) -> str:
     """Return the name of the feature of a level: "colour=red"."""
     return f"{column}={OTHER_LEVELS if level == 'infrequent_sklearn' else level}"
@@ -165,7 +183,7 @@ def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnT
 
     Returns
     -------
-    ColumnTransformer
+    PreparedColumns
         Not yet fitted. It needs the columns that are features; others are ignored.
     """
     used = [column for column in columns if column.used]
@@ -174,7 +192,7 @@ def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnT
             "No column is left to learn from: the table has no columns other than those set aside "
             f"({_set_aside(columns)})."
         )
-    return ColumnTransformer(
+    return PreparedColumns(
         list(_parts(used, list(missing))),
         sparse_threshold=0.0,
         verbose_feature_names_out=_ambiguous(used),

@@ -18,6 +18,7 @@ from primum.tables.cells import (
     plain_text,
 )
 from primum.tables.columns import Column, describe_columns
+from primum.tables.foreign import as_pandas
 from primum.tables.labels import check_labels, typed_labels
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
@@ -107,6 +108,7 @@ def table_problem(
     >>> problem.transformer.fit(problem.X).get_feature_names_out().tolist()
     ['size']
     """
+    frame = as_pandas(frame)
     exclude, missing = _list_of(exclude, "exclude"), tuple(map(str, _list_of(missing, "missing")))
     _check_frame(frame)
     _check_names(frame, target, id, group, exclude)
@@ -137,6 +139,7 @@ def with_unlabeled(frame: Any, more: Any, target: str) -> Any:
         return frame
     import pandas as pd
 
+    frame, more = as_pandas(frame), as_pandas(more)
     _check_frame(frame)
     _check_frame(more)
     absent = [name for name in frame.columns if name not in more.columns and name != target]
@@ -155,8 +158,8 @@ def _list_of(names: Any, what: str) -> list[str]:
 def _check_frame(frame: Any) -> None:
     if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
         raise ValueError(
-            f"X must be a pandas DataFrame if target is given, got {type(frame).__name__}: pass a "
-            "DataFrame, or the labels as y."
+            f"X must be a table if target is given, got {type(frame).__name__}: pass a DataFrame "
+            "(pandas, polars or another with the Arrow protocol), or the labels as y."
         )
     names = list(frame.columns)
     for name in names:
