@@ -204,7 +204,7 @@ def test_a_long_table_is_sampled(compare, table):
     long = pd.concat([table] * 5, ignore_index=True).drop(columns="case")
     output = succeeded(compare("--max-rows", 200, frame=long))
     assert "100 labelled rows" in output
-    sentence = "is on a random sample: 100 of 120 labelled and 100 of 180 unlabelled rows;"
+    sentence = "200 of 300 rows are used, a random sample: 100 of 120 labelled and 100 of 180 unlabelled rows;"
     assert sentence in output.replace("\n", " ")
 
 
@@ -216,7 +216,7 @@ def test_a_sample_keeps_rare_classes(rng):
     assert counts["rare"] == 30
     assert abs(counts["often"] - 497) <= 1
     assert len(part) == 1000
-    assert "of 5030 labelled" in note
+    assert "of 5,030 labelled" in note
     same, nothing = sampled(frame, "y", (), len(frame), seed=0)
     assert same is frame
     assert nothing == ""

@@ -127,10 +127,7 @@ def fit(
     )
     with plain_errors():
         columns = (target, id_column, unlabeled, features, drop, options)
-        if prepare:
-            rows = read_prepared(data, *columns)
-        else:
-            rows = read_numbers(data, *columns)
+        rows = (read_prepared if prepare else read_numbers)(data, *columns)
         _mention_doubtful(target, data, rows.labels)
         if prior is not None:
             for_icls["prior"] = prior_of(prior, sorted(rows.labels.dropna().unique(), key=str))

@@ -15,6 +15,7 @@ from primum.selection.candidates.forest import ForestModel
 from primum.selection.candidates.kernel import KernelModel
 from primum.selection.candidates.models import Affine, LinearModel
 from primum.selection.candidates.spreading import NeighborModel
+from primum.selection.disagreement import Disagreement
 from primum.selection.named import NamedClassifier
 from primum.selection.out_of_fold import Failure
 from primum.selection.stacked import StackedClassifier
@@ -33,6 +34,7 @@ LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval,
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
+    Disagreement,
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel),
 )
 PREPARATION: tuple[Any, ...] = (PreparedColumns, ReadCells, level_name)
