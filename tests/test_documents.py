@@ -121,6 +121,13 @@ def test_readme_names_existing_commands_and_files():
         assert (ROOT / link).exists(), link
 
 
+def test_pages_show_a_report_in_small_pictures():
+    for text in ((ROOT / "README.md").read_text(), PAGES["comparing.md"]):
+        assert "images/report.png)" in text
+    for path in (ROOT / "docs" / "images").iterdir():
+        assert path.stat().st_size < 150_000, path.name
+
+
 def test_readme_fits_two_screens():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 100
 
