@@ -18,6 +18,8 @@ from primum._words import listed
 from primum.evaluation.compare_card import ModelCard
 from primum.evaluation.compare_checks import check_class_sizes, check_rows, refuse_failed_baselines
 from primum.evaluation.compare_default import (
+    alerts_on_data,
+    check_independence,
     check_names,
     default_baselines,
     default_methods,
@@ -72,7 +74,12 @@ class Comparison(ComparisonResult):
     Attributes
     ----------
     verdict : str
-        The answer in a few sentences.
+        The headline as text: one line each for alerts, answer, reason and next step.
+    headline : Headline
+        The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
+    alerts : list of Alert
+        What changes how far the answer may be believed, each with ``kind``, ``text`` and
+        ``withholds``, whether no help is claimed because of it.
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
     model_card : ModelCard or None
@@ -123,15 +130,12 @@ class Comparison(ComparisonResult):
 
     problem: "TableProblem | None" = None
     prepare: Any = None
+    independent_rows: bool = False
 
     @property
     def columns(self) -> "list[Column]":
         """What was done to each column of a table; empty for arrays."""
         return [] if self.problem is None else self.problem.columns
-
-    @property
-    def _remarks(self) -> Sequence[str]:
-        return [] if self.problem is None else self.problem.remarks
 
     def fit_recommended(self) -> Any:
         """Fit the recommended model, with its preparation, to all rows.
@@ -268,13 +272,13 @@ class Comparison(ComparisonResult):
         return plot_comparison(self)
 
     def __str__(self) -> str:
-        return self.verdict
+        return str(self.headline)
 
     def __repr__(self) -> str:
         table = self.plan.table
         return (
             f"<Comparison of {len(self.plan.methods)} methods on {table.n_labeled} labelled and "
-            f"{table.n_unlabeled} unlabelled rows: {self.verdict}>"
+            f"{table.n_unlabeled} unlabelled rows: {self.headline.answer}>"
         )
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -326,6 +330,7 @@ def compare(
     cv: Any = None,
     n_repeats: int = 3,
     groups: Any = None,
+    independent_rows: bool = False,
     curves: bool = True,
     nested: bool = False,
     equivalence: float = PRACTICAL_EQUIVALENCE,
@@ -395,6 +400,10 @@ def compare(
     groups : array-like of shape (n_samples,), default=None
         Rows of one group stay together, and the statistics count groups instead of rows; for a
         table, ``group`` names the column.
+    independent_rows : bool, default=False
+        True says that no rows belong together. Otherwise, if the values of some column seem to have
+        been labelled together, such as the diary entries of one person, the verdict asks for the
+        groups, and no help is claimed; see Notes.
     curves : bool, default=True
         Whether to compute learning curves over the number of unlabelled rows and, with at least 80
         labelled rows, of labelled ones, as far as every class keeps three of them.
@@ -437,7 +446,13 @@ def compare(
     Notes
     -----
     With few labelled rows the right verdict is often that one cannot tell; it then says about how
-    many more labels would settle it.
+    many more labels would settle it, or that labels at random would not.
+
+    Rows may belong together if a column has values that repeat, and far fewer of them occur in both
+    labelled and unlabelled rows than with labels at random (at most half as many, with a
+    probability below 0.001, corrected for the number of columns). Models would be judged too
+    favourably, so no help is claimed before ``group`` or ``groups`` names the column, or
+    ``independent_rows=True`` says that it means nothing.
 
     A change of the error is estimated from the rows on which a method and the baseline predict
     different classes: how many of the unlabelled rows these are, and which of the two is right on
@@ -458,7 +473,10 @@ def compare(
     'baseline'
     """
     start = time.monotonic()
-    problem = read_problem(X, y, X_unlabeled, groups, target, id, group, exclude, missing)
+    check_independence(independent_rows, group, groups)
+    problem = read_problem(
+        X, y, X_unlabeled, groups, target, independent_rows, id, group, exclude, missing
+    )
     if problem is not None:
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
         prepare = problem.transformer if isinstance(prepare, str) else prepare
@@ -496,6 +514,10 @@ def compare(
         progress=progress,
         start=start,
     )
-    result = Comparison(plan, records, loss, drift, equivalence, level, problem, prepare)
+    alerts = alerts_on_data(problem, table, independent_rows)
+    result = Comparison(
+        *(plan, records, loss, drift, equivalence, level, alerts),
+        *(problem, prepare, independent_rows),
+    )
     refuse_failed_baselines(result)
     return result

@@ -1,9 +1,11 @@
-"""Lists and numbers of things in messages."""
+"""Lists and numbers of things in messages, and lines that fit a terminal."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 SHOWN = 12
+WIDTH = 80
 
 
 def listed(items: Sequence[Any], shown: int = SHOWN) -> str:
@@ -15,3 +17,11 @@ def listed(items: Sequence[Any], shown: int = SHOWN) -> str:
 def counted(count: int, what: str) -> str:
     """Return a number of things: "1 row", "2,000 rows"."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Return text whose lines fit a terminal; ``indent`` comes before what continues a line."""
+    return "\n".join(
+        textwrap.fill(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+        for line in text.splitlines()
+    )

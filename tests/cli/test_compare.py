@@ -266,3 +266,9 @@ def test_a_model_that_is_not_in_the_table_is_refused_first(compare, refused, mon
     refused(compare("--model", "baseline"), 2, "--model names the model to save", "--save-model")
     answer = compare("--model", "forrest", "--save-model", "m.skops")
     refused(answer, 2, "no model 'forrest': choose from baseline, ridge, logistic, EM-LDA.")
+
+
+def test_rows_do_not_both_belong_together_and_not(compare):
+    answer = compare("--group", "plan", "--independent-rows")
+    assert answer.exit_code == 2
+    assert "--independent-rows says that no rows belong together, but --group" in answer.output

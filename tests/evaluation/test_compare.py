@@ -142,8 +142,9 @@ def test_a_clear_improvement_is_recommended_and_a_clear_harm_is_named():
     y = np.where(np.arange(400) < 120, y, -1)
     result = primum.compare(X, y, **QUICK, curves=False)
     assert result.recommended == "neighbours"
-    assert result.verdict.startswith('"neighbours" is better than the tuned baseline: its error is')
-    assert 'Use "neighbours". This is not due to the unlabelled rows' in result.verdict
+    assert result.headline.reason.startswith('"neighbours" is better than the tuned baseline: its')
+    assert result.headline.answer == "Use neighbours: it is better than the tuned baseline."
+    assert result.headline.next_step.startswith("This is not due to the unlabelled rows")
     worse = primum.compare(
         X,
         y,
@@ -158,7 +159,7 @@ def test_a_clear_improvement_is_recommended_and_a_clear_harm_is_named():
     )
     assert worse.recommended == "baseline"
     assert (
-        "None of the 2 methods has been shown to help, "
+        "none of the 2 methods has been shown to help, "
         'and "linear" and "least squares" would do harm.' in worse.verdict
     )
 
@@ -178,8 +179,9 @@ def test_everything_is_plain_json_and_in_words():
     assert found["n_labeled"] == 40
     assert {point["axis"] for point in found["curves"]} == {"n_unlabeled"}
     assert [p["n"] for p in found["curves"] if p["name"] == "self-learning"] == [0, 4, 15, 60]
-    assert result.verdict == str(result)
-    assert result.verdict in repr(result)
+    assert result.verdict.split() == str(result).split()
+    assert max(map(len, str(result).splitlines())) <= 80
+    assert result.headline.answer in repr(result)
     assert "<table" in result._repr_html_()
     assert "with 40 labelled rows" in result.verdict.lower()
 
@@ -322,7 +324,7 @@ def test_the_baseline_is_computed_whatever_the_budget():
     methods = [("safe stack", SafeClassifier(["spreading"])), *METHODS]
     result = primum.compare(X, y, **{**QUICK, "methods": methods}, time_budget=0.0)
     assert list(result.table.index) == ["baseline", "ridge", "logistic"]
-    assert result.verdict.startswith("No method could be compared with the tuned baseline")
+    assert result.headline.reason == "No method could be compared with the tuned baseline."
     assert any("A repeat of the cross-validation was left out" in t for t in result.left_out)
     report = result.to_markdown()
     assert "The labelled rows were split into 5 folds. Every classifier" in report

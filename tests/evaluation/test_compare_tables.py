@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelSpreading
 
@@ -230,8 +231,8 @@ def test_the_verdict_warns_of_a_column_that_gives_the_label_away():
     frame = customers()
     frame["note"] = frame["left this year?"].replace("", None)
     found = primum.compare(frame, target="left this year?", id="nr", **QUICK)
-    assert "The column 'note' determines the label of every labelled row" in found.verdict
-    assert "The column 'note' determines the label" in json.dumps(found.to_dict())
+    assert "The column 'note' is empty in every unlabelled row" in found.verdict
+    assert "The column 'note' is empty in every unlabelled row" in json.dumps(found.to_dict())
 
 
 def test_one_unlabelled_row():
@@ -239,3 +240,38 @@ def test_one_unlabelled_row():
     found = primum.compare(frame, target="left this year?", id="nr", **QUICK)
     assert "40 labelled and 1 unlabelled row" in found.to_html()
     assert "1 unlabelled rows" not in found.verdict + found.to_html()
+
+
+def test_no_help_is_claimed_before_it_is_known_which_rows_belong_together():
+    """The neighbours of a row are the other rows of its person, so they know its label."""
+    rng, person = np.random.default_rng(0), np.repeat(np.arange(60), 5)
+    place = rng.normal(size=(60, 2))[person] + 0.01 * rng.normal(size=(300, 2))
+    label = rng.integers(0, 2, 60)[person]
+    frame = pd.DataFrame({"id": person, "a": place[:, 0], "b": place[:, 1]})
+    frame["y"] = np.where(person < 30, np.array(["no", "yes"], dtype=object)[label], None)
+    given = {"methods": [("near", KNeighborsClassifier(1))], "n_repeats": 1, "exclude": ["id"]}
+    given |= {"curves": False, "progress": False}
+    claimed = primum.compare(frame, target="y", independent_rows=True, **given)
+    assert claimed.recommended == "near"
+    assert "independent_rows=True" in claimed.to_markdown()
+    asked = primum.compare(frame, target="y", **given)
+    assert asked.recommended == "baseline"
+    assert asked.table["answer"].dropna().tolist() == ["cannot_tell"]
+    assert asked.verdict.startswith("Warning: Rows may belong together: of 60 values of 'id'")
+    assert "Warning: Rows may belong together" in asked.to_html()
+    assert asked.to_dict()["headline"]["alerts"][0]["withholds"]
+    assert asked.methods[-1].verdict.text.startswith("Only if no rows belong together:")
+    told = primum.compare(frame, target="y", group="id", **{**given, "exclude": []})
+    assert told.recommended == "baseline"
+    assert not any(alert.withholds for alert in told.alerts)
+    with pytest.raises(ValueError, match="no rows belong together, but group says which do"):
+        primum.compare(frame, target="y", group="id", independent_rows=True, **given)
+
+
+def test_the_groups_that_are_left_are_counted():
+    """Of unlabelled rows in groups that are labelled already, there are no further groups."""
+    frame = customers()
+    frame["shop"] = np.arange(len(frame)) % 20
+    found = primum.compare(frame, target="left this year?", id="nr", group="shop", **QUICK)
+    sample = found._statistics.sample(found.methods[-1].verdict.difference)
+    assert sample.n_unlabeled == 0

@@ -30,7 +30,7 @@ def test_a_shift_is_found_and_said():
     found = find_drift(rng.normal(size=(60, 3)), rng.normal(size=(500, 3)) + 1.5)
     assert found.found
     assert found.n_rows == 60
-    assert found.text.startswith("Warning: labelled and unlabelled rows come from visibly differ")
+    assert found.text.startswith("Labelled and unlabelled rows come from visibly different")
     assert f"{100 * found.accuracy:.0f}% accuracy" in found.text
     assert set(found.to_dict()) == {"accuracy", "p_value", "n_rows", "found"}
 

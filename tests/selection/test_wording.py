@@ -1,13 +1,22 @@
 """Verdicts in words."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.selection.statistics import Difference, Posterior
-from primum.selection.wording import Measure, Sample, percent, percent_of_level, quoted, verdict_of
+from primum.selection.wording import (
+    Measure,
+    Sample,
+    percent,
+    percent_of_level,
+    quoted,
+    rounded_up,
+    verdict_of,
+)
 
 
 def verdict(mean, error, **options):
@@ -40,7 +49,7 @@ def test_cannot_tell():
     found = verdict(-0.02, 0.03)
     assert found.answer == "cannot_tell"
     assert found.text.startswith("With 100 labelled rows we cannot tell whether the safe stack is")
-    assert "more labels would settle it" in found.text
+    assert "more rows at random would settle it" in found.next_step
     assert found.n_labels_to_settle > 100
 
 
@@ -90,22 +99,39 @@ def test_as_plain_values():
 @pytest.mark.parametrize(
     ("settle", "text"),
     [
-        (101, "About 1 more label would"),
-        (121, "About 21 more labels would"),
-        (1234, "About 1200 more labels (there are only 360 unlabelled rows) would settle it"),
-        (None, "Even a hundred times"),
+        (101, "Labelling about 1 more row at random would"),
+        (121, "Labelling about 21 more rows at random would settle it, if the estimate stays"),
+        (1234, "Labelling about 1,200 more rows at random would settle it"),
+        (None, "Labelling more rows at random would probably not settle it."),
     ],
 )
 def test_numbers_of_labels_are_round(settle, text):
-    assert Sample(100, n_unlabeled=360).settling(settle).startswith(text)
+    assert Sample(100, n_unlabeled=5000).settling(settle).startswith(text)
+
+
+@given(
+    st.integers(2, 500),
+    st.integers(1, 60_000),
+    st.none() | st.integers(0, 2000),
+    st.booleans(),
+)
+def test_no_number_is_printed_that_cannot_be_labelled(now, settle, n_unlabeled, grouped):
+    """Neither of rows nor of groups; without unlabelled rows, more can be collected."""
+    sample = Sample(now, n_groups=now if grouped else None, n_unlabeled=n_unlabeled)
+    possible = sample.to_settle(now, settle)
+    numbers = [int(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", sample.settling(possible))]
+    assert len(numbers) == (possible is not None)
+    if n_unlabeled:
+        assert all(number <= n_unlabeled for number in numbers)
+        assert possible is not None or rounded_up(settle - now) > n_unlabeled
 
 
 def test_groups_are_not_called_rows():
-    sample = Sample(36, 36, 22, 360)
+    sample = Sample(36, 36, 22, 3600)
     posterior = Posterior(Difference(-0.02, 0.03, 21, 22))
     found = verdict_of(posterior, sample=sample)
     assert found.text.startswith("With 36 labelled rows in 22 groups we cannot tell")
-    assert "more groups would settle it" in found.text
+    assert "more groups at random would settle it" in found.text
     assert found.n_labels_to_settle > 22
 
 

@@ -112,5 +112,5 @@ def _mention(problem: TableProblem, data: Path) -> None:
     aside = [column for column in problem.columns if not column.used and column.note]
     for column in aside:
         click.echo(f"Warning: {column.name!r} of {data} is not used. {column.note}", err=True)
-    for remark in problem.remarks:
+    for remark in (alert.text for alert in problem.alerts):
         click.echo(f"Warning: {remark}", err=True)

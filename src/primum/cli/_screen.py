@@ -4,12 +4,11 @@ import textwrap
 from collections import Counter
 from typing import Any
 
-from primum._words import counted, listed
+from primum._words import WIDTH, counted, listed, wrapped
 from primum.evaluation.compare_card import ModelCard, loss_in_words
 from primum.evaluation.compare_words import estimation
 from primum.selection.wording import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
 
-WIDTH = 80
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
 MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
 MAX_CLASSES = 12
@@ -19,13 +18,8 @@ ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 def screen_text(result: Any) -> str:
     """Return the data, the verdict, one table, and what was left out."""
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
-    texts = [data_text(result), result.verdict]
-    model = _model_text(result.model_card)
-    parts = [
-        *map(_filled, texts),
-        *([model] if model else []),
-        *(_table(result), _filled(_caption(result)), _filled(notes)),
-    ]
+    texts = [wrapped(data_text(result)), str(result.headline), _model_text(result.model_card)]
+    parts = [*texts, _table(result), wrapped(_caption(result)), wrapped(notes)]
     return printable("\n\n".join(part for part in parts if part))
 
 
@@ -60,10 +54,6 @@ def _columns(result: Any) -> str:
         return ""
     used = sum(column.used for column in result.columns)
     return f"\n{used} of {len(result.columns)} columns are used; the report says how."
-
-
-def _filled(text: str) -> str:
-    return "\n".join(textwrap.fill(line, WIDTH) for line in text.splitlines())
 
 
 def _model_text(card: ModelCard | None) -> str:

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -12,13 +11,13 @@ from typing import Any
 import click
 
 import primum
-from primum._words import listed
+from primum._words import listed, wrapped
 from primum.cli._comparison_output import FORMATS, ComparisonOutput, check_file, output_of
 from primum.cli._methods import DEFAULT, list_methods, read_methods
 from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
 from primum.cli._progress import progress
 from primum.cli._sampling import MAX_ROWS, sampled
-from primum.cli._screen import WIDTH, printable, screen_text
+from primum.cli._screen import printable, screen_text
 from primum.evaluation.compare_deploy import find_name
 from primum.evaluation.store import OTHER_FOLDER, RESUME
 from primum.tables.csv import CsvOptions
@@ -32,6 +31,11 @@ TABLE_OPTIONS = (
     ),
     id_option("Column that identifies the rows: not a feature; copied to predictions."),
     click.option("--group", help="Column with groups: rows of one patient, say, stay together."),
+    click.option(
+        "--independent-rows",
+        is_flag=True,
+        help="No rows belong together, although a column looks as if they did.",
+    ),
     click.option(
         "--exclude", callback=comma_separated, help="Comma-separated columns not to learn from."
     ),
@@ -156,6 +160,7 @@ def compare(
     target: str,
     id_column: str | None,
     group: str | None,
+    independent_rows: bool,
     exclude: list[str],
     options: CsvOptions,
     max_rows: int,
@@ -175,6 +180,11 @@ def compare(
     """
     if settings["jobs"] == 0:
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
+    if independent_rows and group is not None:
+        raise click.UsageError(
+            "--independent-rows says that no rows belong together, but --group says which do: pass "
+            "one of the two."
+        )
     if model is not None:
         check_file(model, "--save-model")
     check_model_name(name, model, settings["methods"])
@@ -186,12 +196,16 @@ def compare(
         with nullcontext() if settings["quiet"] else progress(f"reading {data.name}"):
             frame = read_frame(data, options, as_text)
         _check_columns(frame, [*as_text, *exclude], data, options)
-        rest = {"exclude": exclude, "missing": options.missing}
+        rest = {
+            "exclude": exclude,
+            "missing": options.missing,
+            "independent_rows": independent_rows,
+        }
         frame, total = without_total(frame, target, options.missing)
         frame, sample = sampled(frame, target, options.missing, max_rows, settings["seed"])
         notes = [note for note in (total, sample) if note]
         for note in notes:  # before the run, which may take long
-            click.echo(printable(textwrap.fill(note, WIDTH)), err=True)
+            click.echo(printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=resume):
             result = _compare(frame, {**roles, **rest}, output.fits, resume, settings)
         result.records.left_out.extend(notes)
@@ -261,7 +275,7 @@ def _save(result: Any, path: Path, name: str | None, roles: tuple[str, str | Non
     if id_column is None and column is not None:
         option = f"--id {shlex.quote(column)}"
         hint = f"Pass {option} to primum predict, and the predictions have that column."
-        click.echo(printable(textwrap.fill(hint, WIDTH)))
+        click.echo(printable(wrapped(hint)))
 
 
 def in_options(text: str) -> str:

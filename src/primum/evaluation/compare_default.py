@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from primum._alerts import Alert
 from primum._sklearn import count_rows, logistic_regression_cv, take_rows
 from primum.estimators import SelfLearningClassifier, TSVMClassifier
 from primum.evaluation.compare_plan import ComparisonPlan, PartlyLabeledTable
@@ -163,7 +164,13 @@ def check_names(plan: ComparisonPlan) -> None:
 
 
 def read_problem(
-    X: Any, y: Any, X_unlabeled: Any, groups: Any, target: str | None, *columns: Any
+    X: Any,
+    y: Any,
+    X_unlabeled: Any,
+    groups: Any,
+    target: str | None,
+    independent_rows: bool,
+    *columns: Any,
 ) -> "TableProblem | None":
     """Return the problem in a table, or None if there is no target."""
     if (target is None) == (y is None):
@@ -179,7 +186,33 @@ def read_problem(
         raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
     from primum.tables.problem import table_problem, with_unlabeled
 
-    return table_problem(with_unlabeled(X, X_unlabeled, target), target, *columns)
+    frame = with_unlabeled(X, X_unlabeled, target)
+    id, group, exclude, missing = columns
+    return table_problem(frame, target, id, group, exclude, missing, independent_rows)
+
+
+def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
+    """Raise an error if rows are said to be independent and to belong together."""
+    if independent_rows and (group is not None or groups is not None):
+        given = "group" if group is not None else "groups"
+        raise ValueError(
+            f"independent_rows=True says that no rows belong together, but {given} says which do: "
+            "pass one of the two."
+        )
+
+
+def alerts_on_data(
+    problem: "TableProblem | None", table: PartlyLabeledTable, independent_rows: bool
+) -> list[Alert]:
+    """Return what is suspicious about the data."""
+    if problem is not None:
+        return problem.alerts
+    if independent_rows or table.groups is not None:
+        return []
+    from primum.tables.repeats import array_alert
+
+    found = array_alert(table.X, table.codes >= 0)
+    return [] if found is None else [found]
 
 
 def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:

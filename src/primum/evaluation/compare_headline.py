@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primum._alerts import Alert
+from primum._words import wrapped
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Headline:
         return [*alerts, *filter(None, (self.answer, self.reason, self.next_step))]
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return wrapped("\n".join(self.lines), indent="  ")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the headline as plain JSON values."""

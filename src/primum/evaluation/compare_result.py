@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._alerts import Alert
 from primum._optional import needed
 from primum._sklearn import take_rows
 from primum._typing import Floats
 from primum.evaluation.compare_card import ModelCard
 from primum.evaluation.compare_curves import learning_curves
+from primum.evaluation.compare_headline import Headline
 from primum.evaluation.compare_model import HeldOutPredictions, card_of, stored_predictions
 from primum.evaluation.compare_plan import (
     ALL,
@@ -31,10 +33,11 @@ from primum.evaluation.compare_scoring import Loss, Predictions, twin_loss
 from primum.evaluation.compare_statistics import SplitStatistics
 from primum.evaluation.compare_words import (
     BASELINE,
-    NO_UNLABELED,
     TWIN,
+    WITHHELD,
+    Findings,
     MethodResult,
-    compose_verdict,
+    compose_headline,
     phrase,
     table_row,
 )
@@ -43,7 +46,7 @@ from primum.selection.disagreement import Disagreement, posterior_of
 from primum.selection.drift import Drift
 from primum.selection.entries import Entry
 from primum.selection.statistics import Difference, Posterior, holm
-from primum.selection.wording import HELP, Measure, Verdict, verdict_of
+from primum.selection.wording import CANNOT_TELL, HELP, Measure, Verdict, verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +70,8 @@ class ComparisonResult:
         Differences up to this size count as none.
     level : float
         The probability that an answer needs.
+    data_alerts : sequence of Alert
+        What is suspicious about the data.
     """
 
     plan: ComparisonPlan
@@ -75,6 +80,7 @@ class ComparisonResult:
     drift: Drift | None = None
     equivalence: float = 0.01
     level: float = 0.95
+    data_alerts: Sequence[Alert] = ()
 
     def _split(self, entry: Entry, number: int, stage: str = ALL) -> Predictions | None:
         """Return the predictions of a fit, or None if it failed or was not run."""
@@ -292,7 +298,7 @@ class ComparisonResult:
         level: float,
         measure: Measure | None = None,
     ) -> Verdict:
-        return verdict_of(
+        found = verdict_of(
             posterior,
             method=phrase(name),
             baseline=other,
@@ -300,6 +306,9 @@ class ComparisonResult:
             level=level,
             sample=self._statistics.sample(posterior.difference),
         )
+        if found.answer == HELP and any(alert.withholds for alert in self.data_alerts):
+            return replace(found, answer=CANNOT_TELL, reason=f"{WITHHELD} {found.reason}")
+        return found
 
     def _row(self, name: str, uses_unlabeled: bool, splits: Sequence[Any], **rest: Any) -> Any:
         loss = self._statistics.mean_loss(splits, self.loss)
@@ -415,27 +424,37 @@ class ComparisonResult:
     def _compared(self) -> list[Any]:
         return [method for method in self.methods if method.verdict is not None]
 
-    @property
-    def _remarks(self) -> Sequence[str]:
-        """Sentences on what is suspicious about the data."""
-        return ()
-
     @cached_property
-    def verdict(self) -> str:
-        """The answer in a few sentences."""
-        main, judged = (ALL, CROSS_FITTED), {method.name for method in self.methods}
-        failed = {f["name"] for f in self.failures if f["stage"] in main} - judged
+    def alerts(self) -> list[Alert]:
+        """What changes how far the answer may be believed."""
         table, drift = self.plan.table, "" if self.drift is None else self.drift.text
         copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
-        after = " ".join(filter(None, [self._guessing, drift, copies, *self._remarks]))
-        remarks = ("" if table.n_unlabeled else NO_UNLABELED, after)
-        return compose_verdict(self._compared, self.recommended, remarks, sorted(failed))
+        found = {"drift": drift, "copies": copies}
+        card = self._held_out_card
+        return [
+            *self.data_alerts,
+            *(card.alerts if card is not None else ()),
+            *(Alert(kind, text) for kind, text in found.items() if text),
+        ]
+
+    @cached_property
+    def headline(self) -> Headline:
+        """Alerts, what to use, why, and what to do next."""
+        main, judged = (ALL, CROSS_FITTED), {method.name for method in self.methods}
+        failed = {f["name"] for f in self.failures if f["stage"] in main} - judged
+        compared = self._compared
+        n_unlabeled, sample = self.plan.table.n_unlabeled, ""
+        if compared:
+            sample = str(self._statistics.sample(compared[0].verdict.difference)).rstrip(",")
+        found = Findings(
+            compared, self.recommended, self.loss.measure, n_unlabeled, sample, sorted(failed)
+        )
+        return compose_headline(found, self.alerts)
 
     @property
-    def _guessing(self) -> str:
-        """Warnings if the recommended model hardly beats guessing, or does not find a class."""
-        card = self._held_out_card
-        return "" if card is None else " ".join(alert.text for alert in card.alerts)
+    def verdict(self) -> str:
+        """The headline as text: one line each for alerts, answer, reason and next step."""
+        return "\n".join(self.headline.lines)
 
     @cached_property
     def curves(self) -> list[dict[str, Any]]:
@@ -458,6 +477,7 @@ class ComparisonResult:
         table = self.plan.table
         return {
             "verdict": self.verdict,
+            "headline": self.headline.to_dict(),
             "recommended": self.recommended,
             "measure": self.loss.measure.name,
             "equivalence": self.equivalence,

@@ -144,8 +144,11 @@ class SplitStatistics:
         """Return the rows that a verdict is based on."""
         table = self.plan.table
         n_scored = len(np.unique(np.concatenate([self._fold(n).test for n in self.splits])))
-        n_groups = None if table.groups is None else difference.n_rows
-        return Sample(table.n_labeled, n_scored, n_groups, table.n_unlabeled)
+        if table.groups is None:
+            return Sample(table.n_labeled, n_scored, None, table.n_unlabeled)
+        labels, groups = table.labels, table.groups
+        further = np.setdiff1d(groups[labels.unlabeled], groups[labels.labeled])
+        return Sample(table.n_labeled, n_scored, difference.n_rows, len(further))
 
     def _fold(self, number: int) -> Fold:
         if self.folds is not None:

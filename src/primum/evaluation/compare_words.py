@@ -4,11 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from primum.selection.wording import HARM, HELP, Measure, Verdict, percent, quoted
+from primum._alerts import Alert
+from primum.evaluation.compare_headline import Headline
+from primum.selection.wording import (
+    CANNOT_TELL,
+    HARM,
+    HELP,
+    NO_DIFFERENCE,
+    Measure,
+    Verdict,
+    capitalised,
+    percent,
+    percent_of_level,
+    quoted,
+)
 
 BASELINE = "baseline"
 SAFE = "safe stack"
 TWIN = "the same method without the unlabelled rows"
+WITHHELD = "Only if no rows belong together:"
 NO_UNLABELED = "All rows are labelled, so no unlabelled rows can help."
 # Differences that are smaller than rounding errors are shown as 0.
 DIGITS = 12
@@ -91,30 +105,118 @@ def estimation(scoring: Any) -> str:
     return "the observed one, shrunk towards 0 because part of it is chance"
 
 
-def compose_verdict(
-    compared: Sequence[Any], recommended: str, remarks: Sequence[str], failed: Sequence[str]
-) -> str:
-    """Return the answer to "which model should I use?" in a few sentences.
+@dataclass(frozen=True)
+class Findings:
+    """What the headline of a comparison is written from.
 
-    ``compared`` are the methods that have a verdict, ``remarks`` stand before and after the answer,
-    and ``failed`` are the names of those that could not be judged.
+    Attributes
+    ----------
+    compared : sequence of MethodResult
+        The methods that have a verdict.
+    recommended : str
+        Name of the one to use, or "baseline".
+    measure : Measure
+        How the loss is called and shown.
+    n_unlabeled : int
+        Number of unlabelled rows.
+    sample : str
+        The labelled rows in words.
+    failed : sequence of str
+        Names of the methods that could not be judged.
     """
-    before, after = remarks
-    names = ", ".join(phrase(name) for name in failed)
-    failure = f"Not judged, because of failures in some splits: {names}." if failed else ""
-    parts = [before, _answer(compared, recommended), after, failure]
-    return " ".join(part for part in parts if part)
+
+    compared: Sequence[Any]
+    recommended: str
+    measure: Measure
+    n_unlabeled: int
+    sample: str = ""
+    failed: Sequence[str] = ()
 
 
-def _answer(compared: Sequence[Any], recommended: str) -> str:
+def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
+    """Return the answer to "which model should I use?": what, why, and what to do next."""
+    alerts = tuple(sorted(alerts, key=lambda alert: not alert.withholds))
+    names = ", ".join(phrase(name) for name in found.failed)
+    failure = f"Not judged, because of failures in some splits: {names}." if names else ""
+    answer, kind = answer_line(found)
+    if any(alert.withholds for alert in alerts):
+        answer = f"Use the tuned {BASELINE}; whether anything is better cannot be said yet."
+        reason = "All errors and intervals here assume that no rows belong together."
+        next_step = "Say which rows belong together, or that none do, and compare again."
+    else:
+        reason, next_step = _reason(found), _next_step(found)
+    return Headline(alerts, answer, reason, f"{next_step} {failure}".strip(), kind)
+
+
+def answer_line(found: Findings) -> tuple[str, str]:
+    """Return what to use in one line, and what is claimed: it says no more than the verdicts do."""
+    compared = found.compared
+    if found.recommended != BASELINE:
+        best = _named(compared, found.recommended)
+        if best.twin is not None and best.twin.answer == HELP:
+            return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
+        return f"Use {with_article(best.name)}: it is better than the tuned {BASELINE}.", HELP
+    use = f"use the tuned {BASELINE}."
+    if not found.n_unlabeled:
+        return f"{NO_UNLABELED} {capitalised(use)}", ""
+    using = [method for method in compared if method.uses_unlabeled]
+    answers = {method.verdict.answer for method in using}
+    if answers == {HARM}:
+        rows = all(method.twin is None or method.twin.answer == HARM for method in using)
+        what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
+        return f"{what} would do harm: {use}", HARM
+    if answers == {NO_DIFFERENCE}:
+        return f"The unlabelled rows make no practical difference: {use}", ""
+    if CANNOT_TELL in answers:
+        return f"The unlabelled rows have not been shown to help: {use}", ""
+    return capitalised(use), ""
+
+
+def _named(compared: Sequence[Any], name: str) -> Any:
+    return next(method for method in compared if method.name == name)
+
+
+def _reason(found: Findings) -> str:
+    """Return why, with the numbers."""
+    compared = found.compared
     if not compared:
-        return f"No method could be compared with the tuned {BASELINE}: use the {BASELINE}."
-    if recommended != BASELINE:
-        best = next(method for method in compared if method.name == recommended)
-        return f"{best.verdict.text} Use {phrase(best.name)}.{_twin_sentence(best)}"
+        return f"No method could be compared with the tuned {BASELINE}."
+    if found.recommended != BASELINE:
+        return str(_named(compared, found.recommended).verdict.reason)
     best = max(compared, key=_promise)
-    later = "Until then, use" if best.verdict.n_labels_to_settle is not None else "Use"
-    return f"{_others(compared)}{best.verdict.text} {later} the tuned {BASELINE}."
+    numbers = _numbers(best, found.measure)
+    if len(compared) == 1:
+        return f"With {found.sample}, {phrase(best.name)} changes {numbers}."
+    harmful = [phrase(method.name) for method in compared if method.verdict.answer == HARM]
+    harm = f", and {' and '.join(harmful)} would do harm" if harmful else ""
+    return (
+        f"With {found.sample}, none of the {len(compared)} methods has been shown to help{harm}. "
+        f"The most promising, {phrase(best.name)}, changes {numbers}."
+    )
+
+
+def _numbers(method: Any, measure: Measure) -> str:
+    """Return by how much a method changes the loss, and how probable what is."""
+    verdict, odds = method.verdict, method.verdict.probabilities
+    likely = f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}"
+    if verdict.answer == NO_DIFFERENCE:
+        likely = f"probability of no practical difference {percent(odds.no_difference)}"
+    share = percent_of_level(verdict.interval_level)
+    changed = measure.show_range(*verdict.interval)
+    return f"the {measure.name} by {changed} ({share} interval; {likely})"
+
+
+def _next_step(found: Findings) -> str:
+    """Return what to do next, or what limits the answer."""
+    if found.recommended != BASELINE:
+        best = _named(found.compared, found.recommended)
+        return f"{_twin_sentence(best)}Fit it to all rows by fit_recommended() (--save-model)."
+    best = max(found.compared, key=_promise) if found.compared else None
+    if best is None or best.verdict.answer != CANNOT_TELL:
+        return ""
+    settled = best.verdict.n_labels_to_settle is not None
+    when = "Until then" if settled else "Meanwhile"
+    return f"{best.verdict.next_step} {when}, nothing is lost by using the tuned {BASELINE}."
 
 
 def _promise(method: MethodResult) -> float:
@@ -124,25 +226,16 @@ def _promise(method: MethodResult) -> float:
     return odds.help - odds.harm
 
 
-def _others(compared: Sequence[Any]) -> str:
-    """Return a sentence on several methods of which none helps."""
-    if len(compared) == 1:
-        return ""
-    harmful = [phrase(method.name) for method in compared if method.verdict.answer == HARM]
-    harm = f", and {' and '.join(harmful)} would do harm" if harmful else ""
-    return f"None of the {len(compared)} methods has been shown to help{harm}. "
-
-
 def _twin_sentence(method: MethodResult) -> str:
     """Return a sentence on what the unlabelled rows contribute to a method that helps."""
     if not method.uses_unlabeled:
-        return " This is not due to the unlabelled rows, which it does not use."
+        return "This is not due to the unlabelled rows, which it does not use. "
     if method.twin is None or method.twin.answer == HELP:
         return ""
     return (
-        " It has not been shown that the unlabelled rows contribute to this: compared with the "
+        "It has not been shown that the unlabelled rows contribute to this: compared with the "
         "same method without them, the probability of help is "
-        f"{percent(method.twin.probabilities.help)}."
+        f"{percent(method.twin.probabilities.help)}. "
     )
 
 

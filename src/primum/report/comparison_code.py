@@ -33,6 +33,8 @@ def code_of(result: Any, read: str = 'pd.read_csv("your-table.csv")') -> str:
     data = ["X", "y"] if target is None else ["df", f"target={target!r}", *_roles(result.problem)]
     if target is None and result.plan.table.groups is not None:
         data.append("groups=groups")
+    if target is None and result.independent_rows:
+        data.append("independent_rows=True")
     chosen = list(_entries(result))
     arguments = [*data, *_settings(result), *(text for text, _ in chosen)]
     imports = sorted({line for _, found in chosen for line in found})

@@ -5,7 +5,6 @@ their intervals, harm, learning curves, changed predictions, coefficients, the p
 columns, failures, and how to repeat it.
 """
 
-import re
 from typing import Any
 
 from primum._words import counted
@@ -32,11 +31,7 @@ from primum.report.model_section import model_section
 from primum.report.page import asset
 from primum.report.tables import Cell, Table
 from primum.selection.wording import (
-    CANNOT_TELL,
     ERROR,
-    HARM,
-    HELP,
-    NO_DIFFERENCE,
     capitalised,
     percent_of_level,
 )
@@ -117,35 +112,13 @@ def _sections(result: Any, code: str | None) -> list[Section]:
 
 def _lead(result: Any) -> list[Block]:
     """Return the answer, a few numbers and the picture."""
-    line, kind = headline(result)
-    sentences = re.split(r"(?<=[.!?]) (?=[A-Z])", result.verdict)
-    answer = Answer(line, kind, [("Why", "\n".join(sentences))])
+    head = result.headline
+    reasons = [("Why", head.reason), ("Next", head.next_step)]
+    answer = Answer(head.answer, head.kind, reasons, [alert.text for alert in head.alerts])
     blocks: list[Block] = [answer, Facts(_facts(result))]
     if compared_methods(result):
         blocks.append(_changes_chart(result))
     return blocks
-
-
-def headline(result: Any) -> tuple[str, str]:
-    """Return the answer in one line, and its kind: it says no more than the verdicts do."""
-    compared = compared_methods(result)
-    if result.recommended != BASELINE:
-        best = next(method for method in compared if method.name == result.recommended)
-        if best.twin is not None and best.twin.answer == HELP:
-            return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
-        return f"Use {with_article(best.name)}: it is better than the tuned baseline.", HELP
-    n_unlabeled = result.plan.table.n_unlabeled
-    using = [method for method in compared if method.uses_unlabeled and n_unlabeled]
-    answers = {method.verdict.answer for method in using}
-    if answers == {HARM}:
-        rows = all(method.twin is None or method.twin.answer == HARM for method in using)
-        what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
-        return f"{what} would do harm: use the tuned baseline.", HARM
-    if answers == {NO_DIFFERENCE}:
-        return "The unlabelled rows make no practical difference: use the tuned baseline.", ""
-    if CANNOT_TELL in answers:
-        return "The unlabelled rows have not been shown to help: use the tuned baseline.", ""
-    return "Use the tuned baseline.", ""
 
 
 def _facts(result: Any) -> list[tuple[str, str]]:

@@ -57,11 +57,11 @@ class Drift:
 
     @property
     def text(self) -> str:
-        """A warning in one sentence; empty if no difference was found."""
+        """An alert in one sentence; empty if no difference was found."""
         if not self.found:
             return ""
         return (
-            "Warning: labelled and unlabelled rows come from visibly different distributions (a "
+            "Labelled and unlabelled rows come from visibly different distributions (a "
             f"classifier tells them apart with {100 * self.accuracy:.0f}% accuracy, where 50% is "
             "chance), so what holds for the labelled rows need not hold for the others."
         )

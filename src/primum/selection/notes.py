@@ -28,7 +28,7 @@ def notes_on_rows(
         one_of_each(rows.unlabeled, of_unlabeled),
         random_state=rows.seed,
     )
-    return [drift.text, *notes] if drift is not None and drift.found else notes
+    return [f"Warning: {drift.text}", *notes] if drift is not None and drift.found else notes
 
 
 def notes_on_folds(

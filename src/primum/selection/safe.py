@@ -258,7 +258,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             known, unknown = _groups(given, groups)
             labels = _labels(given, known)
             entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
-            held_out = HeldOut(folds, labels.codes, labels.n_classes, labels.weight, known)
+            held_out = HeldOut(
+                *(folds, labels.codes, labels.n_classes, labels.weight, known),
+                _n_further_groups(known, unknown, rows.unlabeled.shape[0]),
+            )
             of_folds = notes_on_folds(
                 held_out, self.cv, self.n_repeats, self.scoring, self.classes_
             )
@@ -420,6 +423,15 @@ def _groups(given: FitArguments[KnownLabels], groups: Any) -> list[AnyArray | No
         return [None, None]
     index = (_labeled(given), given.labels.unlabeled[given.unknown])
     return [np.asarray(groups)[rows] for rows in index]
+
+
+def _n_further_groups(
+    known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int
+) -> int | None:
+    """Return how many groups have no label; each row of X_unlabeled is one."""
+    if known is None or unknown is None:
+        return None
+    return len(np.setdiff1d(unknown, known)) + n_unlabeled - len(unknown)
 
 
 def _labels(given: FitArguments[KnownLabels], groups: AnyArray | None) -> Labels:

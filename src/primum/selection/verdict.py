@@ -105,6 +105,8 @@ class HeldOut:
         Their weights.
     groups : array of shape (n_labeled,) or None
         Rows of a group belong together.
+    n_further_groups : int or None
+        Number of groups without a label, if rows belong together.
     """
 
     folds: Sequence[Fold]
@@ -112,6 +114,7 @@ class HeldOut:
     n_classes: int
     weight: Floats | None = None
     groups: AnyArray | None = None
+    n_further_groups: int | None = None
 
     @property
     def rows(self) -> Index:
@@ -136,8 +139,10 @@ class HeldOut:
     def sample(self, n_unlabeled: int) -> Sample:
         """Return how many rows there are, for the wording of a verdict."""
         rows = np.unique(self.rows)
-        n_groups = None if self.groups is None else len(np.unique(self.groups[rows]))
-        return Sample(len(self.codes), len(rows), n_groups, n_unlabeled)
+        if self.groups is None:
+            return Sample(len(self.codes), len(rows), None, n_unlabeled)
+        n_groups = len(np.unique(self.groups[rows]))
+        return Sample(len(self.codes), len(rows), n_groups, self.n_further_groups)
 
     def weights(
         self, scores: Floats, baseline: Floats, shrinkage: float, among: Index | None = None

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from math import ceil, isfinite
 from typing import Any
 
+from primum._words import counted
 from primum.selection.disagreement import Disagreement
 from primum.selection.statistics import LEVEL, Difference, Posterior, Probabilities
 
@@ -20,8 +21,10 @@ class Verdict:
     ----------
     answer : {"help", "no_difference", "harm", "cannot_tell"}
         One of the first three if its probability is at least ``level``.
-    text : str
-        The answer in words.
+    reason : str
+        The answer in words, with the numbers.
+    next_step : str
+        With "cannot_tell": what would settle it, in words; otherwise empty.
     probabilities : Probabilities
         Of the three possible answers.
     change : float
@@ -32,8 +35,8 @@ class Verdict:
         probability of at least ``level`` holds in all of it.
     n_labels_to_settle : int or None
         With "cannot_tell": about how many labelled rows (groups, if rows belong together) would
-        give a clear answer; None if more than a hundred times the present number, or if the answer
-        is clear.
+        give a clear answer; None if more than a hundred times the present number or more than there
+        are to label, or if the answer is clear.
     level : float
         The probability that an answer needs.
     difference : Difference
@@ -46,7 +49,8 @@ class Verdict:
     """
 
     answer: str
-    text: str
+    reason: str
+    next_step: str
     probabilities: Probabilities
     change: float
     interval: tuple[float, float]
@@ -55,6 +59,11 @@ class Verdict:
     difference: Difference
     bound: float | None
     disagreement: Disagreement | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer in words, and what would settle it."""
+        return f"{self.reason} {self.next_step}".rstrip()
 
     @property
     def interval_level(self) -> float:
@@ -143,7 +152,7 @@ class Sample:
     n_groups : int or None
         Number of groups among those that are held out, if rows belong together.
     n_unlabeled : int or None
-        Number of rows that could be labelled, if known.
+        Number of rows (with ``n_groups``: of further groups) that could be labelled, if known.
     """
 
     n_labeled: int
@@ -160,26 +169,39 @@ class Sample:
         return text
 
     def to_settle(self, n_units: int, settle: int | None) -> int | None:
-        """Return how many labelled rows, or groups, in all stand for ``settle`` units."""
-        if settle is None or self.n_groups is not None:
-            return settle
-        return max(ceil(settle * self.n_labeled / n_units), settle)
+        """Return how many labelled rows, or groups, in all stand for ``settle`` units.
+
+        None if there are not as many. Without unlabelled rows, further ones can be collected.
+        """
+        if settle is None:
+            return None
+        now = self._now
+        if self.n_groups is None:
+            settle = max(ceil(settle * self.n_labeled / n_units), settle)
+        enough = not self.n_unlabeled or rounded_up(settle - now) <= self.n_unlabeled
+        return settle if enough else None
+
+    @property
+    def _now(self) -> int:
+        return self.n_labeled if self.n_groups is None else self.n_groups
 
     def settling(self, settle: int | None) -> str:
         """Return a sentence on the number of labels that would give a clear answer."""
+        what = "row" if self.n_groups is None else "group"
         if settle is None:
-            return "Even a hundred times as many labels would probably not settle it."
-        now, what = (
-            (self.n_labeled, "labels") if self.n_groups is None else (self.n_groups, "groups")
+            return f"Labelling more {what}s at random would probably not settle it."
+        about = rounded_up(settle - self._now)
+        return (
+            f"Labelling about {counted(about, f'more {what}')} at random would settle it, if the "
+            "estimate stays the same."
         )
-        more = max(settle - now, 1)
-        digits = max(len(str(more)) - 2, 0)
-        about = -(-more // 10**digits) * 10**digits
-        few = what == "labels" and self.n_unlabeled and about > self.n_unlabeled
-        limit = f" (there are only {self.n_unlabeled} unlabelled rows)" if few else ""
-        limit = " (there is only one unlabelled row)" if self.n_unlabeled == 1 and few else limit
-        one = what[:-1] if about == 1 else what
-        return f"About {about} more {one}{limit} would settle it, if the estimate stays the same."
+
+
+def rounded_up(number: int) -> int:
+    """Return a number of labels with two digits that are not 0, at least 1."""
+    number = max(number, 1)
+    unit = 10 ** max(len(str(number)) - 2, 0)
+    return -(-number // unit) * unit
 
 
 def answer_of(probabilities: Probabilities, level: float = LEVEL) -> str:
@@ -237,11 +259,14 @@ to -3.5 points, probability above 99%).
     settle = posterior.labels_to_settle(level) if answer == CANNOT_TELL else None
     settle = sample.to_settle(n_units, settle)
     says = _Sentences(posterior, method, baseline, measure, level, interval, middle)
-    text = says.cannot_tell(sample, settle) if answer == CANNOT_TELL else says.clear(answer)
+    unclear = answer == CANNOT_TELL
+    reason = says.cannot_tell(sample) if unclear else says.clear(answer)
+    next_step = sample.settling(settle) if unclear else ""
     bound = posterior.bound if isfinite(posterior.bound) else None
     return Verdict(
         answer,
-        text,
+        reason,
+        next_step,
         probabilities,
         middle,
         interval,
@@ -279,8 +304,8 @@ class _Sentences:
         shown = self.measure.show_range(*self.interval)
         return f"{first} ({share} interval {shown}, probability {probability})."
 
-    def cannot_tell(self, sample: Sample, settle: int | None) -> str:
-        """Return the sentences if no answer is probable enough."""
+    def cannot_tell(self, sample: Sample) -> str:
+        """Return the sentence if no answer is probable enough."""
         odds, limit = self.posterior.probabilities, self.posterior.equivalence
         share = percent_of_level(interval_level(self.level))
         may = f"the {self.measure.name} may change by {self.measure.show_range(*self.interval)}"
@@ -292,17 +317,15 @@ class _Sentences:
         }
         answer = answer_of(odds, PROBABLE)
         if answer == CANNOT_TELL:
-            first = (
+            return (
                 f"With {sample} we cannot tell whether {self.method} is better than "
                 f"{self.baseline}: {may} ({share} interval; probability of help "
                 f"{percent(odds.help)}, of harm {percent(odds.harm)})."
             )
-        else:
-            first = (
-                f"{capitalised(self.method)} {likely[answer]}, but with {sample} this is not "
-                f"certain: {may} ({share} interval)."
-            )
-        return f"{first} {sample.settling(settle)}"
+        return (
+            f"{capitalised(self.method)} {likely[answer]}, but with {sample} this is not "
+            f"certain: {may} ({share} interval)."
+        )
 
 
 def percent(probability: float) -> str:

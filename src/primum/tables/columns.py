@@ -42,6 +42,7 @@ DISTINCT_SHARE = 0.5
 LONG_TEXT = 30
 IDENTIFIES = "All of its values are different, so it seems to identify the rows."
 NUMBERS = "It seems to number the rows."
+IS_TARGET = "It contains the labels."
 # Cells of these types are several values.
 NO_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating, np.ndarray)
 NOTHING_LEARNT = "It has cells of type {}, of which nothing is learnt."
@@ -123,7 +124,7 @@ def describe_columns(
     """
     roles: dict[str | None, str] = dict.fromkeys(exclude, "You excluded it.")
     roles |= {id: "It identifies the rows.", group: "It contains the groups."}
-    roles |= {target: "It contains the labels."}
+    roles |= {target: IS_TARGET}
     ids = None if id is None else names_of(frame[id], missing)
     return [
         _set_aside(_kind(frame[name], name, missing), roles[name])

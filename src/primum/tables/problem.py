@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._alerts import Alert
 from primum._typing import AnyArray
 from primum.tables.cells import (
     booleans_of,
@@ -51,9 +52,9 @@ class TableProblem:
     target : str
         Name of the column with the labels.
     arguments : dict
-        The id, group, exclude and missing that were given.
-    remarks : list of str
-        Sentences on what is suspicious about the table.
+        The id, group, exclude, missing and independent_rows that were given.
+    alerts : list of Alert
+        What is suspicious about the table.
     """
 
     X: "pd.DataFrame"
@@ -64,7 +65,7 @@ class TableProblem:
     transformer: Any
     target: str
     arguments: dict[str, Any] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
 
 
 def table_problem(
@@ -74,6 +75,7 @@ def table_problem(
     group: str | None = None,
     exclude: Sequence[str] = (),
     missing: Sequence[str] = (),
+    independent_rows: bool = False,
 ) -> TableProblem:
     """Return the problem of predicting a column of a table from the others.
 
@@ -91,6 +93,8 @@ def table_problem(
         Columns that are not features.
     missing : sequence of str
         Markers of missing cells and labels, in addition to empty ones.
+    independent_rows : bool
+        Whether it is known that no rows belong together.
 
     Returns
     -------
@@ -117,18 +121,25 @@ def table_problem(
         frame, target=target, id=id, group=group, exclude=exclude, missing=missing
     )
     labels = table_labels(frame[target], target, missing)
+    X, told = _features(frame, columns, missing), independent_rows or group is not None
     return TableProblem(
-        X=_features(frame, columns, missing),
+        X=X,
         labels=labels,
         ids=None if id is None else names_of(frame[id]),
         groups=None if group is None else _groups(frame[group], group, labels, missing),
         columns=columns,
         transformer=preparing(columns, missing),
         target=target,
-        arguments={"id": id, "group": group, "exclude": exclude, "missing": list(missing)},
-        remarks=[
-            *([total] if total else []),
-            *remarks_on(frame, labels, columns, missing, id if group is None else None),
+        arguments={
+            "id": id,
+            "group": group,
+            "exclude": exclude,
+            "missing": list(missing),
+            "independent_rows": independent_rows,
+        },
+        alerts=[
+            *([Alert("total", total)] if total else []),
+            *remarks_on(frame, X, labels, columns, missing, identity=id, independent=told),
         ],
     )
 
