@@ -11,7 +11,12 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -118,6 +123,25 @@ def test_ensembles_pass_the_wrapper_on(seen):
     assert seen == [(20, 3)] * 4
 
 
+def test_a_tuned_threshold_has_all_unlabelled_rows_in_every_fit(seen):
+    X, y, X_u, _ = two_classes(20, 20, 3)
+    with config_context(enable_metadata_routing=True):
+        clf = Recorder(alpha=0.1).set_fit_request(X_unlabeled=True)
+        tuned = TunedThresholdClassifierCV(clf, cv=2, scoring="balanced_accuracy")
+        tuned.fit(X, y, X_unlabeled=UnlabeledRows(X_u))
+    assert seen == [(20, 3)] * 3
+    plain = ICLSClassifier(alpha=0.1).fit(X, y, X_unlabeled=X_u)
+    np.testing.assert_array_equal(tuned.estimator_.coef_, plain.coef_)
+    above = plain.predict_proba(X)[:, 1] >= tuned.best_threshold_
+    np.testing.assert_array_equal(tuned.predict(X), plain.classes_[above.astype(int)])
+
+
+def test_a_tuned_threshold_refuses_minus_one(partly):
+    X, _, labels = partly
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        TunedThresholdClassifierCV(ICLSClassifier()).fit(X, labels)
+
+
 def ensemble(kind, clf):
     return kind([("it", clf)]) if kind in (VotingClassifier, StackingClassifier) else kind(clf)
 
@@ -197,6 +221,7 @@ def test_what_the_page_calls_an_error_is_one(clf, partly):
         BaggingClassifier(ICLSClassifier()),
         OutputCodeClassifier(ICLSClassifier()),
         AdaBoostClassifier(ICLSClassifier()),
+        TunedThresholdClassifierCV(ICLSClassifier()),
     ],
     ids=str,
 )
