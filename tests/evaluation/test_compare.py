@@ -286,10 +286,15 @@ def test_failures_are_listed_and_the_method_is_not_judged():
     assert 'Not judged, because of failures in some splits: "failing".' in result.verdict
 
 
-def test_a_failing_baseline_is_an_error():
+class NeverFitted(LogisticRegression):
+    def fit(self, X, y):
+        raise FloatingPointError("no convergence anywhere")
+
+
+def test_a_baseline_that_always_fails_is_an_error():
     X, y = partly()
     with pytest.raises(ValueError, match=r"The baseline mine failed in split .*no convergence"):
-        primum.compare(X, y, **{**QUICK, "baselines": [("mine", Failing())]})
+        primum.compare(X, y, **{**QUICK, "baselines": [("mine", NeverFitted())]})
 
 
 def test_a_method_that_takes_the_marker_for_a_class_is_a_failure():

@@ -84,7 +84,9 @@ def test_the_table_says_how_changes_are_estimated():
 
 def test_what_limits_help_is_said():
     alone = judged("a", -0.1, 0.01, uses_unlabeled=False)
-    assert headline(alone, recommended="a").next_step.startswith("It does not use the unlabelled")
+    assert headline(alone, recommended="a").next_step.startswith(
+        "This is not due to the unlabelled"
+    )
     unclear = judged("a", -0.1, 0.01, twin=judged("a", 0.0, 0.02).verdict)
     limit = headline(unclear, recommended="a").next_step
     assert limit.startswith("It has not been shown that the unlabelled rows contribute to this")

@@ -123,8 +123,9 @@ def test_tables_say_what_the_result_says(result):
 def test_markdown_has_the_same_sections_and_numbers(result):
     text = result.to_markdown()
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
-    shown = result.verdict.replace("<", "&lt;").replace(">", "&gt;")
-    assert all(line in text for line in shown.splitlines())
+    head = result.headline
+    texts = [head.answer, head.reason, head.next_step, *(alert.text for alert in head.alerts)]
+    assert all(shown.replace("<", "&lt;").replace(">", "&gt;") in text for shown in texts)
     assert f"| {100 * result.methods[0].loss:.1f} |" in text
     assert "| True class | predicted no | predicted yes &lt;b&gt; |" in text
     assert "<i>" not in text.split("## Repeat it")[0]

@@ -81,8 +81,8 @@ def test_amounts_written_as_text():
 def test_a_problem_says_so():
     found = table_problem(ending(shop="Total", amount=AMOUNT, visits=VISITS), "kind")
     assert (len(found.X), len(found.labels)) == (30, 30)
-    assert found.remarks == [
+    assert [alert.text for alert in found.alerts] == [
         "The last row of the table is left out, because it seems to be a total: it has no label, "
         "and its numbers are the sums of 'amount', 'visits'."
     ]
-    assert table_problem(SALES, "kind").remarks == []
+    assert table_problem(SALES, "kind").alerts == []
