@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._files import write_file
 from primum._sklearn import take_rows
 from primum._words import listed
 from primum.evaluation.compare_card import ModelCard
@@ -296,7 +297,7 @@ class Comparison(ComparisonResult):
         """
         page = comparison_page(self)
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            write_file(Path(path), page)
         return page
 
     def to_markdown(self) -> str:

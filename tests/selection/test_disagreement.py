@@ -85,7 +85,8 @@ def test_few_labels_claim_nothing_and_many_settle_it():
 
 
 def test_models_that_hardly_disagree_make_no_difference_without_a_label():
-    assert judged(0, 0, 0, 2, 1000, 0.8, 2).probabilities.no_difference == 1.0
+    assert judged(0, 0, 0, 2, 1000, 0.8, 2).probabilities.no_difference > 0.99
+    assert judged(0, 40, 0, 7, 1000, 0.5, 2).probabilities.harm > 0.3
     assert judged(0, 0, 0, 200, 1000, 0.8, 2).probabilities.no_difference < 0.95
 
 

@@ -2,16 +2,15 @@
 
 from dataclasses import replace
 
-import click
 import numpy as np
 import pytest
-from primum.cli._models import StoredModel, load_model, save_model
-from primum.cli._trusted import TRUSTED
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from skops.io import get_untrusted_types
 
 from generate import several_classes
+from primum.models.files import StoredModel, load_model, save_model
+from primum.models.trusted import TRUSTED
 from primum.selection import trees
 from primum.selection.candidates import forest
 from primum.selection.trees import BoostingClassifier, ForestClassifier, strongest_columns
@@ -94,7 +93,7 @@ def test_nodes_outside_the_arrays_are_refused(tmp_path, kind, what):
     wrong = np.full_like(getattr(clf.model_, what), 10**9)
     clf.model_ = replace(clf.model_, **dict.fromkeys(changed, wrong))
     save_model(StoredModel(clf), tmp_path / "m.skops")
-    with pytest.raises(click.ClickException, match="not a valid model, because it cannot predict"):
+    with pytest.raises(ValueError, match="not a valid model, because it cannot predict"):
         load_model(tmp_path / "m.skops")
 
 

@@ -43,7 +43,7 @@ def test_nothing_is_said_of_a_usual_table():
 def test_the_label_in_other_words_is_named(copy):
     ((kind, text),) = alerts(leak=copy)
     assert kind == "leak"
-    assert text.startswith("The column 'leak' is the label in other words: values and classes corr")
+    assert text.startswith("The column 'leak' is the label in other words (values and classes corr")
     assert text.endswith("--exclude, in Python exclude), because new rows will not have it.")
 
 
@@ -58,7 +58,7 @@ def test_evidence_is_shown_of_a_column_that_tells_what_no_other_does(telling):
     ((kind, text),) = alerts(leak=telling)
     assert kind == "leak"
     assert text.startswith(
-        "The column 'leak' could give the label away: by it alone, 40 of 40 labels are predicted "
+        "The column 'leak' may give the label away: by it alone, 40 of 40 labels are predicted "
         "rightly, by all other columns together "
     )
 
@@ -86,7 +86,7 @@ def test_measurements_that_tell_species_apart_are_no_leak():
     # One of them among columns that say nothing is worth the question.
     noise = {f"noise {i}": rng.normal(size=N) for i in range(3)}
     (alert,) = table_problem(frame[["wing"]].assign(**noise, y=y), "y").alerts
-    assert "'wing' could give the label away" in alert.text
+    assert "'wing' may give the label away" in alert.text
 
 
 def test_columns_that_only_labelled_rows_have_are_named():

@@ -6,7 +6,7 @@ from typing import Any
 
 from primum._words import WIDTH, counted, listed, wrapped
 from primum.evaluation.compare_card import ModelCard, loss_in_words
-from primum.evaluation.compare_words import estimation
+from primum.evaluation.compare_words import BASELINE, estimation, with_article
 from primum.selection.wording import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
 
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
@@ -60,7 +60,8 @@ def _model_text(card: ModelCard | None) -> str:
     """Return the loss of the recommended model, and what it does with every class."""
     if card is None:
         return ""
-    loss = textwrap.fill(f"The model to deploy, {card.name}: {loss_in_words(card)}.", WIDTH)
+    name = f"the tuned {card.name}" if card.name == BASELINE else with_article(card.name)
+    loss = wrapped(f"The model to deploy ({name}): {loss_in_words(card)}.")
     head = MODEL_ROW.format("class", "labelled", "recall", "precision", "unlabelled rows")
     rows = [
         MODEL_ROW.format(

@@ -46,7 +46,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         (ICLS, the paper). ``"all"`` or 1: by the second moment of all rows (the projected
         estimator). A number s in between is the mixture ``(1 - s) labeled + s all``. ``"auto"`` is
         ``"labeled"`` where the labelled rows of positive weight have full column rank (with a
-        column of ones, if there is an intercept), and 0.2 where they have not, whatever the ridge:
+        column of ones, if there is an intercept), and 0.2 where they do not, whatever the ridge:
         with fewer labels than features, ``"labeled"`` can do harm. A constant or repeated column
         lowers the rank as well; ``metric_`` says which of the two it is. ``"euclidean"``: by the
         coefficients of the features, and by the mean score of all rows in place of the intercept:

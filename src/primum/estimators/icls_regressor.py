@@ -67,7 +67,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         ``"all"`` or 1: by the second moment of all rows. A number s in between is the mixture
         ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` where the labelled rows of positive
         weight have full column rank (with a column of ones, if there is an intercept), and 0.2
-        where they have not, whatever the ridge; ``metric_`` says which. ``"euclidean"``: by the
+        where they do not, whatever the ridge; ``metric_`` says which. ``"euclidean"``: by the
         coefficients of the features and, if there is an intercept, the mean prediction of all
         rows, as in ICLSClassifier. For every s, and whatever
         the true targets are within their bounds, the fit is at least as close to the model of the

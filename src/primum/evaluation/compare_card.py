@@ -159,7 +159,7 @@ def _guessing_alert(card: ModelCard) -> list[Alert]:
     how = "is no better than guessing" if card.gain <= 0 else "hardly beats guessing"
     text = f"The recommended model {how}: {loss_in_words(card)}."
     if not card.neglected:  # of these there is more to say
-        text += " Either the columns say little about the class, or it takes more labels."
+        text += " Either the columns say little about the class, or more labels are needed."
     return [Alert("guessing", text)]
 
 
@@ -186,7 +186,7 @@ def _advice(card: ModelCard) -> str:
     which, matter = ("that class", "matters") if one else ("those classes", "matter")
     scorings = [name for name in OTHER_SCORINGS if measure_of(name) != card.measure]
     scoring = f"compare by another scoring, such as {' or '.join(scorings)}"
-    advice = f"{scoring}, and label more rows of {which}"
+    advice = f"{scoring}, or label more rows of {which}"
     if card.roc_auc is None or card.roc_auc < USEFUL_RANKING:
         return f"If {which} {matter}, {advice}."
     return (

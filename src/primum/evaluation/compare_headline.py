@@ -26,7 +26,8 @@ class Headline:
     next_step : str
         What to do next, or what limits the answer; may be empty.
     kind : {"help", "harm", ""}
-        What is claimed of the unlabelled rows; empty if neither.
+        What is claimed of the recommended method or, where that is the baseline, of the methods
+        with unlabelled rows; empty if neither.
     """
 
     alerts: tuple[Alert, ...]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primum._alerts import Alert
+from primum._words import listed
 from primum.evaluation.compare_headline import Headline
 from primum.selection.wording import (
     CANNOT_TELL,
@@ -22,7 +23,8 @@ from primum.selection.wording import (
 BASELINE = "baseline"
 SAFE = "safe stack"
 TWIN = "the same method without the unlabelled rows"
-WITHHELD = "Only if no rows belong together:"
+FIT = "Fit it to all rows with fit_recommended(), or with --save-model on the command line."
+WITHHELD = "If no rows belong together:"
 NO_UNLABELED = "All rows are labelled, so no unlabelled rows can help."
 # Differences that are smaller than rounding errors are shown as 0.
 DIGITS = 12
@@ -102,7 +104,7 @@ def estimation(scoring: Any) -> str:
             "from the rows on which the two predict different classes: how many of the unlabelled "
             "rows these are, and which of the two is right there"
         )
-    return "the observed one, shrunk towards 0 because part of it is chance"
+    return "by shrinking the observed change towards 0, because part of it is chance"
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def answer_line(found: Findings) -> tuple[str, str]:
     using = [method for method in compared if method.uses_unlabeled]
     answers = {method.verdict.answer for method in using}
     if answers == {HARM}:
-        rows = all(method.twin is None or method.twin.answer == HARM for method in using)
+        rows = all(method.twin is not None and method.twin.answer == HARM for method in using)
         what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
         return f"{what} would do harm: {use}", HARM
     if answers == {NO_DIFFERENCE}:
@@ -186,12 +188,13 @@ def _reason(found: Findings) -> str:
     best = max(compared, key=_promise)
     numbers = _numbers(best, found.measure)
     if len(compared) == 1:
-        return f"With {found.sample}, {phrase(best.name)} changes {numbers}."
+        return f"With {found.sample}, {phrase(best.name)} may change {numbers}."
     harmful = [phrase(method.name) for method in compared if method.verdict.answer == HARM]
-    harm = f", and {' and '.join(harmful)} would do harm" if harmful else ""
+    harm = f", and {listed(harmful)} would do harm" if harmful else ""
+    none = "neither of the 2" if len(compared) == 2 else f"none of the {len(compared)}"
     return (
-        f"With {found.sample}, none of the {len(compared)} methods has been shown to help{harm}. "
-        f"The most promising, {phrase(best.name)}, changes {numbers}."
+        f"With {found.sample}, {none} methods has been shown to help{harm}. "
+        f"The most promising, {phrase(best.name)}, may change {numbers}."
     )
 
 
@@ -210,13 +213,13 @@ def _next_step(found: Findings) -> str:
     """Return what to do next, or what limits the answer."""
     if found.recommended != BASELINE:
         best = _named(found.compared, found.recommended)
-        return f"{_twin_sentence(best)}Fit it to all rows by fit_recommended() (--save-model)."
+        return f"{_twin_sentence(best)}{FIT}"
     best = max(found.compared, key=_promise) if found.compared else None
     if best is None or best.verdict.answer != CANNOT_TELL:
         return ""
     settled = best.verdict.n_labels_to_settle is not None
     when = "Until then" if settled else "Meanwhile"
-    return f"{best.verdict.next_step} {when}, nothing is lost by using the tuned {BASELINE}."
+    return f"{best.verdict.next_step} {when}, the tuned {BASELINE} is the cautious choice."
 
 
 def _promise(method: MethodResult) -> float:

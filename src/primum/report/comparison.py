@@ -14,7 +14,7 @@ AXES = {
 def plot_comparison(result: Any) -> Any:
     """Draw the change of every method against the baseline, and the learning curves.
 
-    Points are estimated changes, shrunk towards 0, and bars their intervals: where help or harm is
+    Points are estimated changes, and bars their intervals: where help or harm is
     claimed, all of the bar is beyond the shaded region of practical equivalence. Bands of the
     curves are one standard error of the mean over the splits of one repeat on either side.
 

@@ -17,9 +17,8 @@ with a prior that is not flat)
 
 A flat prior would claim too much, because unlabelled rows mostly change little. The prior has much
 of its mass near 0 and the tails of a Cauchy distribution, so that clear evidence is hardly shrunk.
-``bound`` is what is known of the largest possible difference, for example the share of unlabelled
-rows for which the two models predict different classes. By default ``scale`` is the bound, or three
-times the region of practical equivalence if there is none.
+``bound`` is the largest possible difference, if that is known: 0 for two models that are the same.
+By default ``scale`` is three times the region of practical equivalence.
 
 A difference in error is judged by the rows on which the two models disagree instead, see
 ``disagreement``.
@@ -48,9 +47,7 @@ if TYPE_CHECKING:
 PRACTICAL_EQUIVALENCE = 0.01
 # What is claimed has at least this probability.
 LEVEL = 0.95
-# Scale of the prior, as a share of the largest possible difference, or else in regions of practical
-# equivalence.
-SCALE_IN_BOUNDS = 1
+# Scale of the prior, in regions of practical equivalence.
 SCALE_IN_EQUIVALENCES = 3
 GRID_POINTS = 2001
 # Beyond this many times the present number of labels, no forecast is made.
@@ -237,11 +234,10 @@ class Posterior:
     equivalence : float, default=0.01
         Region of practical equivalence: differences up to this size count as none.
     prior_scale : float, optional
-        Scale of the Cauchy prior; infinity means a flat prior. By default ``bound``, or three
-        times ``equivalence`` if there is no bound.
+        Scale of the Cauchy prior; infinity means a flat prior. By default three times
+        ``equivalence``.
     bound : float, optional
-        Largest possible size of the difference, for example the share of unlabelled rows for which
-        the two models predict different classes.
+        Largest possible size of the difference, if known.
 
     Examples
     --------
@@ -261,7 +257,8 @@ class Posterior:
     ) -> None:
         self.difference, self.equivalence = difference, float(equivalence)
         self.bound = float("inf") if bound is None else float(bound)
-        self.prior_scale = self._default_scale() if prior_scale is None else float(prior_scale)
+        usual = SCALE_IN_EQUIVALENCES * self.equivalence
+        self.prior_scale = usual if prior_scale is None else float(prior_scale)
         positive = self.prior_scale > 0 or self.bound == 0
         # Also false if one of them is NaN.
         if not (0 <= self.equivalence < np.inf and self.bound >= 0 and positive):
@@ -274,11 +271,6 @@ class Posterior:
     def disagreement(self) -> "Disagreement | None":
         """How often the two models disagree, if that is what the posterior is based on."""
         return None
-
-    def _default_scale(self) -> float:
-        if np.isfinite(self.bound):
-            return SCALE_IN_BOUNDS * self.bound
-        return SCALE_IN_EQUIVALENCES * self.equivalence
 
     @cached_property
     def _grid(self) -> Floats:

@@ -65,8 +65,8 @@ def leak_alerts(
     same = [n for n in cells if n not in empty and corresponds(cells[n].codes, codes)]
     others = [column for column in used if column.name not in (*empty, *same)]
     found = [
-        *_named(empty, "is", "are", " empty in every unlabelled row"),
-        *_named(same, "is", "are", " the label in other words: values and classes correspond"),
+        *_named(empty, "empty in every unlabelled row"),
+        *_named(same, "the label in other words (values and classes correspond)"),
     ]
     X = X[labeled].reset_index(drop=True)
     return [Alert("leak", text) for text in [*found, *_telling(X, codes, cells, others, missing)]]
@@ -77,12 +77,12 @@ def _only_labeled(values: "pd.Series", labeled: AnyArray) -> bool:
     return bool(known[labeled].any() and not known[~labeled].any() and not labeled.all())
 
 
-def _named(names: Sequence[str], one: str, several: str, what: str) -> Iterator[str]:
+def _named(names: Sequence[str], what: str) -> Iterator[str]:
     if len(names) == 1:
-        yield f"The column {names[0]!r} {one}{what}: if it is {ADVICE}"
+        yield f"The column {names[0]!r} is {what}. If it is {ADVICE}"
     elif names:
         which = listed([repr(name) for name in names], 5)
-        yield f"The columns {which} {several}{what}: if one of them is {ADVICE}"
+        yield f"The columns {which} are {what}. If one of them is {ADVICE}"
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ def _telling(
     if _avoided(by_others / n_tried, guessed / n_rows, 1) <= NOT_NEARLY_ALL:
         name = found[0].name
         yield (
-            f"The column {name!r} could give the label away: by it alone, {right[name]} of "
-            f"{n_rows} labels are predicted rightly, by all other columns together {by_others} of "
-            f"{n_tried}. If it is {ADVICE}"
+            f"The column {name!r} may give the label away: by it alone, {right[name]} of "
+            f"{n_rows} labels are predicted correctly, by all other columns together "
+            f"{by_others} of {n_tried}. If it is {ADVICE}"
         )
 
 

@@ -164,9 +164,9 @@ def repeats_alert(what: str, repeats: Repeats, pass_group: str, pass_independent
     text = (
         f"Rows may belong together: of {counted(repeats.n_values, 'value')} of {what} that several "
         f"rows have, {repeats.n_both:,} occur in both labelled and unlabelled rows (about "
-        f"{repeats.expected:,.0f} with labels at random). If such rows belong together, as those "
-        f"of one person do, the errors here are too low: pass {pass_group}. If they do not, pass "
-        f"{pass_independent}. No help is claimed until then."
+        f"{repeats.expected:,.0f} would if labels were given at random). If they do, as rows of "
+        f"one person do, the errors here are too low: pass {pass_group}. If not, pass "
+        f"{pass_independent}. Until then, no help is claimed."
     )
     return Alert("groups", text, withholds=True)
 
