@@ -82,7 +82,10 @@ LABELS = {
     ),
     "mixed types": (["a", 1, "a", 1, None, None], "y mixes labels of different types, int and str"),
     "mixed bool and int": ([True, 2, True, 2, None, None], "types, bool and int"),
-    "two ways": ([0, 1, 0, 1, -1, None], "y has two markers of unknown labels, -1 and None or NaN"),
+    "two ways": (
+        [0, 1, 0, 1, -1, None],
+        "y has two markers of unknown labels, -1 and None, NaN or",
+    ),
     "infinite": ([0.0, 1.0, np.inf, 0.0, np.nan, 1.0], "Input y contains infinity"),
     "continuous": ([0.1, 0.7, 0.3, 0.9, np.nan, np.nan], "Unknown label type: continuous"),
     "too short": ([0, 1, 0], "X has 6 rows but y has 3 labels: pass one label for every row"),

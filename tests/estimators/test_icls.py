@@ -88,7 +88,7 @@ def test_large_means_do_not_look_like_movement(mean):
 
 def test_with_fewer_labels_than_features_a_feasible_twin_can_still_be_left():
     X, y, X_u, _ = two_classes(8, 60, 15)
-    clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    clf = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u)
     proof = clf.certificate_
     assert proof.supervised_feasible  # the labelled loss is 0 as well
     assert proof.moved
@@ -241,8 +241,9 @@ def test_a_large_constant_column_changes_nothing(rng, constant):
     z = rng.normal(size=300)
     X = np.column_stack([z, z + 0.05 * rng.normal(size=300)])
     y = np.where(np.arange(300) < 40, (X[:, 0] > X[:, 1]).astype(int), -1)
-    alone = ICLSClassifier().fit(X, y)
-    beside = ICLSClassifier().fit(np.column_stack([X, np.full(300, constant)]), y)
+    # The default metric would not be the same: a constant column is one that has no rank.
+    alone = ICLSClassifier(metric="labeled").fit(X, y)
+    beside = ICLSClassifier(metric="labeled").fit(np.column_stack([X, np.full(300, constant)]), y)
     np.testing.assert_allclose(beside.coef_[:, :2], alone.coef_, rtol=1e-6)
     assert beside.certificate_.objective == pytest.approx(alone.certificate_.objective, rel=1e-6)
 

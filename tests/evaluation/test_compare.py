@@ -159,8 +159,8 @@ def test_a_clear_improvement_is_recommended_and_a_clear_harm_is_named():
     )
     assert worse.recommended == "baseline"
     assert (
-        "none of the 2 methods has been shown to help, "
-        'and "linear" and "least squares" would do harm.' in worse.verdict
+        "neither of the 2 methods has been shown to help, "
+        'and "linear", "least squares" would do harm.' in worse.verdict
     )
 
 
@@ -330,6 +330,9 @@ def test_the_baseline_is_computed_whatever_the_budget():
     result = primum.compare(X, y, **{**QUICK, "methods": methods}, time_budget=0.0)
     assert list(result.table.index) == ["baseline", "ridge", "logistic"]
     assert result.headline.reason == "No method could be compared with the tuned baseline."
+    (hurry,) = (alert.text for alert in result.alerts if alert.kind == "time")
+    assert hurry.startswith("For lack of time, the comparison is without safe stack and")
+    assert "--time-budget" in hurry
     assert any("A repeat of the cross-validation was left out" in t for t in result.left_out)
     report = result.to_markdown()
     assert "The labelled rows were split into 5 folds. Every classifier" in report

@@ -72,6 +72,15 @@ def test_a_good_ranking_suggests_another_threshold(constant):
     assert "TunedThresholdClassifierCV" not in replace(card, roc_auc=0.5).alerts[1].text
 
 
+def test_a_model_that_ranks_well_is_not_said_to_know_little(constant):
+    late, ok = constant.model_card.classes
+    card = replace(constant.model_card, classes=(replace(late, recall=0.1), ok))
+    (ranking,) = replace(card, roc_auc=0.75).alerts
+    assert "Yet it ranks rows well (area under the ROC curve 0.75)" in ranking.text
+    (neither,) = replace(card, roc_auc=0.5).alerts
+    assert "Either the columns say little about the class" in neither.text
+
+
 def test_classes_that_are_hardly_found_are_named(constant):
     card = constant.model_card
     late, ok = card.classes
@@ -81,7 +90,7 @@ def test_classes_that_are_hardly_found_are_named(constant):
     assert "finds less than 5% of the rows of class 'late' (12 labelled)." in hardly.alerts[1].text
     found = replace(card, classes=(replace(late, recall=0.06), ok))
     assert [alert.kind for alert in found.alerts] == ["guessing"]
-    assert "it takes more labels" in found.alerts[0].text
+    assert "more labels are needed" in found.alerts[0].text
 
 
 def test_few_errors_are_no_certainty_and_a_good_model_has_no_alerts(clear):

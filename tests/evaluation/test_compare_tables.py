@@ -261,7 +261,7 @@ def test_no_help_is_claimed_before_it_is_known_which_rows_belong_together():
     assert asked.verdict.startswith("Warning: Rows may belong together: of 60 values of 'id'")
     assert "Rows may belong together" in asked.to_html()
     assert asked.to_dict()["headline"]["alerts"][0]["withholds"]
-    assert asked.methods[-1].verdict.text.startswith("Only if no rows belong together:")
+    assert asked.methods[-1].verdict.text.startswith("If no rows belong together:")
     told = primum.compare(frame, target="y", group="id", **{**given, "exclude": []})
     assert told.recommended == "baseline"
     assert not any(alert.withholds for alert in told.alerts)

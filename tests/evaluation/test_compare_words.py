@@ -6,6 +6,7 @@ import pytest
 
 from primum._alerts import Alert
 from primum.evaluation.compare_words import (
+    FIT,
     Findings,
     MethodResult,
     answer_line,
@@ -35,17 +36,17 @@ def headline(*methods, recommended="baseline", alerts=(), **rest):
         (
             judged("a", -0.02, 0.02),
             "more rows at random would settle it, if the estimate stays the same. Until then, "
-            "nothing is lost by using the tuned baseline.",
+            "the tuned baseline is the cautious choice.",
         ),
         (
             judged("a", -0.02, 0.02, n_unlabeled=90),
-            "Labelling more rows at random would probably not settle it. Meanwhile, nothing is "
-            "lost by using the tuned baseline.",
+            "Labelling more rows at random would probably not settle it. Meanwhile, the tuned "
+            "baseline is the cautious choice.",
         ),
         (
             judged("a", -0.01, 0.02),
-            "Labelling more rows at random would probably not settle it. Meanwhile, nothing is "
-            "lost by using the tuned baseline.",
+            "Labelling more rows at random would probably not settle it. Meanwhile, the tuned "
+            "baseline is the cautious choice.",
         ),
         (judged("a", 0.0, 0.001), ""),
     ],
@@ -61,7 +62,7 @@ def test_three_short_lines():
     assert answer == "The unlabelled rows have not been shown to help: use the tuned baseline."
     assert reason.startswith(
         'With 100 labelled rows, none of the 3 methods has been shown to help, and "ICLS" would do '
-        "harm. The most promising, the safe stack (SafeClassifier), changes the error by -4."
+        "harm. The most promising, the safe stack (SafeClassifier), may change the error by -4."
     )
     assert next_step.startswith("Labelling about ")
     assert max(map(len, found.lines)) < 260
@@ -73,13 +74,13 @@ def test_only_the_safe_stack_has_an_article():
     found = headline(judged("safe stack", -0.1, 0.01), recommended="safe stack")
     assert found.answer == "Use the safe stack: it is better than the tuned baseline."
     assert found.reason.startswith("The safe stack (SafeClassifier) is better than the baseline")
-    assert found.next_step == "Fit it to all rows by fit_recommended() (--save-model)."
+    assert found.next_step == FIT
     assert found.kind == "help"
 
 
 def test_the_table_says_how_changes_are_estimated():
     assert estimation("accuracy").startswith("from the rows on which the two predict different")
-    assert estimation("neg_brier_score").startswith("the observed one, shrunk towards 0")
+    assert estimation("neg_brier_score").startswith("by shrinking the observed change")
 
 
 def test_what_limits_help_is_said():
@@ -127,7 +128,7 @@ def method(name, answer, twin=None, uses_unlabeled=True):
         ("a", [method("a", "help", None, False)], "Use a: it is better than the tuned baseline."),
         ("safe stack", [method("safe stack", "help", "help")], "help: use the safe stack."),
         ("safe stack", [method("safe stack", "help")], "Use the safe stack: it is better than"),
-        ("baseline", [method("a", "harm")], "The unlabelled rows would do harm"),
+        ("baseline", [method("a", "harm")], "methods with unlabelled rows would do harm"),
         ("baseline", [method("a", "harm", "harm")], "The unlabelled rows would do harm"),
         ("baseline", [method("a", "harm", "help")], "methods with unlabelled rows would do harm"),
         ("baseline", [method("a", "no_difference")], "make no practical difference"),
@@ -145,3 +146,16 @@ def test_without_unlabelled_rows_the_first_line_does_not_speak_of_them(answer):
     line, kind = answer_line(Findings([method("a", answer)], "baseline", ERROR, 0))
     assert line == "All rows are labelled, so no unlabelled rows can help. Use the tuned baseline."
     assert kind == ""
+
+
+def test_nothing_is_said_of_rows_for_which_there_was_no_time():
+    same = judged("safe stack", 0.0, 0.001)
+    assert headline(same).answer.startswith("The unlabelled rows make no practical difference")
+    assert headline(same, hurried=True).answer == (
+        "In this time, the unlabelled rows have not been shown to help: use the tuned baseline."
+    )
+
+
+def test_where_no_row_is_left_no_row_is_to_be_labelled():
+    found = Findings((judged("a", -0.02, 0.02),), "baseline", ERROR, 0, "100 labelled rows")
+    assert compose_headline(found).next_step == ""

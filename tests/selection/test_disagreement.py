@@ -10,6 +10,7 @@ from primum.selection.disagreement import (
     DESIGN_EFFECT,
     Disagreement,
     DisagreementPosterior,
+    all_compared,
     counted,
     posterior_of,
 )
@@ -123,3 +124,20 @@ def test_the_interval_contains_the_truth_where_rows_are_independent(gain):
         low, high = found.interval(0.9)
         contained += low <= -gain <= high
     assert contained >= stats.binom.ppf(0.001, 300, 0.9)
+
+
+def test_a_single_unlabelled_row_changes_next_to_nothing():
+    """Otherwise the share on which the models disagree would be anything from 0 to 1."""
+    counts = (6.0, 0.0, 0.0)
+    without = DisagreementPosterior(SEEN, Disagreement(*counts, 6, 600, 0.8, 2)).interval()
+    for differs in (0, 1):
+        compared = all_compared(counts, 600, differs, 1)
+        found = DisagreementPosterior(SEEN, Disagreement(*counts, *compared, 0.8, 2)).interval()
+        assert found == pytest.approx(without, abs=0.003)
+    assert all_compared(counts, 600, 30, 1000) == (30, 1000)
+
+
+@pytest.mark.parametrize("train_share", [0.05, 0.2, 0.5])
+def test_small_training_sets_do_not_inflate_a_gain(train_share):
+    usual = judged(20, 4, 0, 300, 1000, 0.8, 2).interval(0.0)[0]
+    assert abs(judged(20, 4, 0, 300, 1000, train_share, 2).interval(0.0)[0]) < 1.4 * abs(usual)

@@ -44,7 +44,7 @@ def test_the_label_in_other_words_is_named(copy):
     ((kind, text),) = alerts(leak=copy)
     assert kind == "leak"
     assert text.startswith("The column 'leak' is the label in other words (values and classes corr")
-    assert text.endswith("--exclude, in Python exclude), because new rows will not have it.")
+    assert text.endswith("the model is for, exclude it (--exclude, in Python exclude).")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_evidence_is_shown_of_a_column_that_tells_what_no_other_does(telling):
     assert kind == "leak"
     assert text.startswith(
         "The column 'leak' may give the label away: by it alone, 40 of 40 labels are predicted "
-        "rightly, by all other columns together "
+        "correctly, by all other columns together "
     )
 
 
@@ -91,10 +91,12 @@ def test_measurements_that_tell_species_apart_are_no_leak():
 
 def test_columns_that_only_labelled_rows_have_are_named():
     ((_, text),) = alerts(grade=lambda y: [i % 7 if i < N_LABELED else None for i in range(N)])
-    assert text.startswith("The column 'grade' is empty in every unlabelled row: if it is known")
+    assert text.startswith(
+        "The column 'grade' is empty in every unlabelled row. If it is not known"
+    )
     both = {f"leak {i}": of({"yes": i, "no": -i}) for i in (1, 2)}
     ((_, text),) = alerts(**both)
-    assert text.startswith("The columns 'leak 1', 'leak 2' are empty in every unlabelled row: if")
+    assert text.startswith("The columns 'leak 1', 'leak 2' are empty in every unlabelled row. If")
 
 
 def test_labels_that_differ_in_case_only_are_named():

@@ -78,7 +78,7 @@ def test_persons_that_were_labelled_one_by_one_are_found(as_text):
     assert alert.kind == "groups"
     assert alert.withholds
     assert "of 30 values of 'id' that several rows have, 0 occur in both labelled" in alert.text
-    assert "pass --group id (in Python, group='id'). If they do not, pass --indep" in alert.text
+    assert "pass --group id (in Python, group='id'). If not, pass --indep" in alert.text
     assert table_problem(frame, "mood", group="id").alerts == []
     assert table_problem(frame, "mood", independent_rows=True).alerts == []
     # Not to learn from it does not make the rows independent.
@@ -130,7 +130,7 @@ def test_other_columns_that_differ_between_labelled_and_unlabelled_rows(cells):
 def test_arrays_are_searched_too():
     frame = diaries()
     X, labeled = frame[["sleep", "id", "pain"]], frame["mood"].notna().to_numpy()
-    assert "pass groups=X[:, 1]. If they do not, pass independent_rows=True." in (
+    assert "pass groups=X[:, 1]. If not, pass independent_rows=True." in (
         array_alert(X.to_numpy(), labeled).text
     )
     assert "of X['id'] that several rows have" in array_alert(X, labeled).text

@@ -271,6 +271,9 @@ def _save(result: Any, path: Path, name: str | None, roles: tuple[str, str | Non
         fitted = result.fit(chosen)
     primum.save(fitted, path, id=id_column, target=target)
     click.echo(f"Model: {path} ({chosen}), for primum predict")
+    if chosen not in {method.name for method in result.methods}:
+        warning = f"{chosen} was fitted, but not compared: nothing above says how good it is."
+        click.echo(printable(wrapped(f"Warning: {warning}")))
     column = next((column.name for column in result.columns if column.identifies_rows), None)
     if id_column is None and column is not None:
         option = f"--id {shlex.quote(column)}"

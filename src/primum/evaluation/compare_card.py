@@ -159,8 +159,18 @@ def _guessing_alert(card: ModelCard) -> list[Alert]:
     how = "is no better than guessing" if card.gain <= 0 else "hardly beats guessing"
     text = f"The recommended model {how}: {loss_in_words(card)}."
     if not card.neglected:  # of these there is more to say
-        text += " Either the columns say little about the class, or more labels are needed."
+        text += f" {_why_guessing(card)}"
     return [Alert("guessing", text)]
+
+
+def _why_guessing(card: ModelCard) -> str:
+    if card.roc_auc is None or card.roc_auc < USEFUL_RANKING:
+        return "Either the columns say little about the class, or more labels are needed."
+    return (
+        f"Yet it ranks rows well (area under the ROC curve {card.roc_auc:.2f}): hardly any is more "
+        "likely of the rarer class than not, so move the threshold, or compare by the scoring "
+        "roc_auc."
+    )
 
 
 def _neglected_alert(card: ModelCard) -> list[Alert]:

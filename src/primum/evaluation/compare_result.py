@@ -429,13 +429,38 @@ class ComparisonResult:
         """What changes how far the answer may be believed."""
         table, drift = self.plan.table, "" if self.drift is None else self.drift.text
         copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
-        found = {"drift": drift, "copies": copies}
+        if any(alert.kind == "groups" for alert in self.data_alerts):
+            drift = ""  # rows of the same few subjects look alike, whatever the others are
+        found = {"time": self._hurry, "drift": drift, "copies": copies}
         card = self._held_out_card
         return [
             *self.data_alerts,
             *(card.alerts if card is not None else ()),
             *(Alert(kind, text) for kind, text in found.items() if text),
         ]
+
+    @property
+    def _in_no_time(self) -> list[str]:
+        """Names of the methods with unlabelled rows that the time budget left out."""
+        done = {classifier_name(unit[0]) for unit in self.records.done}
+        return [e.name for e in self.plan.methods if e.uses_unlabeled and e.name not in done]
+
+    @property
+    def _is_limited(self) -> bool:
+        """Whether a method judged itself without some of its candidates, for lack of time."""
+        return any(record.get("limited") for _, record in self._cross_fitted)
+
+    @property
+    def _hurry(self) -> str:
+        """What the time budget left out of the methods that use unlabelled rows."""
+        if not (self._is_limited or self._in_no_time):
+            return ""
+        stack = "candidates of the safe stack (a fit without the limit has them)"
+        left = [*self._in_no_time, *([stack] if self._is_limited else [])]
+        return (
+            f"For lack of time, the comparison is without {' and '.join(left)}: whether unlabelled "
+            "rows help was hardly tried. Pass a larger time_budget (--time-budget)."
+        )
 
     @cached_property
     def headline(self) -> Headline:
@@ -447,7 +472,8 @@ class ComparisonResult:
         if compared:
             sample = str(self._statistics.sample(compared[0].verdict.difference)).rstrip(",")
         found = Findings(
-            compared, self.recommended, self.loss.measure, n_unlabeled, sample, sorted(failed)
+            *(compared, self.recommended, self.loss.measure, n_unlabeled, sample, sorted(failed)),
+            hurried=bool(self._hurry),
         )
         return compose_headline(found, self.alerts)
 

@@ -10,7 +10,7 @@ from primum._typing import Index
 from primum.evaluation.compare_plan import ComparisonPlan
 from primum.evaluation.compare_scoring import Loss, Predictions, joined, row_changes
 from primum.selection._folds import Fold
-from primum.selection.disagreement import Disagreement, counted
+from primum.selection.disagreement import Disagreement, all_compared, counted
 from primum.selection.losses import Scorer, undefined_in_a_fold
 from primum.selection.statistics import (
     Difference,
@@ -67,17 +67,14 @@ class SplitStatistics:
     ) -> Disagreement:
         """Return how often two classifiers disagree, and which is right there.
 
-        ``share`` is that of ``n_compared`` unlabelled rows; None: there are none, and the held-out
-        predictions tell it.
+        ``share`` is that of ``n_compared`` unlabelled rows; None: there are none.
         """
         own, others = (joined([pair[k] for pair in pairs]) for k in (0, 1))
         n_units = float(self._n_scored_units)
         # Every unit counts once in all, however often it is held out.
         weight = np.full(len(own.truth), n_units / len(own.truth))
         counts = counted(own.predicted, others.predicted, own.truth, weight)
-        compared = (sum(counts), n_units)
-        if share is not None:
-            compared = (share * n_compared, float(n_compared))
+        compared = all_compared(counts, n_units, (share or 0.0) * n_compared, n_compared)
         trained = [len(np.unique(self._units[self._fold(n).train])) for n in self.splits]
         train_share = float(np.mean(trained)) / len(np.unique(self._units))
         n_classes = len(self.plan.table.labels.classes)

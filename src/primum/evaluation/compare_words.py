@@ -125,6 +125,8 @@ class Findings:
         The labelled rows in words.
     failed : sequence of str
         Names of the methods that could not be judged.
+    hurried : bool
+        Whether the time budget left out methods that use unlabelled rows, or candidates of them.
     """
 
     compared: Sequence[Any]
@@ -133,6 +135,7 @@ class Findings:
     n_unlabeled: int
     sample: str = ""
     failed: Sequence[str] = ()
+    hurried: bool = False
 
 
 def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
@@ -167,6 +170,8 @@ def answer_line(found: Findings) -> tuple[str, str]:
         rows = all(method.twin is not None and method.twin.answer == HARM for method in using)
         what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
         return f"{what} would do harm: {use}", HARM
+    if found.hurried:
+        return f"In this time, the unlabelled rows have not been shown to help: {use}", ""
     if answers == {NO_DIFFERENCE}:
         return f"The unlabelled rows make no practical difference: {use}", ""
     if CANNOT_TELL in answers:
@@ -215,7 +220,7 @@ def _next_step(found: Findings) -> str:
         best = _named(found.compared, found.recommended)
         return f"{_twin_sentence(best)}{FIT}"
     best = max(found.compared, key=_promise) if found.compared else None
-    if best is None or best.verdict.answer != CANNOT_TELL:
+    if best is None or best.verdict.answer != CANNOT_TELL or not found.n_unlabeled:
         return ""
     settled = best.verdict.n_labels_to_settle is not None
     when = "Until then" if settled else "Meanwhile"

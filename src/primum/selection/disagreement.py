@@ -16,8 +16,9 @@ each labelled row counted once however often it is held out. With Jeffreys' prio
 
 The prior of r is symmetric about 0, so that few labels claim nothing. k is a design effect: the
 counts come from models that were trained on overlapping sets, and the deployed model is one more.
-Those models also had fewer labels than the deployed ones, a share q of them, and a gain may grow or
-shrink with the number of labels: the change is multiplied by a factor that is uniform in [q, 1/q].
+Those models also had fewer labels than the deployed ones, a share q of them, a gain may grow or
+shrink with the number of labels, and models may disagree more on rows that were not there when they
+were fitted: the change is multiplied by a factor that is uniform in [q, 1/q], at most 2.
 
 Everything rests on errors alone. Probabilities do not enter, because a gain in calibration is not a
 gain in error.
@@ -39,6 +40,8 @@ from primum.selection.statistics import PRACTICAL_EQUIVALENCE, Difference, Poste
 # ``benchmarks/known_truth.py``. (The correction of Nadeau & Bengio is 1.75 in twice five folds.)
 DESIGN_EFFECT = 1.2
 PRIOR_COUNT = 0.5
+# A gain is not taken to be more than this many times that of the folds.
+MOST_GROWTH = 2.0
 # The integral over d, the shares and the factor is a mean over this many points.
 N_POINTS = 2048
 
@@ -95,7 +98,7 @@ class Disagreement:
         if self.n_classes > 2:
             r *= special.betaincinv(better + worse, neither, u[:, 2])
         q = self.train_share
-        factor = q + (1 / q - q) * u[:, 3]
+        factor = q + (min(1 / q, MOST_GROWTH) - q) * u[:, 3]
         return np.sort(-np.minimum(d * factor, 1.0) * r)
 
 
@@ -179,3 +182,16 @@ def counted(own: Index, others: Index, truth: Index, weight: Floats) -> tuple[fl
     parts = (differ & right, differ & other_right, differ & ~right & ~other_right)
     better, worse, neither = (float(weight[part].sum()) for part in parts)
     return better, worse, neither
+
+
+def all_compared(
+    counts: tuple[float, float, float], n_labeled: float, n_different: float, n_compared: float
+) -> tuple[float, float]:
+    """Return on how many rows two models differ, and of how many rows that is.
+
+    The last two are numbers of unlabelled rows, for which the fitted models predict. Where these
+    are fewer than the labelled rows, or none, the held-out predictions count too.
+    """
+    if n_compared >= n_labeled:
+        return float(n_different), float(n_compared)
+    return n_different + sum(counts), n_compared + n_labeled

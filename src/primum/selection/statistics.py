@@ -257,7 +257,7 @@ class Posterior:
     ) -> None:
         self.difference, self.equivalence = difference, float(equivalence)
         self.bound = float("inf") if bound is None else float(bound)
-        usual = SCALE_IN_EQUIVALENCES * self.equivalence
+        usual = SCALE_IN_EQUIVALENCES * (self.equivalence or PRACTICAL_EQUIVALENCE)
         self.prior_scale = usual if prior_scale is None else float(prior_scale)
         positive = self.prior_scale > 0 or self.bound == 0
         # Also false if one of them is NaN.

@@ -14,7 +14,12 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index
 from primum.selection._folds import Fold
-from primum.selection.disagreement import Disagreement, counted, posterior_of
+from primum.selection.disagreement import (
+    Disagreement,
+    all_compared,
+    counted,
+    posterior_of,
+)
 from primum.selection.losses import ROW_LOSSES, Scorer, measure_of, undefined_in_a_fold
 from primum.selection.stack import stack_weights
 from primum.selection.stacked import predicted_codes
@@ -195,18 +200,18 @@ class HeldOut:
     ) -> Disagreement:
         """Return how often two models disagree, and which is right there.
 
-        ``fitted`` are the scores of both, fitted to all labels, for unlabelled rows. Without such
-        rows, the held-out predictions tell how often they disagree.
+        ``fitted`` are the scores of both, fitted to all labels, for unlabelled rows.
         """
         own, other = predicted_codes(scores), predicted_codes(others)
         weight = np.ones(len(own)) if self.row_weight is None else self.row_weight
         # Every unit counts once in all; unequal weights are worth fewer rows.
         weight = weight * self._n_effective / weight.sum()
         counts = counted(own, other, self.codes[self.rows], weight)
-        n_different, n_compared = sum(counts), self._n_effective
+        compared = (0.0, 0.0)
         if fitted is not None:
             of_own, of_other = map(predicted_codes, fitted)
-            n_different, n_compared = float(np.sum(of_own != of_other)), float(len(of_own))
+            compared = (float(np.sum(of_own != of_other)), float(len(of_own)))
+        n_different, n_compared = all_compared(counts, self._n_effective, *compared)
         n_units = len(np.unique(self._units))
         train_share = float(np.mean(self._n_train)) / n_units
         return Disagreement(*counts, n_different, n_compared, train_share, self.n_classes)

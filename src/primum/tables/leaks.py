@@ -35,10 +35,7 @@ NEARLY_ALL, NOT_NEARLY_ALL = 0.95, 0.5
 # More rows add nothing but time.
 MAX_ROWS = 2000
 N_FOLDS, N_TREES = 3, 25
-ADVICE = (
-    "known only together with the label, exclude it (--exclude, in Python exclude), because new "
-    "rows will not have it."
-)
+ADVICE = "not known for the rows that the model is for, exclude it (--exclude, in Python exclude)."
 
 
 def leak_alerts(
