@@ -29,7 +29,6 @@ TOTALS = {
     "a word": {"shop": "Total", "amount": AMOUNT, "visits": VISITS},
     "another name": {"shop": "all shops", "amount": AMOUNT, "visits": VISITS},
     "one sum": {"shop": "Gesamt", "amount": AMOUNT},
-    "one sum, no word": {"visits": VISITS},
     "a mean too": {"shop": "total:", "amount": AMOUNT, "visits": VISITS / 30},
     "rounded": {"amount": AMOUNT + 1e-5, "visits": VISITS},
 }
@@ -86,3 +85,10 @@ def test_a_problem_says_so():
         "and its numbers are the sums of 'amount', 'visits'."
     ]
     assert table_problem(SALES, "kind").alerts == []
+
+
+def test_one_sum_is_a_coincidence():
+    x = [*[0.0] * 27, 1.0, 1.0, 1.0]
+    frame = pd.DataFrame({"x": [*x, sum(x)], "kind": [*(["a", "b"] * 15), None]})
+    assert summed_columns(frame, "kind", ()) == []
+    assert summed_columns(frame.assign(z=frame["x"]), "kind", ()) == ["x", "z"]

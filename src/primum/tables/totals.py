@@ -1,8 +1,8 @@
 """A last row that is no case, but the total of the others, as spreadsheets have it.
 
 It has no label, and its numbers are the sums of their columns. One sum may be a coincidence, so at
-least two are needed, and no number that is not one; unless the row says that it is a total, or has
-no other cells: then half of its numbers may be something else, such as a mean.
+least two are needed, unless the row says that it is a total; and no number that is not one, unless
+it says so or has no other cells: then half may be something else, such as a mean.
 """
 
 import re
@@ -51,9 +51,11 @@ def summed_columns(frame: "pd.DataFrame", target: str | None, missing: Sequence[
     numbers = dict(_numbers(frame[list(given)], missing))
     sums = [name for name, values in numbers.items() if _ends_in_sum(values)]
     words = [str(cell) for name, cell in given.items() if name not in numbers]
-    if not words or any(map(WORDS.search, words)):
-        return sums if 2 * len(sums) >= len(numbers) else []
-    return sums if len(sums) == len(numbers) > 1 else []
+    said = any(map(WORDS.search, words))
+    if len(sums) < 2 and not said:
+        return []
+    others_too = said or not words
+    return sums if (2 * len(sums) if others_too else len(sums)) >= len(numbers) else []
 
 
 def _numbers(frame: "pd.DataFrame", missing: Sequence[str]) -> Iterator[tuple[str, Floats]]:
