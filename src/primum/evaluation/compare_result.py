@@ -282,7 +282,7 @@ class ComparisonResult:
 
     def _stored_posterior(self, found: dict[str, Any]) -> Posterior:
         """Return the posterior of a method that judged itself."""
-        known = found["disagreement"]
+        known = found.get("disagreement")
         return self._posterior(
             Difference(**found["difference"]), None if known is None else Disagreement(**known)
         )
