@@ -357,9 +357,11 @@ def test_labels_and_weights_may_be_in_another_library(asarray):
 @pytest.mark.parametrize("n_labeled", [4, 14])
 def test_ties_are_broken_as_with_numpy(n_labeled, asarray):
     X, y, X_u = problem(d=20, L=n_labeled)
-    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    expected = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u)
     with sklearn.config_context(array_api_dispatch=True):
-        fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+        fitted = ICLSClassifier(metric="labeled").fit(
+            asarray(X), asarray(y), X_unlabeled=asarray(X_u)
+        )
     assert fitted.certificate_.tie_break == "twin"
     assert fitted.certificate_.converged
     np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-6)
@@ -369,9 +371,11 @@ def test_ties_are_broken_as_with_numpy(n_labeled, asarray):
 @pytest.mark.parametrize("n_labeled", [4, 14])
 def test_ties_between_models_of_several_classes(n_labeled, asarray):
     X, y, X_u, _ = several_classes(n_labeled, 1000, 20, 4, separation=0.5)
-    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    expected = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u)
     with sklearn.config_context(array_api_dispatch=True):
-        fitted = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+        fitted = ICLSClassifier(metric="labeled").fit(
+            asarray(X), asarray(y), X_unlabeled=asarray(X_u)
+        )
     assert fitted.certificate_.tie_break == "twin"
     assert fitted.certificate_.converged
     np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-6)

@@ -219,6 +219,7 @@ def test_no_minimum_is_above_rssls(name):
     assert (mine < theirs - 0.01) == (name in LOWER_THAN_RSSL)
 
 
+@pytest.mark.skipif("diabetes" not in PROBLEMS, reason="needs the real data of ../shared")
 def test_the_lowest_of_several_descents_is_taken():
     f = summed_objective("diabetes", 0.5)
     start = parameters(ours("diabetes", 0.0))[None]
