@@ -23,7 +23,7 @@ demo: $(READY)  ## compare the methods on a table with few labels: a verdict and
 
 test: lint types $(READY)  ## lint, types and all tests but the slow ones
 	$(BIN)/python -m pytest --numprocesses auto -k 'not array_api'
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest --numprocesses auto -k array_api tests/estimators
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest --numprocesses auto -k array_api tests/methods
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest --numprocesses auto -m slow

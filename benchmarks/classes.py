@@ -101,12 +101,7 @@ def against_one_versus_rest(U, d, K, L, separation, largest, repeats):
 
 def two_classes_as_several(repeats, d, L, U=200_000):
     """Print the cost of two classes as points of a simplex, and return whether it is small."""
-    from primum.labellings import (
-        LabeledRows,
-        Simplex,
-        implicit_problem,
-        least_squares_family,
-    )
+    from primum.labellings import LabeledRows, Simplex, implicit_problem, least_squares_family
     from primum.rows import ArrayRows
     from primum.solvers import solve_implicit
 

@@ -27,13 +27,13 @@ from sklearn.exceptions import FitFailedWarning
 from threadpoolctl import threadpool_limits
 
 from primum import SafeClassifier
-from primum.datasets import available, harmful_clusters, load
-from primum.evaluation.progress import with_progress
-from primum.evaluation.seeds import rng_for
-from primum.evaluation.store import ResultStore
-from primum.evaluation.workers import run_parallel
-from primum.selection.losses import ROW_LOSSES
-from primum.selection.stacked import BLOCK
+from primum.comparison.progress import with_progress
+from primum.comparison.store import ResultStore
+from primum.comparison.workers import rng_for, run_parallel
+from primum.experiments.datasets import available, load
+from primum.judging.losses import ROW_LOSSES
+from primum.safe.stack import BLOCK
+from primum.simulated import harmful_clusters
 
 EQUIVALENCE = 0.01
 BINS = np.array([0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0000001])

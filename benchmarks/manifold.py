@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from primum import LaplacianLeastSquaresClassifier, LaplacianSVMClassifier
-from primum.datasets import load, z_score
 from primum.equations import kernel_ridge
-from primum.machines.deformed_kernel import deform_kernel
-from primum.machines.graphs import laplacian_power, neighbour_graph
+from primum.experiments.datasets import load, z_score
+from primum.methods.manifold.base import laplacian_power, neighbour_graph
+from primum.methods.manifold.deformed_kernel import deform_kernel
 
 LABELS = 100
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -98,7 +98,7 @@ def small_problem(seed=0):
     import numpy as np
     from core import problem
 
-    from primum.datasets import DatasetNotFoundError, load, z_score
+    from primum.experiments.datasets import DatasetNotFoundError, load, z_score
 
     L, U, d = 246, 1104, 241
     try:
@@ -245,8 +245,9 @@ def seconds_of(statement):
 
 def table2(quick):
     """Run a few repeats of the paper's Table 2 and extrapolate to 100."""
-    from primum.datasets import CATALOGUE, DatasetNotFoundError, load
-    from primum.evaluation import PLANS, run_experiment
+    from primum.experiments import run_experiment
+    from primum.experiments.datasets import CATALOGUE, DatasetNotFoundError, load
+    from primum.experiments.paper import PLANS
 
     try:
         datasets = [load(name, download=False) for name in CATALOGUE]

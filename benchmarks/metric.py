@@ -24,7 +24,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
 from primum import ICLSClassifier
-from primum.datasets import CATALOGUE, DatasetError, load
+from primum.experiments.datasets import CATALOGUE, DatasetError, load
 
 WITH_MANY_FEATURES = (
     *("wdbc", "ionosphere", "sonar", "spectf"),

@@ -24,9 +24,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from primum.datasets import load
-from primum.evaluation.seeds import rng_for
-from primum.selection.loss_interval import n_counted, n_independent, rate_interval, tails_of
+from primum.comparison.workers import rng_for
+from primum.experiments.datasets import load
+from primum.judging.loss_interval import n_counted, n_independent, rate_interval, tails_of
 
 DATA = ("digits", "wdbc", "diabetes", "transfusion", "mammography", "usps", "digit1", "coil2")
 SIZES = (40, 100)

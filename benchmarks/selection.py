@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from primum import ICLSClassifier, ICLSClassifierCV
-from primum.datasets import DatasetError, load
-from primum.selection import SemiSupervisedSplit
+from primum.experiments.datasets import DatasetError, load
+from primum.reading.folds import SemiSupervisedSplit
 
 LABELED = {"wdbc": 60, "coil2": 246}
 METRICS = (0.0, 0.2, 0.5, 1.0)

@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from primum import L2SVMClassifier, S4VMClassifier, TSVMClassifier, WellSVMClassifier
-from primum.datasets import CATALOGUE, DatasetNotFoundError, load, z_score
+from primum.experiments.datasets import CATALOGUE, DatasetNotFoundError, load, z_score
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

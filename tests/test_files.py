@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from primum._files import open_itself, replacing, write_file
-from primum.evaluation.store import ResultsError, ResultStore
+from primum.comparison.store import ResultsError, ResultStore
 
 
 def test_the_file_appears_only_once_it_is_complete(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from primum._optional import COMMAND, EXTRAS, install_advice, is_installed, needed
+from primum._lazy import COMMAND, EXTRAS, install_advice, is_installed, needed
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -12,39 +12,31 @@ import primum
 from primum._sklearn import LinearClassifierMixin
 
 ROOMS = [
-    "datasets",
     "rows",
-    "tables",
     "equations",
     "labellings",
     "solvers",
-    "machines",
-    "estimators",
-    "selection",
+    "reading",
+    "methods",
+    "judging",
+    "safe",
+    "tables",
     "models",
-    "evaluation",
-    "report",
+    "pages",
+    "comparison",
+    "experiments",
     "cli",
 ]
 # What the names of `primum` need, but for comparisons; the other rooms may use optional libraries.
-CORE = [
-    "datasets",
-    "rows",
-    "equations",
-    "labellings",
-    "solvers",
-    "machines",
-    "estimators",
-    "selection",
-]
+CORE = ROOMS[: ROOMS.index("tables")]
 PACKAGE = Path(primum.__file__).parent
 # The core files that know an optional library; they import it only where they use it.
 KNOWS = {
     "rows/dask_rows.py": {"dask", "distributed"},
     "rows/parquet.py": {"pyarrow"},
-    "estimators/self_learning.py": {"pandas"},
-    "selection/safe.py": {"tqdm"},
-    "selection/candidates/wrapped.py": {"pandas"},
+    "methods/self_learning.py": {"pandas"},
+    "safe/classifier.py": {"tqdm"},
+    "safe/candidates/entrants.py": {"pandas"},
 }
 
 
@@ -114,13 +106,20 @@ def test_the_estimators_load_no_more_than_linear_models():
 def test_using_one_estimator_imports_no_other():
     code = "import sys, primum; primum.ICLSClassifier; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    files = {path.stem for path in (PACKAGE / "estimators").glob("[!_]*.py")}
-    loaded = {file for file in files if f"primum.estimators.{file}" in done.stdout.split()}
-    assert loaded == {"icls", "least_squares", "unlabeled_rows"}
-    assert "primum.selection" not in done.stdout.split()
+    loaded = [name for name in done.stdout.split() if name.startswith("primum.methods.")]
+    assert sorted(name.removeprefix("primum.methods.") for name in loaded) == [
+        "base",
+        "icls",
+        "icls.base",
+        "icls.classifier",
+        "least_squares",
+        "least_squares.base",
+        "least_squares.classifier",
+    ]
+    assert "primum.safe" not in done.stdout.split()
 
 
-@pytest.mark.parametrize("package", [primum, primum.estimators])
+@pytest.mark.parametrize("package", [primum, primum.methods])
 def test_lazy_names_are_those_of_their_modules(package):
     for name in package.__all__:
         found = getattr(package, name)
@@ -129,14 +128,16 @@ def test_lazy_names_are_those_of_their_modules(package):
     assert set(package.__all__) <= set(dir(package))
 
 
-@pytest.mark.parametrize("package", [primum, primum.estimators])
+@pytest.mark.parametrize("package", [primum, primum.methods])
 def test_unknown_names_are_refused(package):
     with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'Unknown'"):
         package.Unknown  # noqa: B018
 
 
 def test_rooms_are_attributes_of_the_package():
-    code = "import primum; print(primum.datasets.CATALOGUE is not None, primum.solvers.__name__)"
+    code = (
+        "import primum; print(primum.simulated.two_gaussians is not None, primum.solvers.__name__)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "primum.solvers"]
 
@@ -221,7 +222,7 @@ class Block:
             raise ModuleNotFoundError(name=name)
 
 sys.meta_path.insert(0, Block())
-import primum, primum.datasets, primum.evaluation, primum.report, primum.rows
+import primum, primum.experiments, primum.pages, primum.rows
 for module in pkgutil.iter_modules(primum.rows.__path__, "primum.rows."):
     importlib.import_module(module.name)
 from primum.cli import main

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from primum import ICLSClassifier, LeastSquaresClassifier
-from primum.report import plot_constraint_set
+from primum.pages.pictures import plot_constraint_set
 
 
 def problem(seed, n_labeled, n_unlabeled):

@@ -5,7 +5,7 @@ import numpy as np
 from constraint_set import problem
 
 from primum import ICLSClassifier
-from primum.estimators.constraint_set import constraint_set
+from primum.methods.icls.constraint_set import constraint_set
 
 COLORS = {0.0: "#0072B2", 0.2: "#CC79A7", 1.0: "#009E73"}
 LINES = {0.0: "-", 0.2: "--", 1.0: ":"}

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
 from primum import ICLSClassifierCV
-from primum.report import plot_path
+from primum.pages.pictures import plot_path
 
 X, truth = load_breast_cancer(return_X_y=True)
 X, y = scale(X), truth.copy()

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from primum import ICLSClassifier, SafeClassifier, SelfLearningClassifier, TSVMClassifier
-from primum.datasets import harmful_clusters, harmful_clusters_bayes_error
+from primum.simulated import harmful_clusters, harmful_clusters_bayes_error
 
 # %%
 # Ten labels, 310 unlabelled rows

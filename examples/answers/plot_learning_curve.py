@@ -16,7 +16,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.preprocessing import scale
 
 from primum import ICLSClassifier, LeastSquaresClassifier, SelfLearningClassifier
-from primum.evaluation import (
+from primum.experiments import (
     Experiment,
     LearningCurve,
     Method,

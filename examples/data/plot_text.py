@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 
 from primum import ICLSClassifier, LeastSquaresClassifier, SelfLearningClassifier
-from primum.datasets import sparse_text, sparse_text_bayes_error
+from primum.simulated import sparse_text, sparse_text_bayes_error
 
 # %%
 # Simulated texts

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
 from primum import ICLSClassifier, UndeterminedModelWarning
-from primum.datasets import two_gaussians
+from primum.simulated import two_gaussians
 
 X, truth = load_breast_cancer(return_X_y=True)
 X = scale(X)

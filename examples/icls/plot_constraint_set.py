@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from primum import ICLSClassifier, LeastSquaresClassifier
-from primum.datasets import two_gaussians
-from primum.report import plot_constraint_set
+from primum.pages.pictures import plot_constraint_set
+from primum.simulated import two_gaussians
 
 # %%
 # One feature and an intercept, four labelled rows and twenty unlabelled ones:

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 
 from primum import ICLSClassifier, UnlabeledRows
-from primum.datasets import two_gaussians
+from primum.simulated import two_gaussians
 
 # %%
 # 100 labels, 3000 unlabelled rows, 30 features

@@ -45,7 +45,7 @@ print(f"twin: alpha {twin.alpha_:.3g}, score {twin.best_score_:.4f}")
 # The path
 # --------
 #
-# The scores over the grid, with a dot at the chosen points (``primum.report.plot_path(search)``
+# The scores over the grid, with a dot at the chosen points (``primum.pages.plot_path(search)``
 # draws a similar figure). With hardly any ridge, the unlabelled rows help; with a better one, the
 # twin has the better score in this draw.
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from primum._lazy import lazy
 
 if TYPE_CHECKING:
-    from primum._comparison import Comparison, compare
-    from primum.estimators import (
+    from primum.comparison.compare import Comparison, compare
+    from primum.labellings import Certificate
+    from primum.methods import (
         ContrastivePessimisticLDAClassifier,
         EMLDAClassifier,
         EMLeastSquaresClassifier,
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
         HealyWestmacottClassifier,
         ICLDAClassifier,
         ICLSClassifier,
+        ICLSClassifierCV,
         ICLSRegressor,
+        ICLSRegressorCV,
         KernelICLSClassifier,
         KernelLeastSquaresClassifier,
         L2SVMClassifier,
@@ -22,7 +25,9 @@ if TYPE_CHECKING:
         LaplacianSVMClassifier,
         LDAClassifier,
         LeastSquaresClassifier,
+        LeastSquaresClassifierCV,
         LeastSquaresRegressor,
+        LeastSquaresRegressorCV,
         ManifoldClassifier,
         ManifoldKernel,
         MomentConstrainedLDAClassifier,
@@ -32,21 +37,12 @@ if TYPE_CHECKING:
         SingularCovarianceWarning,
         TSVMClassifier,
         UndeterminedModelWarning,
-        UnlabeledRows,
         USMClassifier,
         WellSVMClassifier,
     )
-    from primum.labellings import Certificate
     from primum.models import load, save
-    from primum.selection import (
-        AgnosticClassifier,
-        ICLSClassifierCV,
-        ICLSRegressorCV,
-        LeastSquaresClassifierCV,
-        LeastSquaresRegressorCV,
-        SafeClassifier,
-        SAFEWClassifier,
-    )
+    from primum.reading.data import UnlabeledRows
+    from primum.safe import AgnosticClassifier, SafeClassifier, SAFEWClassifier
 
 __version__ = "0.1.0"
 
@@ -82,6 +78,7 @@ __all__ = [
     "SafeClassifier",
     "ScatterLDAClassifier",
     "SelfLearningClassifier",
+    "SemiSupervisedSplit",
     "SingularCovarianceWarning",
     "TSVMClassifier",
     "USMClassifier",
@@ -93,37 +90,36 @@ __all__ = [
     "save",
 ]
 
-# The rooms that define names from elsewhere than ``primum.estimators``, and those names.
+# The rooms that define names from elsewhere than ``primum.methods``, and those names.
 _ELSEWHERE = {
-    "_comparison": ("Comparison", "compare"),
+    "comparison.compare": ("Comparison", "compare"),
     "labellings": ("Certificate",),
     "models": ("load", "save"),
-    "selection": (
-        "AgnosticClassifier",
-        "ICLSClassifierCV",
-        "ICLSRegressorCV",
-        "LeastSquaresClassifierCV",
-        "LeastSquaresRegressorCV",
-        "SAFEWClassifier",
-        "SafeClassifier",
-    ),
+    "reading.data": ("UnlabeledRows",),
+    "reading.folds": ("SemiSupervisedSplit",),
+    "safe": ("AgnosticClassifier", "SAFEWClassifier", "SafeClassifier"),
 }
 _ROOMS = (
-    "datasets",
+    "comparison",
     "equations",
-    "estimators",
+    "experiments",
+    "judging",
     "labellings",
-    "machines",
+    "methods",
     "models",
+    "pages",
+    "reading",
     "rows",
-    "selection",
+    "safe",
+    "simulated",
     "solvers",
+    "tables",
 )
 
 if not TYPE_CHECKING:  # type checkers would accept any name
     __getattr__ = lazy(
         __name__,
-        dict.fromkeys(__all__, "primum.estimators")
+        dict.fromkeys(__all__, "primum.methods")
         | {name: f"primum.{room}" for room, names in _ELSEWHERE.items() for name in names}
         | {room: f"primum.{room}" for room in _ROOMS},
     )

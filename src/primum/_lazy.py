@@ -1,8 +1,13 @@
-"""Packages whose names are imported when first used (PEP 562)."""
+"""Optional packages: what to install where one is missing.
+
+Packages whose names are imported when first used (PEP 562).
+"""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -26,3 +31,55 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return found
 
     return find
+
+
+# The extra of primum that installs a package, by the name under which it is imported.
+EXTRAS = {
+    "click": "cli",
+    "dask": "dask",
+    "distributed": "dask",
+    "matplotlib": "plot",
+    "odfpy": "excel",
+    "openpyxl": "excel",
+    "pandas": "tables",
+    "pyarrow": "tables",
+    "skops": "models",
+    "tqdm": "cli",
+}
+
+# The extra with everything that the command needs to start.
+COMMAND = "cli"
+
+
+def is_installed(name: str) -> bool:
+    """Return whether a package can be imported, without importing it."""
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # it is blocked in sys.modules
+        return False
+
+
+@contextmanager
+def needed(what: str, otherwise: str = "") -> Iterator[None]:
+    """Say how to install an optional package that cannot be imported.
+
+    Parameters
+    ----------
+    what : str
+        What needs it, a plural that begins the sentence.
+    otherwise : str
+        What can be done instead, in words that follow "or".
+    """
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        name = (problem.name or "").partition(".")[0]
+        if name not in EXTRAS:
+            raise
+        raise ImportError(install_advice(f"{what} need", name, otherwise)) from problem
+
+
+def install_advice(needs: str, name: str, otherwise: str = "") -> str:
+    """Return the sentence that a package is needed, and the command that installs it."""
+    instead = f", or {otherwise}" if otherwise else ""
+    return f"{needs} {name}: pip install 'primum[{EXTRAS[name]}]'{instead}."

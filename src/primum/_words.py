@@ -1,5 +1,6 @@
 """Lists and numbers of things in messages, and lines that fit a terminal."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -25,3 +26,8 @@ def wrapped(text: str, indent: str = "") -> str:
         textwrap.fill(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
         for line in text.splitlines()
     )
+
+
+def key_of(name: str) -> str:
+    """Return the name of a method as it is typed: lower-case letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

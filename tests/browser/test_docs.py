@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from primum.report.page import html_page, paragraph
+from primum.pages.page import html_page, paragraph
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "build" / "docs"

@@ -11,11 +11,11 @@ from sklearn.linear_model import LogisticRegression
 
 import primum
 from generate import two_classes
-from primum.evaluation import CrossValidation, Experiment, LearningCurve, Method, run_experiment
-from primum.report import write_report
-from primum.report.charts import Interval, interval_chart
-from primum.report.page import asset, html_page
-from primum.report.reproduction import write_illustrations
+from primum.experiments import CrossValidation, Experiment, LearningCurve, Method, run_experiment
+from primum.experiments.pages.experiment import write_report
+from primum.experiments.pages.reproduction import write_illustrations
+from primum.pages.charts import Interval, interval_chart
+from primum.pages.page import asset, html_page
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/report.html"))

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from primum.cli.main import primum
-from primum.datasets import CATALOGUE
-from primum.evaluation import PLANS
+from primum.experiments.datasets import CATALOGUE
+from primum.experiments.paper import PLANS
 from reference import SHARED
 
 DATA = SHARED / "data"
@@ -27,7 +27,7 @@ def call(tmp_path, monkeypatch):
     def offline(origin):
         raise OSError("no network in tests")
 
-    monkeypatch.setattr("primum.datasets.loading.read_addresses", offline)
+    monkeypatch.setattr("primum.experiments.datasets.loading.read_addresses", offline)
     return lambda *arguments: CliRunner().invoke(primum, [str(a) for a in arguments])
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from primum.cli._sampling import sampled
-from primum.cli._screen import printable
+from primum.cli._comparison import printable
+from primum.cli._methods import sampled
 from primum.cli.compare import in_options
 
 N_ROWS, N_LABELED = 60, 24

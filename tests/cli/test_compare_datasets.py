@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.datasets import CATALOGUE, available, load
+from primum.experiments.datasets import CATALOGUE, available, load
 
 FOLDER = os.environ.get("PRIMUM_DATA")
 LABELED_PER_CLASS = 20

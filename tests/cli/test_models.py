@@ -16,12 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import primum
-from primum import (
-    ICLSClassifier,
-    KernelLeastSquaresClassifier,
-    SafeClassifier,
-    TSVMClassifier,
-)
+from primum import ICLSClassifier, KernelLeastSquaresClassifier, SafeClassifier, TSVMClassifier
 from primum.models.files import FORMAT, StoredModel, load_model, save_model
 from primum.models.trusted import CLASSIFIERS
 
@@ -54,12 +49,11 @@ def test_what_is_stored_is_read(tmp_path, fitted, id_column):
     ("name", "coef", "intercept"),
     [
         ("icls", [0.17314165877591053, 0.17520913158712678], -0.14343398371979543),
-        ("icls-parquet", [0.18366774794996635, 0.1904492830806423], -0.145685159985668),
         ("usm", [0.200734087635315, 0.1613088410318232], -0.19725478861275147),
     ],
 )
-def test_models_of_format_1_remain_readable(call, name, coef, intercept):
-    folder = Path(__file__).parents[1] / "data" / "format-1"
+def test_models_of_format_4_remain_readable(call, name, coef, intercept):
+    folder = Path(__file__).parents[1] / "data" / "format-4"
     predict = ("predict", folder / f"{name}.skops", folder / "rows.csv", "--score", "raw")
     answer = call(*predict, "--out", "p.csv")
     assert answer.exit_code == 0, answer.output

@@ -241,7 +241,7 @@ class TestModels:
         assert (
             skops.io.load(
                 tmp_path / "m.skops",
-                trusted=["primum.estimators.least_squares.LeastSquaresClassifier"],
+                trusted=["primum.methods.least_squares.classifier.LeastSquaresClassifier"],
             )["format"]
             == FORMAT
         )

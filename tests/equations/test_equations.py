@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 
 from primum.equations import Coordinates, gather_columns, gather_moments
-from primum.equations.conjugate import conjugate_gradients
-from primum.equations.iterative import IterativeEquations, iterative_equations
+from primum.equations.iterative import IterativeEquations, conjugate_gradients, iterative_equations
 from primum.equations.normal import equations_of
 from primum.rows import ArrayRows
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from primum.equations import Design, Frame
-from primum.equations.triangular import WIDE, is_wide_triangle, product
+from primum.equations.design import WIDE, is_wide_triangle, product
 from primum.rows import ArrayRows
 
 

@@ -5,13 +5,8 @@ import pytest
 
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier
-from primum.estimators._labels import targets_of
-from primum.labellings import (
-    LabeledRows,
-    implicit_problem,
-    implicit_problems,
-    least_squares_family,
-)
+from primum.labellings import LabeledRows, implicit_problem, implicit_problems, least_squares_family
+from primum.reading.labels import targets_of
 from primum.rows import ArrayRows
 
 METRICS = (0.0, 0.3, 1.0, "labeled", "all", "euclidean")

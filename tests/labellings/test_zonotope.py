@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from primum.labellings import zonotope_vertices
+from primum.methods.icls.constraint_set import zonotope_vertices
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from primum.rows.memory import BlockMemory
+from primum.rows.base import BlockMemory
 
 
 def address(array):

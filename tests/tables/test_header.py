@@ -5,9 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from primum.tables.csv import CsvOptions
+from primum.tables.csv import CsvOptions, find_header
 from primum.tables.frames import header_in_words, pandas_code, read_frame
-from primum.tables.header import find_header
 from primum.tables.reading import open_table
 
 ROWS = [["age", "plan", "kind"], [31, "basic", "a"], [45, "plus", "b"]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from primum.tables.identifiers import looks_like_identifier
+from primum.tables.columns import looks_like_identifier
 
 SHUFFLED = np.random.default_rng(0).permutation(50) + 1000.0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.tables.numeric_targets import refuse_numeric_target
+from primum.reading.labels import refuse_numeric_target
 from primum.tables.problem import table_problem
 
 RNG = np.random.default_rng(0)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.tables.leaks import cell_codes, corresponds, right_alone
 from primum.tables.problem import table_problem
+from primum.tables.remarks import cell_codes, corresponds, right_alone
 
 N, N_LABELED = 100, 40
 

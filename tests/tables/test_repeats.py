@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from primum.datasets import CATALOGUE, available, load
+from primum.experiments.datasets import CATALOGUE, available, load
 from primum.tables.problem import table_problem
 from primum.tables.repeats import array_alert, find_repeats, repeats_of
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.tables.problem import table_problem
-from primum.tables.totals import summed_columns, without_total
+from primum.tables.problem import summed_columns, table_problem, without_total
 
 RNG = np.random.default_rng(0)
 SALES = pd.DataFrame(

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from primum.tables.csv import CsvOptions
-from primum.tables.labels import check_classes
+from primum.tables.labels import check_classes, read_features, read_labeled_table
 from primum.tables.reading import open_table
-from primum.tables.training import read_features, read_labeled_table
 
 
 @pytest.fixture(name="table", params=["t.csv", "t.parquet"])

@@ -4,7 +4,7 @@ import os
 import sys
 
 from primum._files import DISK_FULL
-from primum._optional import COMMAND, EXTRAS
+from primum._lazy import COMMAND, EXTRAS
 
 
 def main() -> None:

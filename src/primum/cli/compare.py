@@ -12,18 +12,22 @@ import click
 
 import primum
 from primum._words import listed, wrapped
-from primum.cli._comparison_output import FORMATS, ComparisonOutput, check_file, output_of
-from primum.cli._methods import DEFAULT, list_methods, read_methods
+from primum.cli._comparison import (
+    FORMATS,
+    ComparisonOutput,
+    check_file,
+    output_of,
+    printable,
+    screen_text,
+)
+from primum.cli._methods import DEFAULT, MAX_ROWS, list_methods, read_methods, sampled
 from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
 from primum.cli._progress import progress
-from primum.cli._sampling import MAX_ROWS, sampled
-from primum.cli._screen import printable, screen_text
-from primum.evaluation.compare_deploy import find_name
-from primum.evaluation.store import OTHER_FOLDER, RESUME
+from primum.comparison.deploy import find_name
+from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.tables.csv import CsvOptions
 from primum.tables.frames import header_in_words, pandas_code, read_frame
-from primum.tables.problem import no_such_column
-from primum.tables.totals import without_total
+from primum.tables.problem import no_such_column, without_total
 
 TABLE_OPTIONS = (
     click.option(

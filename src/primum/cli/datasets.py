@@ -4,7 +4,14 @@ from pathlib import Path
 
 import click
 
-from primum.datasets import CATALOGUE, DatasetError, available, data_directory, describe, fetch
+from primum.experiments.datasets import (
+    CATALOGUE,
+    DatasetError,
+    available,
+    data_directory,
+    describe,
+    fetch,
+)
 
 data_home_option = click.option(
     "--data-home",

@@ -9,14 +9,8 @@ import click
 import pandas as pd
 
 import primum
-from primum import (
-    ICLSClassifier,
-    LeastSquaresClassifier,
-    UndeterminedModelWarning,
-    USMClassifier,
-)
+from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning, USMClassifier
 from primum._words import listed
-from primum.cli._numbers import read_numbers
 from primum.cli._options import (
     Metric,
     Penalty,
@@ -27,10 +21,10 @@ from primum.cli._options import (
     plain_errors,
 )
 from primum.cli._output import out_option, refuse_inputs
-from primum.cli._prepared import TrainingRows, read_prepared
 from primum.cli._prior import Prior, prior_in_words, prior_of, prior_options
 from primum.cli._progress import progress
-from primum.evaluation.compare_default import with_preparation
+from primum.cli._training import TrainingRows, read_numbers, read_prepared
+from primum.comparison.arguments import with_preparation
 from primum.labellings import Certificate
 from primum.models.faults import classifier_of
 from primum.rows import ParquetRows

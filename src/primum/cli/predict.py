@@ -11,17 +11,10 @@ import pyarrow as pa
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.cli._options import (
-    PREDICTION,
-    TablePath,
-    csv_options,
-    id_option,
-    plain_errors,
-)
+from primum.cli._options import PREDICTION, TablePath, csv_options, id_option, plain_errors
 from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
+from primum.cli._predictions import refuse_scores, score_names, scores_of, table_predictions
 from primum.cli._progress import progress
-from primum.cli._scores import refuse_scores, score_names, scores_of
-from primum.cli._table_predictions import table_predictions
 from primum.models.files import StoredModel, load_model
 from primum.tables.csv import CsvOptions
 from primum.tables.reading import Table, open_table

@@ -12,28 +12,21 @@ import click
 from sklearn.exceptions import FitFailedWarning
 
 from primum.cli.datasets import data_home_option
-from primum.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
-from primum.evaluation import (
-    METHODS,
-    PLANS,
-    RACES,
-    Method,
-    Plan,
-    ResultsError,
-    beside,
-    find_method,
-    run_with_further,
-)
-from primum.evaluation.store import OTHER_FOLDER, RESUME
-from primum.report.race import write_race_report
-from primum.report.reproduction import (
+from primum.comparison.store import OTHER_FOLDER, RESUME, ResultsError
+from primum.experiments.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
+from primum.experiments.methods import METHODS, Method, find_method
+from primum.experiments.pages.reproduction import (
     CURVES,
     write_curves_report,
     write_datasets_report,
     write_illustrations,
     write_peaking_report,
+    write_race_report,
     write_table_report,
 )
+from primum.experiments.paper import PLANS, Plan
+from primum.experiments.race import RACES
+from primum.experiments.runner import beside, run_with_further
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,21 +3,9 @@
 from primum.equations.coordinates import Coordinates, coordinates_of
 from primum.equations.curvature import RowCurvature
 from primum.equations.design import Design, Frame, GivenLabels, RowValues, View
-from primum.equations.kernel import (
-    KernelCoordinates,
-    KernelFeatures,
-    kernel_features,
-    kernel_ridge,
-)
-from primum.equations.moments import (
-    FAINT,
-    Moments,
-    gather_columns,
-    gather_moments,
-    refuse_faint,
-)
-from primum.equations.normal import NormalEquations, equations_of
-from primum.equations.ridge_path import RidgePath
+from primum.equations.kernel import KernelCoordinates, KernelFeatures, kernel_features, kernel_ridge
+from primum.equations.moments import FAINT, Moments, gather_columns, gather_moments, refuse_faint
+from primum.equations.normal import NormalEquations, RidgePath, equations_of
 
 __all__ = [
     "FAINT",

@@ -33,12 +33,7 @@ from scipy.linalg import blas, lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
 from primum.equations.conjugate import conjugate_gradients
-from primum.equations.curvature import (
-    Part,
-    curved_gram,
-    curved_product,
-    solve_semidefinite,
-)
+from primum.equations.curvature import Part, curved_gram, curved_product, solve_semidefinite
 from primum.equations.design import Design, Frame
 from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, to_numpy

@@ -3,6 +3,8 @@
 Sparse rows cannot be centred without densifying them, and centring dense ones costs as much as a
 product. So the centre enters the products as a rank-one correction, unless means are so large that
 this would cancel.
+
+Products with triangular matrices, which take half as many operations as others.
 """
 
 from collections.abc import Callable
@@ -13,11 +15,32 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import bandwidth, blas
 
 from primum._sklearn import library_of
 from primum._typing import Floats
-from primum.equations.triangular import is_wide_triangle, times_triangle
 from primum.rows.base import Block, Rows, to_numpy
+
+# Smaller triangles save no time.
+WIDE_TRIANGLE = 64
+
+
+def product(A: Floats, V: Floats) -> Floats:
+    """Return A V, in half the operations if V is a wide triangle."""
+    return times_triangle(np.array(A, order="C"), V) if is_wide_triangle(V) else A @ V
+
+
+def is_wide_triangle(V: Floats) -> bool:
+    """Return whether V is upper triangular, and large enough for that to save time."""
+    square = V.ndim == 2 and V.shape[0] == V.shape[1] >= WIDE_TRIANGLE
+    return square and int(bandwidth(V)[0]) == 0
+
+
+def times_triangle(rows: Floats, V: Floats) -> Floats:
+    """Return rows, in C order, times an upper triangular V. The rows are overwritten."""
+    # BLAS computes V' times the transpose of the rows, which is in Fortran order: without a copy.
+    return np.asarray(blas.dtrmm(1.0, V.T, rows.T, lower=1, overwrite_b=1).T)
+
 
 # Arrays of at most this many bytes are sent to a device once.
 SENT_ONCE = 2**18

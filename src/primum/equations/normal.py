@@ -5,9 +5,15 @@ With the labels q of the rows, ``A beta = X'q``. There are three ways to solve t
     fewer rows than columns     the rows are factorised, not A              ``row_space.py``
     few columns                 A is formed and factorised                  ``coordinates.py``
     many of both                A is applied by products with vectors       ``iterative.py``
+
+The normal equations of the same rows for several ridges.
+
+Only ``n alpha D`` differs between them: the sums over the rows, or their singular values if there
+are fewer rows than columns, are computed once.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 from primum._typing import Floats
@@ -15,7 +21,8 @@ from primum.equations.coordinates import coordinates_of
 from primum.equations.curvature import Part
 from primum.equations.design import Design, Frame
 from primum.equations.iterative import iterative_equations
-from primum.equations.row_space import row_space_coordinates
+from primum.equations.moments import Moments, gather_moments
+from primum.equations.row_space import RowSpacePath, row_space_coordinates
 from primum.rows import Rows
 
 # A is formed up to this many columns: it then takes 128 MB and some seconds to factorise, and both
@@ -148,3 +155,46 @@ def forms_normal_matrix(parts: Sequence[Rows]) -> bool:
 
 def _size(parts: Sequence[Rows]) -> tuple[int, int]:
     return sum(rows.n_rows for rows in parts), parts[0].n_columns
+
+
+class RidgePath:
+    """Least squares on all given rows, for any ridge.
+
+    Parameters
+    ----------
+    parts : sequence of Rows
+        The rows; ``known``, if given, are the moments of the last of these parts.
+    fit_intercept : bool
+        Whether there is an intercept.
+    known : Moments, optional
+        Moments that need not be gathered again.
+    """
+
+    def __init__(
+        self, parts: Sequence[Rows], fit_intercept: bool, known: Moments | None = None
+    ) -> None:
+        self.parts, self.fit_intercept, self.known = parts, fit_intercept, known
+
+    def at(self, alpha: float) -> NormalEquations:
+        """Return the normal equations for one ridge."""
+        if factorises_rows(self.parts):
+            return self._row_space.at(alpha)
+        if forms_normal_matrix(self.parts):
+            return coordinates_of(
+                self.parts,
+                alpha=alpha,
+                fit_intercept=self.fit_intercept,
+                moments=self._moments,
+            )
+        return equations_of(self.parts, alpha=alpha, fit_intercept=self.fit_intercept)
+
+    @cached_property
+    def _row_space(self) -> RowSpacePath:
+        return RowSpacePath(self.parts, self.fit_intercept)
+
+    @cached_property
+    def _moments(self) -> Moments:
+        # Moments of sparse rows are differences of sums, which only all rows together can correct.
+        if self.known is None or self.known.of_products:
+            return gather_moments(self.parts)
+        return gather_moments(self.parts[:-1], self.known)

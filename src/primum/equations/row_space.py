@@ -26,13 +26,7 @@ from primum.equations.coordinates import (
     shortest,
 )
 from primum.equations.moments import FAINT, refuse_faint
-from primum.rows import (
-    Block,
-    Rows,
-    joined_weights,
-    refuse_non_finite,
-    to_numpy,
-)
+from primum.rows import Block, Rows, joined_weights, refuse_non_finite, to_numpy
 
 Factors = tuple[Floats, Floats]
 

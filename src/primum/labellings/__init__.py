@@ -1,12 +1,7 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
-from primum.labellings.auto_metric import chosen_metric, metric_of_rows
 from primum.labellings.certificate import Certificate, FitSummary, Witness, certify, is_proven
-from primum.labellings.columns import (
-    Columns,
-    FormedColumns,
-    StreamedColumns,
-)
+from primum.labellings.columns import Columns, FormedColumns, KnownSums, StreamedColumns
 from primum.labellings.implicit import (
     METRICS,
     TIE_BREAKS,
@@ -21,24 +16,22 @@ from primum.labellings.implicit import (
     with_prior,
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
-from primum.labellings.known_sums import KnownSums
-from primum.labellings.labelling import HyperplaneLabels, LabelsByValue, LabelsInFrame
-from primum.labellings.metric_path import implicit_problems
+from primum.labellings.labelling import (
+    HyperplaneLabels,
+    LabelsByValue,
+    LabelsInFrame,
+    duality_gap,
+    per_row,
+    weighted,
+)
+from primum.labellings.last_pass import LabellingToRead, Model, Reading, ScoreComparison, read_rows
+from primum.labellings.metric import chosen_metric, implicit_problems, metric_of_rows
 from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.prior import SOFT, Held, Prior, PriorProof, Shares
 from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import Judgement, LabelProblem, centred, without_mean
-from primum.labellings.reading import (
-    LabellingToRead,
-    Model,
-    Reading,
-    ScoreComparison,
-    read_rows,
-)
-from primum.labellings.rowwise import duality_gap, per_row, weighted
 from primum.labellings.sets import Interval, LabelSet, Simplex
-from primum.labellings.shares import SOFT, Held, Prior, PriorProof, Shares
 from primum.labellings.sweep import Sweep
-from primum.labellings.zonotope import zonotope_vertices
 
 __all__ = [
     "METRICS",
@@ -93,5 +86,4 @@ __all__ = [
     "weighted",
     "with_prior",
     "without_mean",
-    "zonotope_vertices",
 ]

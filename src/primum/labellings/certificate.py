@@ -13,9 +13,9 @@ import numpy as np
 from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.implicit import ImplicitProblem, share_of_all
+from primum.labellings.prior import PriorProof
 from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import Judgement, LabelProblem
-from primum.labellings.shares import PriorProof
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 ROUNDING = 1e-12

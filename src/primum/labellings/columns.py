@@ -4,10 +4,22 @@ A solver needs four products: ``M'Xi``, ``M Q``, ``M_J M_J'`` and ``M_J``. Every
 has a weight, which multiplies q and the Gram matrix. A proof needs two sums over the rows, which
 bound the optimum from both sides. With several classes Xi is (r, K) and Q is (U, K), otherwise both
 have one axis.
+
+Sums over the columns of M that follow from the normal equations, without a pass over the rows.
+
+In the coordinates of ``coordinates.py``, the rows z of all data satisfy ``sum w z z' = I``, less
+the ridge; subtracting the labelled rows leaves the sum over the unlabelled ones. With an intercept,
+the first entry of every z is ``c = n^(-1/2)``, n being the weight of all data, so the first row of
+``sum w z z'`` is ``c sum w z'``: the sum of the rows is known, too.
+
+Inner products of the columns of M, remembered from one Newton step to the next.
+
+The undecided rows change little between two steps, so most of ``M_J'M_J`` is known already, and
+selecting it takes a fraction of the time of computing it.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import add
 from typing import Any, Protocol
@@ -18,17 +30,76 @@ from scipy import sparse
 from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
-from primum.labellings.known_sums import KnownSums
-from primum.labellings.labelling import HyperplaneLabels
-from primum.labellings.row_products import RowProducts
-from primum.labellings.rowwise import duality_gap, scores_of, towards, weighted
+from primum.labellings.labelling import HyperplaneLabels, duality_gap, scores_of, towards, weighted
 from primum.labellings.sets import LabelSet, grouped
 from primum.labellings.sweep import BlockSweep, Sweep, band_of
-from primum.rows import (
-    BLOCK_NUMBERS,
-    Block,
-    to_numpy,
-)
+from primum.rows import BLOCK_NUMBERS, Block, to_numpy
+
+
+@dataclass(frozen=True)
+class KnownSums:
+    """The weighted sums ``M 1`` (None if there is no intercept) and ``M M'``."""
+
+    of_columns: Floats | None
+    gram: Floats
+
+    def scaled(self, factor: Floats) -> "KnownSums":
+        """Return the sums of M with each of its r dimensions multiplied by a factor."""
+        of_columns = None if self.of_columns is None else factor * self.of_columns
+        return KnownSums(of_columns, np.outer(factor, factor) * self.gram)
+
+    def first(self, r: int) -> "KnownSums":
+        """Return the sums of the first r dimensions of M."""
+        of_columns = None if self.of_columns is None else self.of_columns[:r]
+        return KnownSums(of_columns, self.gram[:r, :r])
+
+
+# Products of at most this many rows are remembered (8 MB). Fewer than the second number of
+# multiplications take less time than looking them up.
+REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
+
+
+class RowProducts:
+    """``M_J'M_J`` for slowly changing J, without weights."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self.matrix = matrix
+        self._place = np.full(matrix.shape[1], -1)  # of every row among those that are remembered
+        self._rows = np.empty(0, dtype=np.intp)
+        self._products = np.empty((0, 0))
+
+    def of(self, index: Index) -> Floats:
+        """Return the inner products of some columns."""
+        size = len(index)
+        if size > REMEMBER_UP_TO or size**2 * len(self.matrix) < WORTH_REMEMBERING:
+            M = self.matrix[:, index]
+            return M.T @ M
+        new = index[self._place[index] < 0]
+        if len(self._rows) + len(new) > len(self._products):
+            # With room to spare for the rows that later steps add.
+            self._forget(room=min(size + 3 * size // 4, REMEMBER_UP_TO))
+            new = index
+        if len(new):
+            self._remember(new)
+        place = self._place[index]
+        return self._products[:, : len(self._rows)][place].take(place, axis=1)
+
+    def _forget(self, room: int) -> None:
+        self._place[self._rows], self._rows = -1, self._rows[:0]
+        if room > len(self._products):
+            self._products = np.empty((0, 0))  # freed before more is allocated
+            self._products = np.empty((room, room))
+
+    def _remember(self, new: Index) -> None:
+        known, added = len(self._rows), self.matrix[:, new]
+        where = slice(known, known + len(new))
+        if known:
+            across = np.dot(added.T, self.matrix[:, self._rows])
+            self._products[where, :known], self._products[:known, where] = across, across.T
+        np.matmul(added.T, added, out=self._products[where, where])
+        self._place[new] = np.arange(where.start, where.stop)
+        self._rows = np.concatenate([self._rows, new])
+
 
 # Form M up to this many numbers (16 MB) and rows: with more rows, a few passes over all of them are
 # faster than many over M. ...

@@ -47,15 +47,14 @@ from primum.equations.coordinates import (
     determined,
     rounding_of,
 )
+from primum.equations.design import product
 from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
-from primum.equations.triangular import product
-from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, columns_of
-from primum.labellings.known_sums import KnownSums
+from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, KnownSums, columns_of
 from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import LabelProblem, without_mean
 from primum.labellings.sets import LabelSet, any_class
-from primum.labellings.shares import Shares
 from primum.rows import ArrayRows, Rows, to_numpy
 
 # "auto" is one of the others: which one, ``auto_metric.py`` decides before a problem is defined.

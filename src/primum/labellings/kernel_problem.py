@@ -37,9 +37,9 @@ from primum.labellings.implicit import (
     label_set_of,
     share_of_all,
 )
+from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import prior_problem
 from primum.labellings.sets import LabelSet
-from primum.labellings.shares import Shares
 from primum.rows import ArrayRows
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from primum._typing import Floats
 from primum.equations import Design, Frame, RowValues
 from primum.labellings.columns import Columns, FormedColumns, StreamedColumns
+from primum.labellings.labelling import weighted
+from primum.labellings.prior import Prior, Shares
 from primum.labellings.problem import Judgement, LabelProblem, centred
-from primum.labellings.rowwise import weighted
-from primum.labellings.shares import Prior, Shares
 
 # A vector u solves ``M'u = 1`` if it leaves no more than this.
 EXACT = 1e-9

@@ -16,17 +16,20 @@ are zero exactly when every label is the best one for its p_i. If several Q are 
 closest to the centres of the label sets, the least committed, is the solution.
 
 A prior restricts M Q, and changes the first two terms of D (``shares.py``).
+
+The result of a solver.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.equations import RowValues
 from primum.labellings.columns import Columns
+from primum.labellings.prior import Held, Prior
 from primum.labellings.sets import Interval, LabelSet
-from primum.labellings.shares import Held, Prior
 
 
 @dataclass(frozen=True)
@@ -167,3 +170,26 @@ class Judgement:
     def within(self, tol: float) -> bool:
         """Return whether the gap is within tol, absolute (in units of scale) plus relative."""
         return bool(np.isfinite(self.gap)) and self.gap <= tol * (self.scale + self.objective)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A labelling in the box and the number of iterations.
+
+    ``labels`` is an array or, if there are too many rows, a function of rows (``RowValues``).
+
+    ``dual`` is a point of the dual problem that may give a better bound than the labelling itself,
+    if the solver has one. ``pull`` are the multipliers that prove that the labelling is nearest to
+    the twin, if several labellings have the least labelled loss. ``multipliers`` are those of a
+    prior. ``moment`` is the sum of the design rows times their labels, if the solver has computed
+    it. ``proven`` is whether the solver has computed the gap itself, and it is within the
+    tolerance.
+    """
+
+    labels: Any
+    iterations: int
+    dual: Floats | None = None
+    pull: Floats | None = None
+    multipliers: Floats | None = None
+    moment: Floats | None = None
+    proven: bool = False

@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.pipeline import Pipeline
 
 from primum import SafeClassifier
-from primum._optional import needed
+from primum._lazy import needed
 
 
 def classifier_of(model: Any) -> Any:

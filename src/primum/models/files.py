@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from primum._files import replacing, write_file
-from primum._optional import needed
+from primum._lazy import needed
 
-# Of model files; raised whenever what they contain changes. Format 1 has two classes only, and
-# formats 1 and 2 have neither the target nor the columns.
-FORMAT = 3
-READABLE = (1, 2, 3)
+# Of model files; raised whenever what they contain changes. Files of formats 1 to 3, which were
+# never released, name modules that are gone.
+FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def load_model(path: Path) -> StoredModel:
     from primum.models.faults import fault_of, is_fitted_classifier
 
     content = _load(path)
-    if isinstance(content, dict) and content.get("format") not in READABLE:
+    if isinstance(content, dict) and content.get("format") != FORMAT:
         raise _other_version(path, f"format {content.get('format')!r}, not {FORMAT}")
     stored = _as_stored(content)
     if not is_fitted_classifier(stored.estimator):
@@ -176,12 +175,11 @@ def _other_version(path: Path, found: str) -> ValueError:
 
 
 def _as_stored(content: Any) -> StoredModel:
-    """Return the model in a file of any format; what is not one is left to be refused."""
+    """Return the model in a file; what is not one is left to be refused."""
     if not isinstance(content, dict):
         return StoredModel(content)
     fields = {name: value for name, value in content.items() if name != "format"}
-    names = {"estimator", "id_column"} if content["format"] < 3 else set(vars(StoredModel(None)))
-    if fields.keys() != names or not _are_names(**fields):
+    if fields.keys() != vars(StoredModel(None)).keys() or not _are_names(**fields):
         return StoredModel(content)
     return StoredModel(**fields)
 

@@ -7,22 +7,26 @@ from sklearn.utils import Bunch
 
 import primum
 from primum.equations import Frame, GivenLabels
+from primum.judging.difference import Difference, Probabilities
+from primum.judging.disagreement import Disagreement
+from primum.judging.verdict import SafeVerdict
+from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import Interval, Simplex
-from primum.labellings.sets.per_row import PerRow
-from primum.machines.search import Step
-from primum.selection.candidates.forest import ForestModel
-from primum.selection.candidates.kernel import KernelModel
-from primum.selection.candidates.models import Affine, LinearModel
-from primum.selection.candidates.spreading import NeighborModel
-from primum.selection.disagreement import Disagreement
-from primum.selection.named import NamedClassifier
-from primum.selection.out_of_fold import Failure
-from primum.selection.stacked import StackedClassifier
-from primum.selection.statistics import Difference, Probabilities
-from primum.selection.trees import BoostedModel, BoostingClassifier, ForestClassifier
-from primum.selection.verdict import SafeVerdict
-from primum.selection.wording import Verdict
+from primum.labellings.sets.base import PerRow
+from primum.methods.svm.search import Step
+from primum.reading.classifiers import NamedClassifier
+from primum.safe.candidates.base import Affine, LinearModel
+from primum.safe.candidates.kernel import KernelModel
+from primum.safe.candidates.spreading import NeighborModel
+from primum.safe.candidates.trees import (
+    BoostedModel,
+    BoostingClassifier,
+    ForestClassifier,
+    ForestModel,
+)
+from primum.safe.out_of_fold import Failure
+from primum.safe.stack import StackedClassifier
 from primum.tables.preparation import PreparedColumns, ReadCells, level_name
 
 CLASSIFIERS: tuple[type, ...] = (

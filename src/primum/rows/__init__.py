@@ -1,9 +1,18 @@
 """Rows in memory, in files or on a cluster, processed block by block."""
 
 from primum.rows.array import BLOCK_NUMBERS, ArrayRows
-from primum.rows.base import Block, ChainedRows, Rows, chain, joined_weights, stack, to_numpy
+from primum.rows.base import (
+    Block,
+    ChainedRows,
+    Rows,
+    chain,
+    is_outside,
+    joined_weights,
+    open_rows,
+    stack,
+    to_numpy,
+)
 from primum.rows.finite import RowsChangedError, first_non_finite, refuse_non_finite
-from primum.rows.opening import is_outside, open_rows
 from primum.rows.parquet import ParquetRows
 from primum.rows.watching import watch_passes
 

@@ -9,8 +9,7 @@ from scipy import sparse
 from primum._sklearn import get_namespace_and_device
 from primum._threads import block_threads, in_threads
 from primum._typing import Floats, Index
-from primum.rows.base import Block, Rows, to_numpy
-from primum.rows.memory import BlockMemory
+from primum.rows.base import Block, BlockMemory, Rows, to_numpy
 
 T = TypeVar("T")
 

@@ -3,11 +3,23 @@
 A kernel is a pure function of a block and of a few small arrays. It can run anywhere, and again
 if its result is lost; results are combined in the order of the blocks, so that the total does not
 depend on which worker computed which block.
+
+Memory for blocks of rows that are converted one after the other.
+
+A block takes a few megabytes. Allocators return memory of this size to the system when it is freed
+(always on Dask's workers, often elsewhere), and the system clears it before it is used again. Doing
+this for every block would take longer than the computations.
+
+Opening rows in files or on a cluster.
 """
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
+from os import PathLike
+from sys import getrefcount
 from typing import Any, TypeVar
 
 import numpy as np
@@ -240,3 +252,50 @@ def to_numpy(X: Any) -> Any:
     if hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray):
         return convert_to_numpy(X, X.__array_namespace__())
     return np.asarray(X)
+
+
+class BlockMemory(threading.local):
+    """The memory of one block per thread, used again once nothing refers to the block."""
+
+    def __init__(self) -> None:
+        self._numbers = np.empty(0)
+        # The reference count of memory that no block uses; it differs between interpreters.
+        self._unused = getrefcount(self._numbers)
+
+    def empty(self, *shape: int) -> Floats:
+        """Return an array with arbitrary values."""
+        size = prod(shape)
+        if self._numbers.size < size or getrefcount(self._numbers) > self._unused:
+            self._numbers = np.empty(size)
+        return self._numbers[:size].reshape(shape)
+
+
+def open_rows(source: Any, names: Sequence[str] | None, n_columns: int) -> Rows | None:
+    """Return the rows of a path or Dask collection, or None for any other source.
+
+    Parameters
+    ----------
+    source : object
+        The path of a Parquet file or folder, or a Dask array or DataFrame; anything else is left
+        to the caller.
+    names : sequence of str or None
+        The columns to read, in this order, if columns have names.
+    n_columns : int
+        Required number of columns.
+    """
+    if not is_outside(source):
+        return None
+    # Imported only when needed: pyarrow and dask are optional.
+    if isinstance(source, str | PathLike):
+        from primum.rows.parquet import ParquetRows
+
+        return ParquetRows(source, names, n_columns)
+    from primum.rows.dask_rows import DaskRows
+
+    return DaskRows(source, names, n_columns)
+
+
+def is_outside(source: Any) -> bool:
+    """Return whether rows are in files or on a cluster."""
+    of_dask = type(source).__module__.partition(".")[0] in ("dask", "dask_expr")
+    return of_dask or isinstance(source, str | PathLike)

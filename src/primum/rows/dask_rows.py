@@ -17,7 +17,7 @@ from uuid import uuid4
 import numpy as np
 from scipy import sparse
 
-from primum._optional import needed
+from primum._lazy import needed
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, _ConvertingReader, _reader_of

@@ -21,13 +21,12 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from primum._optional import needed
+from primum._lazy import needed
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
-from primum.rows.base import Block, Rows, stack
+from primum.rows.base import Block, BlockMemory, Rows, stack
 from primum.rows.finite import RowsChangedError, refuse_changed, still_finite
-from primum.rows.memory import BlockMemory
 from primum.rows.watching import watched
 
 T = TypeVar("T")

@@ -1,12 +1,6 @@
 """Solvers of label problems; each is a function of the problem and a tolerance."""
 
-from primum.solvers.base import (
-    ONE_NUMBER,
-    SOLVERS,
-    Solution,
-    chosen_solver,
-    solve,
-    solve_implicit,
-)
+from primum.labellings.problem import Solution
+from primum.solvers.base import ONE_NUMBER, SOLVERS, chosen_solver, solve, solve_implicit
 
 __all__ = ["ONE_NUMBER", "SOLVERS", "Solution", "chosen_solver", "solve", "solve_implicit"]

@@ -4,20 +4,25 @@ A solver takes a ``LabelProblem``, a tolerance and a limit on its iterations, an
 labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
 labelling closest to the centres of the label sets, up to rounding; those that find an arbitrary
 optimum are listed in ``ANY_OPTIMUM``.
+
+Of all labellings with the same M q, the one closest to 1/2.
+
+For solvers that find an arbitrary optimum: the objective depends only on M q, so moving to the
+closest labelling with the same M q does not change it.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from primum._typing import Floats
 from primum.labellings import ImplicitProblem, LabelProblem, StreamedColumns
+from primum.labellings.problem import Solution
 from primum.solvers.lbfgsb import solve_lbfgsb
-from primum.solvers.least_committed import least_committed
 from primum.solvers.nearest_twin import solve_nearest_twin
 from primum.solvers.newton import solve_newton
+from primum.solvers.prior import solve_prior
 from primum.solvers.reference import solve_reference
 from primum.solvers.scale import Measure, solve_scale
-from primum.solvers.shares import solve_prior
-from primum.solvers.solution import Solution
 from primum.solvers.warm import solve_from
 
 SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
@@ -120,3 +125,11 @@ def _need_memory(columns: StreamedColumns, solver: str) -> None:
             f"solver={solver!r} stores one number per row, but the {columns.shape[1]} unlabelled "
             "rows are not in memory: use solver='auto'."
         )
+
+
+def least_committed(problem: LabelProblem, q: Floats, tol: float) -> Floats:
+    """Return the labelling closest to 1/2 with the same M q, unless its proven gap is worse."""
+    reached = replace(problem, target=problem.columns.accumulate(q))
+    closer = solve_newton(reached, tol, max_iter=1000).labels
+    before, after = problem.judge(q), problem.judge(closer)
+    return closer if after.within(tol) or after.gap <= before.gap else q

@@ -10,7 +10,7 @@ from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
 from primum.labellings import Interval, LabelProblem, duality_gap
-from primum.solvers.solution import Solution
+from primum.labellings.problem import Solution
 
 MEMORY = 20
 STARTS = 100

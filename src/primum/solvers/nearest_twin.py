@@ -28,12 +28,12 @@ from primum.labellings import (
     StreamedColumns,
     without_mean,
 )
+from primum.labellings.problem import Solution
 from primum.labellings.sets import faces_of
 from primum.rows import to_numpy
 from primum.solvers.copies import find_copies
 from primum.solvers.faces import along_faces, stacked, unflat
 from primum.solvers.sample import sample_problem
-from primum.solvers.solution import Solution
 
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
 # the problem worse conditioned. It is raised if a round reduces the deviation only slightly, which

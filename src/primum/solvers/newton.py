@@ -16,7 +16,7 @@ is convex and piecewise quadratic, and has
     Hessian    I + sigma sum_i w_i E_i E_i' (x) m_i m_i',
 
 where E_i are the directions in which q_i can still move: its face (``faces.py``). A prior replaces
-the first two terms of psi and the I of its Hessian (``labellings.shares``).
+the first two terms of psi and the I of its Hessian (``labellings.prior``).
 
 1. At each sigma take Newton steps with an exact line search, in systems of the size of T or of the
    number of undecided labels, whichever is smaller. High accuracy is not needed on the path: stop
@@ -28,6 +28,13 @@ the first two terms of psi and the I of its Hessian (``labellings.shares``).
 3. Otherwise multiply sigma by a constant and predict the next point (``prediction.py``).
 
 The labelling with the smallest proven gap is returned.
+
+Prediction of the next point of the path (``newton.py``).
+
+Between two values of sigma at which a label reaches or leaves the boundary of its set, the path
+solves a linear system: that of the faces. If more labels are undecided than there are equations,
+the system is large and the faces will change anyway, so the path is extrapolated along its secant;
+near its end it is linear in 1/sigma.
 """
 
 from collections.abc import Iterator
@@ -38,6 +45,7 @@ from scipy.linalg import lapack
 
 from primum._typing import Floats, Mask
 from primum.labellings import LabelProblem, LabelSet, Prior, duality_gap, per_row, weighted
+from primum.labellings.problem import Solution
 from primum.labellings.sets import Face, faces_of
 from primum.solvers.faces import (
     OpenLabels,
@@ -53,8 +61,64 @@ from primum.solvers.faces import (
     stacked,
     unflat,
 )
-from primum.solvers.prediction import OnPath, Point, predict
-from primum.solvers.solution import Solution
+
+
+@dataclass(frozen=True)
+class Point:
+    """A dual point Xi and ``P = M'Xi``."""
+
+    xi: Floats
+    p: Floats
+
+
+@dataclass(frozen=True)
+class OnPath:
+    """A point at which the path was reached, with its sigma and its labels."""
+
+    sigma: float
+    point: Point
+    q: Floats
+
+
+def predict(problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPath | None) -> Point:
+    """Return a start for the next sigma: the latest point, or a predicted one if psi is smaller."""
+    labels, point = problem.labels, latest.point
+    faces = faces_of(labels, labels.open(latest.q))
+    if freedom_of(faces) <= problem.columns.shape[0] * n_contrasts(labels):
+        ahead = _with_the_same_faces(problem, sigma, latest, faces)
+    elif previous is not None:
+        ahead = _along_the_secant(sigma, latest, previous)
+    else:
+        return point
+    return min((ahead, point), key=lambda start: _psi(problem, start, sigma))
+
+
+def _with_the_same_faces(
+    problem: LabelProblem, sigma: float, latest: OnPath, faces: list[Face]
+) -> Point:
+    """Return where the path would be if every label stayed on its face."""
+    columns, labels, point = problem.columns, problem.labels, latest.point
+    q = latest.q + (latest.sigma - sigma) * labels.along(labels.open(latest.q), point.p)
+    g = problem.gradient(point.xi, problem.residual(q))
+    held = problem.held(point.xi, sigma)
+    change = newton_direction(columns, labels, faces, sigma, g, held)
+    return Point(point.xi + change, point.p + columns.project(change))
+
+
+def _along_the_secant(sigma: float, latest: OnPath, previous: OnPath) -> Point:
+    """Return the linear extrapolation in 1/sigma."""
+    point, before = latest.point, previous.point
+    ratio = (1 / sigma - 1 / latest.sigma) / (1 / latest.sigma - 1 / previous.sigma)
+    return Point(point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p))
+
+
+def _psi(problem: LabelProblem, point: Point, sigma: float) -> float:
+    labels, xi = problem.labels, point.xi
+    q = labels.project(labels.centre - sigma * point.p)
+    inner = per_row(point.p * q + (q - labels.centre) ** 2 / (2 * sigma))
+    total = weighted(inner, problem.columns.weight).sum()
+    return problem.conjugate(xi) - float(total)
+
 
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50

@@ -10,7 +10,7 @@ from scipy.optimize import lsq_linear
 
 from primum._typing import Floats
 from primum.labellings import Interval, LabelProblem
-from primum.solvers.solution import Solution
+from primum.labellings.problem import Solution
 
 PULL = 1e-5
 # A matrix M with a smaller norm is rounding: no label changes the loss.

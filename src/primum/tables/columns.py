@@ -2,6 +2,8 @@
 
 Kinds are decided from all rows, labelled or not, and never from the labels, so that nothing is
 learnt here that a held-out row could reveal.
+
+Detection of columns that identify rows, by their names and values.
 """
 
 import re
@@ -26,10 +28,38 @@ from primum.tables.cells import (
     plain_text,
     usual_type,
 )
-from primum.tables.identifiers import FEWEST_ROWS, is_running_number, looks_like_identifier
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+FEWEST_ROWS = 20  # with fewer rows, distinct integers may well be a feature
+FILLED_SHARE = 0.9  # of the integers between its ends, a running number has at least this share
+NAMES = {"id", "nr", "no", "number", "index", "idx", "key"}
+
+
+def looks_like_identifier(name: str, values: Floats) -> bool:
+    """Return whether a feature may be a row number or a key.
+
+    It may if all its values are distinct integers that are sorted, or whose name contains a word
+    for an identifier, as in ``patient_id`` or ``CustomerID``.
+    """
+    if len(values) <= FEWEST_ROWS or not np.array_equal(values, np.rint(values)):
+        return False
+    steps = np.diff(values)
+    if (steps > 0).all() or (steps < 0).all():
+        return True
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+    return bool(words & NAMES) and len(np.unique(values)) == len(values)
+
+
+def is_running_number(values: Floats) -> bool:
+    """Return whether values are distinct integers without large gaps, in any order."""
+    if len(values) <= FEWEST_ROWS or not np.array_equal(values, np.rint(values)):
+        return False
+    span = float(values.max() - values.min()) + 1
+    return len(np.unique(values)) == len(values) and span <= len(values) / FILLED_SHARE
+
 
 # Cells of another kind count as missing if at least this share of a column is of one kind.
 MAIN_SHARE = 0.9

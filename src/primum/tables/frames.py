@@ -2,6 +2,8 @@
 
 Cells stay as written where they are not all numbers: what they mean is decided per column, from
 all rows (``columns``).
+
+Tables of other libraries than pandas, such as polars, by the protocols that they share.
 """
 
 import codecs
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._lazy import needed
 from primum.tables.csv import CsvFile, CsvOptions, to_numbers
 from primum.tables.reading import CSV_SUFFIXES, CsvTable, is_parquet, refuse_layout
 from primum.tables.spreadsheets import (
@@ -26,6 +29,41 @@ from primum.tables.spreadsheets import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+STREAM, INTERCHANGE = "__arrow_c_stream__", "__dataframe__"
+
+
+def as_pandas(table: Any) -> Any:
+    """Return a table as a pandas DataFrame; anything else than a table is returned as it is.
+
+    Parameters
+    ----------
+    table : object
+        A pandas DataFrame, or a table with the Arrow PyCapsule protocol or the dataframe
+        interchange protocol: polars, pyarrow, DuckDB and others.
+
+    Returns
+    -------
+    DataFrame or object
+        The table, or what was passed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from primum.tables.frames import as_pandas
+    >>> as_pandas(pa.table({"age": [30, None]}))["age"].tolist()
+    [30.0, nan]
+    """
+    if hasattr(table, "iloc") or not (hasattr(table, STREAM) or hasattr(table, INTERCHANGE)):
+        return table
+    with needed("Tables of other libraries than pandas"):
+        import pandas  # noqa: F401
+        import pyarrow as pa
+        from pyarrow.interchange import from_dataframe
+    arrow = pa.table(table) if hasattr(table, STREAM) else from_dataframe(table)
+    return arrow.to_pandas(ignore_metadata=True)
+
 
 TEXT_SUFFIXES = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
 # Cells that could be read as numbers, but are more: booleans and codes with leading zeros.

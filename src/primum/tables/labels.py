@@ -1,18 +1,21 @@
-"""Labels of a table: the classes as written, None where a label is unknown."""
+"""Labels of a table: the classes as written, None where a label is unknown.
+
+Rows to learn from, read from a table into memory: features as numbers, labels as written.
+"""
 
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from primum._typing import Floats
+from primum.reading.labels import MAX_CODES, WITH_A_LETTER, refuse_numeric_target
 from primum.tables.cells import NUMBER, number_of
-from primum.tables.numeric_targets import MAX_CODES, WITH_A_LETTER, refuse_numeric_target
-
-if TYPE_CHECKING:
-    from primum.tables.reading import Table
+from primum.tables.columns import looks_like_identifier
+from primum.tables.reading import Table
 
 # Integers in canonical form; 007 is a name. pandas writes 7.0 if some are missing.
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -145,3 +148,59 @@ def _without_minus_one(labels: list[Any]) -> list[Any]:
     if len(known) < len(labels) or any(type(label) is not int for label in known):
         return labels
     return [None if label == -1 else label for label in labels]
+
+
+@dataclass(frozen=True)
+class LabeledTable:
+    """Features and labels of a table.
+
+    Attributes
+    ----------
+    X : array of shape (n_rows, n_features)
+        The features.
+    labels : list
+        One bool, int, float or str per row, or None where the label is unknown.
+    """
+
+    X: Floats
+    labels: list[Any]
+
+    def identifiers(self, names: Sequence[str]) -> list[str]:
+        """Return the names of the features that may identify the rows instead."""
+        pairs = zip(names, self.X.T, strict=True)
+        return [name for name, values in pairs if looks_like_identifier(name, values)]
+
+
+def read_labeled_table(
+    table: Table, names: Sequence[str], target: str, missing: Sequence[str]
+) -> LabeledTable:
+    """Read features and labels; raise an error if the labels cannot be classes.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : sequence of str
+        The columns that are features.
+    target : str
+        The column with the labels.
+    missing : sequence of str
+        Markers of unknown labels, in addition to an empty cell, and to -1 among integers.
+
+    Returns
+    -------
+    LabeledTable
+        The features and the labels.
+    """
+    parts = list(table.parts(names, [target]))
+    cells = [cell for part in parts for cell in part.as_written[target].to_pylist()]
+    if not cells:
+        raise ValueError(f"{table.path} has column names but no rows.")
+    labels = labels_of(table, target, cells, missing)
+    check_classes(table, target, labels)
+    return LabeledTable(np.concatenate([part.X for part in parts]), labels)
+
+
+def read_features(table: Table, names: Sequence[str]) -> Floats:
+    """Read the features of all rows."""
+    return np.concatenate([part.X for part in table.parts(names)])

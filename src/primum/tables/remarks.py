@@ -1,24 +1,198 @@
-"""What is suspicious about a table: rows that belong together, labels spelt in two ways, leaks.
+"""Columns that may be known only together with the label, and so give it away.
+
+A column that predicts well is mostly a good one: body measurements tell species apart. So a column
+is named only if something else would be hard to explain:
+
+* it is empty in every unlabelled row;
+* it is the label in other words: its values and the classes correspond one to one;
+* by it alone nearly all labels are predicted, and by all other columns together they are not.
+
+By a column alone, a labelled row has the class that most of the other labelled rows with the same
+value have, or, of numbers, those with the nearest value. By the other columns, it has the class
+that a forest predicts which is fitted to other labelled rows.
+
+What is suspicious about a table: rows that belong together, labels spelt in two ways, leaks.
 
 Nothing is changed: an alert says what was found, and the user decides.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log2
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._alerts import Alert
-from primum._typing import AnyArray
+from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
+from primum.judging.words import Alert
 from primum.tables.cells import names_of, numbers_of
 from primum.tables.columns import IS_TARGET, Column
-from primum.tables.leaks import leak_alerts
+from primum.tables.preparation import preparing
 from primum.tables.repeats import find_repeats, table_alert
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# What has a smaller probability than 2**-20 by chance is no accident.
+LEAST_BITS = 20
+# Of the errors of guessing, a column alone avoids nearly all, and the others by far not all.
+NEARLY_ALL, NOT_NEARLY_ALL = 0.95, 0.5
+# More rows add nothing but time.
+MAX_ROWS = 2000
+N_FOLDS, N_TREES = 3, 25
+ADVICE = "not known for the rows that the model is for, exclude it (--exclude, in Python exclude)."
+
+
+def leak_alerts(
+    X: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column], missing: Sequence[str]
+) -> list[Alert]:
+    """Return alerts on columns that may be known only together with the label.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The features, read as their kinds say.
+    labels : array of shape (n_rows,)
+        The labels, None where unknown.
+    columns : sequence of Column
+        What the table contains.
+    missing : sequence of str
+        Markers of missing cells.
+    """
+    labeled = np.array([label is not None for label in labels], dtype=bool)
+    codes = np.unique(labels[labeled].astype(str), return_inverse=True)[1]
+    used = [column for column in columns if column.used]
+    empty = [c.name for c in used if _only_labeled(X[c.name], labeled)]
+    cells = {c.name: cell_codes(X[c.name].to_numpy()[labeled]) for c in used}
+    same = [n for n in cells if n not in empty and corresponds(cells[n].codes, codes)]
+    others = [column for column in used if column.name not in (*empty, *same)]
+    found = [
+        *_named(empty, "empty in every unlabelled row"),
+        *_named(same, "the label in other words (values and classes correspond)"),
+    ]
+    X = X[labeled].reset_index(drop=True)
+    return [Alert("leak", text) for text in [*found, *_telling(X, codes, cells, others, missing)]]
+
+
+def _only_labeled(values: "pd.Series", labeled: AnyArray) -> bool:
+    known = values.notna().to_numpy()
+    return bool(known[labeled].any() and not known[~labeled].any() and not labeled.all())
+
+
+def _named(names: Sequence[str], what: str) -> Iterator[str]:
+    if len(names) == 1:
+        yield f"The column {names[0]!r} is {what}. If it is {ADVICE}"
+    elif names:
+        which = listed([repr(name) for name in names], 5)
+        yield f"The columns {which} are {what}. If one of them is {ADVICE}"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a column as codes; ``values`` are the numbers that these stand for, if any."""
+
+    codes: Index
+    values: Floats | None
+
+
+def cell_codes(cells: AnyArray) -> Cells:
+    """Return the cells of a column as codes; missing ones have a code of their own, the last."""
+    if cells.dtype == object:
+        names = np.array(["" if cell is None else f" {cell}" for cell in cells])
+        return Cells(np.unique(names, return_inverse=True)[1], None)
+    values, codes = np.unique(cells.astype(float), return_inverse=True)
+    return Cells(codes, values)
+
+
+def corresponds(cells: Index, codes: Index) -> bool:
+    """Return whether values and classes correspond one to one, which is no accident.
+
+    Had each row the class of its value by chance, the probability would be that of the classes of
+    all rows, but for the first row of each class.
+    """
+    pairs = len(np.unique(cells * (codes.max() + 1) + codes))
+    counts = np.bincount(codes)
+    counts = counts[counts > 0]
+    bits = float(-(counts - 1) @ np.log2(counts / counts.sum()))
+    return pairs == len(np.unique(cells)) == len(counts) and bits >= LEAST_BITS
+
+
+def right_alone(cells: Cells, codes: Index) -> int:
+    """Return how many labels are right by a column alone; a row's own label is not used."""
+    votes = np.zeros((cells.codes.max() + 1, codes.max() + 1))
+    np.add.at(votes, (cells.codes, codes), 1)
+    rows = np.arange(len(codes))
+    others = votes[cells.codes]
+    others[rows, codes] -= 1
+    alone = others.sum(axis=1) == 0
+    if cells.values is not None and len(cells.values) > 1:
+        others[alone] = _nearest_votes(cells.values, votes)[cells.codes[alone]]
+    own = others[rows, codes]
+    others[rows, codes] = 0
+    return int(np.sum(own > others.max(axis=1)))
+
+
+def _nearest_votes(values: Floats, votes: Floats) -> Floats:
+    """Return the votes of the nearest other value of each; of both, if they are as near."""
+    gaps = np.diff(values)
+    gaps = np.where(np.isnan(gaps), np.inf, gaps)  # missing cells are near no number
+    below, above = np.append(np.inf, gaps), np.append(gaps, np.inf)
+    nothing = np.zeros((1, votes.shape[1]))
+    of_below, of_above = np.vstack([nothing, votes[:-1]]), np.vstack([votes[1:], nothing])
+    near_below = (below <= above) & np.isfinite(below)
+    near_above = (above <= below) & np.isfinite(above)
+    return near_below[:, None] * of_below + near_above[:, None] * of_above
+
+
+def _telling(
+    X: "pd.DataFrame",
+    codes: Index,
+    cells: dict[str, Cells],
+    columns: Sequence[Column],
+    missing: Sequence[str],
+) -> Iterator[str]:
+    """Yield a sentence on the column that tells nearly all labels, where the others do not."""
+    n_rows, guessed = len(codes), int(np.bincount(codes).max())
+    if guessed == n_rows or -n_rows * log2(guessed / n_rows) < LEAST_BITS:
+        return
+    right = {column.name: right_alone(cells[column.name], codes) for column in columns}
+    found = [c for c in columns if _avoided(right[c.name], guessed, n_rows) >= NEARLY_ALL]
+    # Of two such columns, each is among the others of the other one.
+    if len(found) != 1 or len(columns) == 1:
+        return
+    rest = [column for column in columns if column is not found[0]]
+    by_others, n_tried = _right_by_forest(X, codes, rest, missing)
+    if _avoided(by_others / n_tried, guessed / n_rows, 1) <= NOT_NEARLY_ALL:
+        name = found[0].name
+        yield (
+            f"The column {name!r} may give the label away: by it alone, {right[name]} of "
+            f"{n_rows} labels are predicted correctly, by all other columns together "
+            f"{by_others} of {n_tried}. If it is {ADVICE}"
+        )
+
+
+def _right_by_forest(
+    X: "pd.DataFrame", codes: Index, columns: Sequence[Column], missing: Sequence[str]
+) -> tuple[int, int]:
+    """Return how many labels a forest tells by some columns, and of how many."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
+    rows = np.random.default_rng(0).permutation(len(codes))[:MAX_ROWS]
+    forest = RandomForestClassifier(N_TREES, random_state=0)
+    model: Any = make_pipeline(preparing(columns, missing), forest)
+    guess = cross_val_predict(model, X.iloc[rows], codes[rows], cv=KFold(N_FOLDS))
+    return int(np.sum(guess == codes[rows])), len(rows)
+
+
+def _avoided(right: float, guessed: float, n_rows: float) -> float:
+    """Return the share of the errors of guessing that are avoided."""
+    return (right - guessed) / (n_rows - guessed)
+
 
 # Kinds of columns whose values may name groups of rows.
 NAMING = ("number", "category", "text")

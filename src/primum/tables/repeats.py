@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse, stats
 
-from primum._alerts import Alert
 from primum._typing import AnyArray, Index
 from primum._words import counted
+from primum.judging.words import Alert
 
 SIGNIFICANCE = 0.001
 # With fewer of the values that would occur in both by chance, they are "far fewer".

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from primum._optional import install_advice
-from primum.tables.header import FIRST_ROWS, find_header
+from primum._lazy import install_advice
+from primum.tables.csv import FIRST_ROWS, find_header
 
 if TYPE_CHECKING:
     import pandas as pd

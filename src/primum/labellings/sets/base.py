@@ -17,6 +17,8 @@ The derivative of ``project`` at v is the orthogonal projection on the direction
 A label is one number, and the labels of n rows an array (n,), or it has K entries, one per class,
 and the labels are an array (n, K). In the latter case the entries of a label add up to 1, so that
 adding a number to all entries of p changes nothing: ``contrasts`` are the other directions.
+
+A property of rows that is given for the first of them and is the same for all others.
 """
 
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from primum._sklearn import library_of
-from primum._typing import Floats, Index, Mask
+from primum._typing import AnyArray, Floats, Index, Mask
 from primum.equations import View
 from primum.rows import to_numpy
 
@@ -175,3 +177,33 @@ def grouped(keys: Any, skipped: int) -> tuple[Any, list[tuple[int, int, int]]]:
     ends = np.append(starts[1:], len(values)) if len(starts) else starts
     parts = zip(values[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
     return order, list(parts)
+
+
+@dataclass(frozen=True)
+class PerRow:
+    """Values of the first rows, and the value of all rows after them.
+
+    Attributes
+    ----------
+    first : array (n, ...)
+        One value for each of the first rows.
+    later : array (...)
+        The value of every row after them.
+    """
+
+    first: AnyArray
+    later: AnyArray
+
+    def take(self, index: Index) -> AnyArray:
+        """Return the values of the rows at some positions."""
+        index = np.asarray(index)
+        values = np.empty((len(index), *self.first.shape[1:]), dtype=self.first.dtype)
+        known = index < len(self.first)
+        values[known] = self.first[index[known]]
+        values[~known] = self.later
+        return values
+
+    def at(self, view: View) -> Any:
+        """Return the values of a block of rows, on its device."""
+        where = view.block.where
+        return view.like(self.take(np.arange(where.start, where.stop)))

@@ -16,7 +16,7 @@ import numpy as np
 from primum._sklearn import library_of
 from primum._typing import Floats, Index, Mask
 from primum.equations import View
-from primum.labellings.sets.per_row import PerRow
+from primum.labellings.sets.base import PerRow
 
 ONE_DIRECTION = np.ones((1, 1))
 

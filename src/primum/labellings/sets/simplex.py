@@ -18,7 +18,7 @@ from scipy.linalg import helmert
 from primum._sklearn import library_of
 from primum._typing import Floats, Index, Mask
 from primum.equations import View
-from primum.labellings.sets.per_row import PerRow
+from primum.labellings.sets.base import PerRow
 
 # Entries of classes that a row cannot have: below anything that the projection would keep.
 IMPOSSIBLE = 1e300

@@ -1,0 +1,164 @@
+"""Print the size of the house, and the walks of a reader through it: ``python .ci/house.py``.
+
+A walk is what a call visits: its files and functions, and calls from a room into one to its right,
+callbacks included, of which there should be none.
+"""
+
+import ast
+import io
+import statistics
+import sys
+import tokenize
+import warnings
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import primum
+
+PACKAGE = Path(primum.__file__).parent
+ROOMS = tuple(
+    "rows equations labellings solvers reading methods judging safe tables models pages "  # noqa: SIM905
+    "comparison experiments cli".split()
+)
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef
+IMPORT = ast.Import | ast.ImportFrom
+
+
+def lines_of(nodes):
+    """Return the numbers of all lines of some nodes."""
+    return {line for node in nodes for line in range(node.lineno, node.end_lineno + 1)}
+
+
+def docstrings(tree):
+    """Yield the nodes of all docstrings."""
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            yield node.body[0]
+
+
+def code_lines(path):
+    """Return the numbers of the lines of code: no docstrings, comments or blank lines."""
+    text = path.read_text()
+    layout = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    found = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in layout | {tokenize.ENDMARKER}:
+            found.update(range(token.start[0], token.end[0] + 1))
+    return found - lines_of(docstrings(ast.parse(text)))
+
+
+def sizes():
+    """Print lines, files, imports and the lengths of functions."""
+    code, imports, lengths = Counter(), 0, []
+    for path in PACKAGE.rglob("*.py"):
+        tree, own = ast.parse(path.read_text()), code_lines(path)
+        code[path.relative_to(PACKAGE).parts[0]] += len(own)
+        imports += len(lines_of(node for node in ast.walk(tree) if isinstance(node, IMPORT)))
+        lengths += [
+            len(own & lines_of(node.body))
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef)
+        ]
+    long = np.quantile(lengths, 0.9)
+    print(f"{sum(code.values())} lines of code, {imports} of them imports,")
+    print(f"in {len(list(PACKAGE.rglob('*.py')))} files;")
+    print(f"functions: median {statistics.median(lengths):g} lines, 90 % at most {long:g}")
+    print(", ".join(f"{room} {code[room]}" for room in ROOMS))
+
+
+@cache
+def own_file(code):
+    """Return the file of a function below the package, or None; importing is no call."""
+    path = Path(code.co_filename)
+    if code.co_name in ("<module>", "__getattr__") or PACKAGE not in path.parents:
+        return None
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@cache
+def place(file):
+    """Return the number of a room from the left; what is beside the rooms is left of all."""
+    room = file.split("/")[0]
+    return ROOMS.index(room) if room in ROOMS else -1
+
+
+class Walk:
+    """What is called: files, functions, and calls from a room into one to its right."""
+
+    def __init__(self):
+        self.files, self.functions, self.wrong = set(), set(), Counter()
+
+    def __enter__(self):
+        sys.setprofile(self.visit)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def visit(self, frame, event, _):
+        """Count a call; this is a profiler of ``sys.setprofile``."""
+        if event != "call" or (file := own_file(frame.f_code)) is None:
+            return
+        self.files.add(file)
+        self.functions.add(frame.f_code)
+        caller = frame.f_back
+        while caller is not None and own_file(caller.f_code) is None:
+            caller = caller.f_back
+        if caller is not None and place(file) > place(own_file(caller.f_code)):
+            self.wrong[f"{own_file(caller.f_code)} -> {file} ({frame.f_code.co_name})"] += 1
+
+    def report(self, what):
+        """Print the walk, and where it goes wrong."""
+        print(f"{what}: {len(self.files)} files, {len(self.functions)} functions")
+        for call, times in self.wrong.most_common():
+            print(f"    to the right {times} times: {call}")
+
+
+def two_classes(n_rows=200, n_labeled=30, seed=0):
+    """Return rows of two classes, few of them labelled."""
+    X, y = primum.simulated.two_gaussians(n_rows, 4, random_state=seed)
+    return X, np.where(np.arange(n_rows) < n_labeled, y, -1)
+
+
+def main():
+    """Print everything."""
+    sizes()
+    X, y = two_classes()
+    warnings.simplefilter("ignore")
+    for what, call in (
+        ("ICLSClassifier().fit", lambda: primum.ICLSClassifier().fit(X, y)),
+        ("SafeClassifier().fit", lambda: primum.SafeClassifier().fit(X, y)),
+        ("primum compare, one method", lambda: compare_in_one_process(X, y)),
+    ):
+        call()  # so that the walk has no imports
+        with Walk() as walk:
+            call()
+        walk.report(what)
+
+
+def compare_in_one_process(X, y):
+    """Run ``primum compare`` on a table of these rows."""
+    import tempfile
+
+    import pandas as pd
+    from click.testing import CliRunner
+
+    from primum.cli.main import primum as command
+
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "table.csv"
+        frame = pd.DataFrame(X, columns=list("abcd")).assign(
+            kind=[["no", "yes"][label] if label >= 0 else None for label in y]
+        )
+        frame.to_csv(table, index=False)
+        arguments = ["compare", table, "--target", "kind", "--methods", "self-learning"]
+        arguments += ["--jobs", "1", "--out", Path(folder) / "report"]
+        done = CliRunner().invoke(command, list(map(str, arguments)))
+        assert done.exit_code == 0, done.output
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""Where ``primum compare`` writes: everything is checked before the work starts.
+
+The result of a comparison as plain text, at most 80 characters wide.
+"""
+
+import os
+import shutil
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from primum._files import unpredictable, write_file
+from primum._words import WIDTH, counted, listed, wrapped
+from primum.cli._output import check_length, check_out, refuse_inputs
+from primum.comparison.card import ModelCard, loss_in_words
+from primum.comparison.words import BASELINE, estimation, with_article
+from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
+
+ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
+MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
+MAX_CLASSES = 12
+ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
+
+
+def screen_text(result: Any) -> str:
+    """Return the data, the verdict, one table, and what was left out."""
+    notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
+    texts = [wrapped(data_text(result)), str(result.headline), _model_text(result.model_card)]
+    parts = [*texts, _table(result), wrapped(_caption(result)), wrapped(notes)]
+    return printable("\n\n".join(part for part in parts if part))
+
+
+def printable(text: str) -> str:
+    """Return text that cannot control a terminal, whatever the cells of the table contain."""
+    return "".join(
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def data_text(result: Any) -> str:
+    """Return how many rows there are, of which classes, and how many columns are used."""
+    table = result.plan.table
+    names = [str(name) for name in table.labels.classes.tolist()]
+    counts = Counter(table.labels.codes.tolist())
+    classes = listed([f"{name!r}: {counts[code]}" for code, name in enumerate(names)])
+    if table.n_unlabeled == 0:
+        return (
+            f"All {table.n_labeled} rows are labelled ({classes}), so there are no unlabelled rows "
+            "that could help, and the methods are compared on the labelled rows alone. Unknown "
+            f"labels must be empty cells, or markers listed in --missing.{_columns(result)}"
+        )
+    unlabeled = counted(table.n_unlabeled, "unlabelled row")
+    return f"{table.n_labeled} labelled rows ({classes}) and {unlabeled}.{_columns(result)}"
+
+
+def _columns(result: Any) -> str:
+    if not result.columns:
+        return ""
+    used = sum(column.used for column in result.columns)
+    return f"\n{used} of {len(result.columns)} columns are used; the report says how."
+
+
+def _model_text(card: ModelCard | None) -> str:
+    """Return the loss of the recommended model, and what it does with every class."""
+    if card is None:
+        return ""
+    name = f"the tuned {card.name}" if card.name == BASELINE else with_article(card.name)
+    loss = wrapped(f"The model to deploy ({name}): {loss_in_words(card)}.")
+    head = MODEL_ROW.format("class", "labelled", "recall", "precision", "unlabelled rows")
+    rows = [
+        MODEL_ROW.format(
+            textwrap.shorten(one.name, 24, placeholder="..."),
+            one.n_labeled,
+            *("-" if share is None else f"{share:.0%}" for share in (one.recall, one.precision)),
+            "-" if one.n_unlabeled is None else one.n_unlabeled,
+        )
+        for one in card.classes[:MAX_CLASSES]
+    ]
+    if len(card.classes) > MAX_CLASSES:
+        rows.append(f"and {len(card.classes) - MAX_CLASSES} more classes, which the report lists")
+    return "\n".join([loss, "", head, "-" * WIDTH, *rows])
+
+
+def _table(result: Any) -> str:
+    head = ROW.format("method", "loss", "change (interval)", "help", "harm", "answer")
+    rows = [_row(method, result.loss.measure) for method in result.methods]
+    return "\n".join(line.rstrip() for line in [head, "-" * WIDTH, *rows])
+
+
+def _row(method: Any, measure: Any) -> str:
+    loss = f"{method.loss * measure.scale:.{measure.digits}f}"
+    name = textwrap.shorten(method.name, 18, placeholder="...")
+    if method.verdict is None:
+        return ROW.format(name, loss, "", "", "", "")
+    verdict, odds = method.verdict, method.verdict.probabilities
+    change = f"{_signed(verdict.change, measure)} ({_interval(verdict.interval, measure)})"
+    answer = ANSWERS[verdict.answer]
+    return ROW.format(name, loss, change, _short(odds.help), _short(odds.harm), answer)
+
+
+def _short(probability: float) -> str:
+    return percent(probability).replace("below ", "<").replace("above ", ">")
+
+
+def _signed(value: float, measure: Any) -> str:
+    return f"{round(value * measure.scale, measure.digits) + 0.0:+.{measure.digits}f}"
+
+
+def _interval(interval: tuple[float, float], measure: Any) -> str:
+    low, high = (_signed(value, measure) for value in interval)
+    return f"{low} to {high}"
+
+
+def _caption(result: Any) -> str:
+    measure = result.loss.measure
+    unit = f", in{measure.unit}" if measure.unit.strip() else ""
+    return (
+        f"loss: {measure.name}{unit}, on held-out rows. change: difference from the tuned "
+        f"baseline, estimated {estimation(result.loss.scoring)}, with its interval; negative is "
+        "better. "
+        "help, harm: their probabilities."
+    )
+
+
+FORMATS = ("html", "md", "json")
+FITS = "fits"  # the folder of finished fits, inside the folder of the comparison
+
+
+@dataclass(frozen=True)
+class ComparisonOutput:
+    """What a comparison writes.
+
+    Attributes
+    ----------
+    report : Path
+        The report, in the format of its suffix.
+    fits : Path or None
+        Folder of finished fits, from which an interrupted comparison continues; None if the report
+        is all that is written.
+    model : Path or None
+        The model file.
+    """
+
+    report: Path
+    fits: Path | None
+    model: Path | None
+
+    def check(self, data: Path, *, resume: bool, force: bool) -> None:
+        """Raise an error if something cannot be written, or exists and must not be replaced."""
+        if self.fits is None and resume:
+            raise click.UsageError("--resume needs a folder as --out: a file contains no fits.")
+        if self.fits is not None:
+            _check_folder(self.report.parent)
+        for path in self._files:
+            refuse_inputs(path, [("DATA", data)])
+        if self.model is not None and _same(self.model, self.report):
+            raise click.UsageError(f"--save-model {self.model} is the report: choose another name.")
+        self._refuse_existing(resume=resume, force=force)
+
+    @property
+    def _files(self) -> list[Path]:
+        return [self.report] if self.model is None else [self.report, self.model]
+
+    def _refuse_existing(self, *, resume: bool, force: bool) -> None:
+        if force:
+            return
+        if self.model is not None and self.model.exists():
+            raise click.UsageError(_exists(self.model, "pass --force to replace it"))
+        written = [self.report] if self.fits is None else [self.report, self.fits]
+        for path in written:
+            if path.exists() and not resume:
+                more = "" if self.fits is None else ", --resume to continue the comparison"
+                raise click.UsageError(_exists(path, f"pass --force to replace it{more}"))
+
+    @contextmanager
+    def replacing_fits(self, *, resume: bool) -> Iterator[None]:
+        """Set the fits of an earlier comparison aside, unless it is continued.
+
+        They are deleted once new ones have taken their place, and come back if there are none.
+        """
+        if self.fits is None or resume or not self.fits.is_dir():
+            yield
+            return
+        aside = unpredictable(self.fits, "replaced")
+        self.fits.rename(aside)
+        try:
+            yield
+        finally:
+            if self.fits.exists():
+                shutil.rmtree(aside)
+            else:
+                aside.rename(self.fits)
+
+    def write_report(self, result: Any, read: str) -> None:
+        """Write the report; the file appears only once it is complete.
+
+        ``read`` is the Python expression that reads the table.
+        """
+        text = _WRITERS[self.report.suffix](result, read)
+        self.report.parent.mkdir(exist_ok=True)
+        write_file(self.report, text)
+
+
+def _html(result: Any, read: str) -> str:
+    from primum.comparison.code import code_of
+    from primum.comparison.page import comparison_page
+
+    return comparison_page(result, code=code_of(result, read))
+
+
+def _markdown(result: Any, read: str) -> str:
+    from primum.comparison.code import code_of
+    from primum.comparison.page import comparison_markdown
+
+    return comparison_markdown(result, code=code_of(result, read))
+
+
+def _json(result: Any, _read: str) -> str:
+    import json
+
+    return json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+_WRITERS = {".html": _html, ".md": _markdown, ".json": _json}
+
+
+def output_of(
+    data: Path, out: Path | None, chosen: str | None, model: Path | None
+) -> ComparisonOutput:
+    """Return where a comparison writes; ``out`` is a folder, or a file by its suffix."""
+    if out is None:
+        stem = data.name.removesuffix(".gz")
+        out = Path(f"{Path(stem).stem}-comparison")
+    with _naming("--out"):
+        check_length(out)
+    if out.suffix not in _WRITERS or out.is_dir():
+        return ComparisonOutput(out / f"report.{chosen or 'html'}", out / FITS, model)
+    if chosen is not None and out.suffix != f".{chosen}":
+        raise click.UsageError(f"--out {out} is not a file of the --format {chosen}.")
+    check_file(out, "--out")
+    return ComparisonOutput(out, None, model)
+
+
+def _check_folder(folder: Path) -> None:
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise click.UsageError(f"--out {folder} exists and is not a folder: choose another name.")
+    if not folder.absolute().parent.is_dir():
+        raise click.UsageError(f"--out {folder}: there is no folder {folder.parent}.")
+    place = folder if folder.is_dir() else folder.absolute().parent
+    if not os.access(place, os.W_OK):
+        raise click.UsageError(f"--out {folder}: the folder {place} cannot be written to.")
+
+
+def check_file(path: Path, option: str) -> None:
+    """Raise an error, in terms of the option, for a file that cannot be written."""
+    with _naming(f"{option} {path}"):
+        check_out(None, None, path)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Show the option to which an error belongs."""
+    try:
+        yield
+    except click.BadParameter as problem:
+        raise click.UsageError(f"{option}: {problem.message}") from problem
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
+
+
+def _exists(path: Path, advice: str) -> str:
+    return f"{path} exists: {advice}, or choose another name."

@@ -1,0 +1,1 @@
+"""``primum.compare``: plan, run, result, deployment and page of a comparison."""

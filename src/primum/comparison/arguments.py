@@ -1,0 +1,338 @@
+"""The arguments of a comparison: its table, its classifiers by default, and given ones.
+
+Whether what is given to a comparison, and what it fitted, can be compared.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from primum._sklearn import count_rows, logistic_regression_cv, take_rows
+from primum._words import listed
+from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable
+from primum.comparison.words import BASELINE
+from primum.judging.drift import find_drift, one_of_each
+from primum.judging.words import Alert
+from primum.methods import (
+    ICLSClassifierCV,
+    LeastSquaresClassifierCV,
+    SelfLearningClassifier,
+    TSVMClassifier,
+)
+from primum.reading.arrays import locate_non_finite
+from primum.reading.classifiers import Entry
+from primum.reading.labels import KnownLabels
+from primum.safe.candidates.trees import BoostingClassifier, ForestClassifier
+
+if TYPE_CHECKING:
+    from primum.tables.problem import TableProblem
+
+
+MAX_INNER_FOLDS = 3
+# Grids as coarse as that of logistic regression: tuning is repeated in every training set.
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+METRICS = (0.0, 0.5)
+# With several classes a fit takes many times as long.
+SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
+PREPARE, CLASSIFY = "prepare", "classify"
+# Rows to which a transformer is fitted to find out whether it needs labels.
+MOST_TRIED = 500
+
+
+def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
+    """Return the entries that the user gave, default ones by their names, or all default ones."""
+    if not isinstance(entries, str):
+        if not any(isinstance(entry, str) for entry in entries):
+            return entries
+        known = {entry[0]: entry for entry in default()}
+        return [
+            _by_name(entry, known, what) if isinstance(entry, str) else entry for entry in entries
+        ]
+    if entries != "default":
+        raise ValueError(
+            f"{what} must be 'default' or a list of (name, estimator), got {entries!r}."
+        )
+    return default()
+
+
+def _by_name(name: str, known: dict[str, Any], what: str) -> Any:
+    if name not in known:
+        raise ValueError(
+            f"{name!r} in {what} is not the name of a default one here, which are "
+            f"{', '.join(map(repr, known))}: pass (name, estimator)."
+        )
+    return known[name]
+
+
+def read_transformer(prepare: Any, X: Any) -> Any:
+    """Return the transformer of the rows, or None."""
+    if isinstance(prepare, str):
+        if prepare != "scale":
+            raise ValueError(f"prepare must be 'scale', a transformer or None, got {prepare!r}.")
+        return StandardScaler(with_mean=not sparse.issparse(X))
+    return prepare
+
+
+def learns_from_labels(prepare: Any, X: Any) -> bool:
+    """Return whether a transformer, such as SelectKBest, cannot be fitted to rows without labels.
+
+    Then it must not see those of held-out rows, which cross-fitted scores would allow.
+    """
+    if prepare is None or isinstance(prepare, StandardScaler):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            clone(prepare).fit(take_rows(X, np.arange(min(count_rows(X), MOST_TRIED))))
+        except Exception:  # whatever it raises: it is judged in nested splits, which are valid
+            return True
+    return False
+
+
+def nested_if_needed(plan: ComparisonPlan, prepare: Any) -> ComparisonPlan:
+    """Return a plan in which no preparation sees the labels of rows that a method is judged by."""
+    needed = plan.cross_fitted and learns_from_labels(prepare, plan.table.X)
+    return replace(plan, nested=True) if needed else plan
+
+
+def prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries with a transformer before each classifier."""
+    return [
+        Entry(entry.name, with_preparation(prepare, entry.estimator), entry.uses_unlabeled)
+        for entry in entries
+    ]
+
+
+def with_preparation(prepare: Any, classifier: Any) -> Any:
+    """Return a pipeline of a transformer and a classifier, or the latter without the former."""
+    if prepare is None:
+        return classifier
+    return Pipeline([(PREPARE, clone(prepare)), (CLASSIFY, clone(classifier))])
+
+
+def inner_folds(plan: ComparisonPlan) -> int:
+    """Return the number of folds in which the default classifiers are tuned.
+
+    A training set of a further repeat in which some class has a single row is not counted: nothing
+    can be tuned in it, and its repeat is no part of the result.
+    """
+    counts = plan.class_counts(0)
+    if counts.min() < 2:
+        rarest = plan.table.labels.classes.tolist()[int(counts.min(axis=0).argmin())]
+        raise ValueError(
+            f"Some training set has only one labelled row of class {rarest!r}, with which nothing "
+            "can be tuned: label more rows of it (three are the least), or empty its labels, so "
+            "that its rows count as unlabelled."
+        )
+    least = [plan.class_counts(repeat).min(axis=1) for repeat in range(plan.repeats)]
+    tunable = [number for number in np.concatenate(least).tolist() if number >= 2]
+    return min(*tunable, MAX_INNER_FOLDS)
+
+
+def default_baselines(inner: int) -> list[tuple[str, Any]]:
+    """Return ridge and logistic regression, tuned in ``inner`` folds."""
+    logistic = logistic_regression_cv(
+        Cs=[1e-3, 1e-2, 1e-1, 1.0, 10.0], cv=inner, max_iter=1000, scoring="neg_log_loss"
+    )
+    return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
+
+
+def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, Any, bool]]:
+    """Return the safe stack and the other methods, tuned in ``inner`` folds.
+
+    The last two are supervised alternatives to the baseline: without them, nobody would know
+    whether a model of another kind is better than unlabelled rows can make a linear one.
+    """
+    grid = (PENALTIES, METRICS) if n_classes == 2 else SEVERAL_CLASSES
+    methods = [
+        ("safe stack", safe, True),
+        ("ICLS", ICLSClassifierCV(*grid, cv=inner), True),
+        ("self-learning", SelfLearningClassifier(LogisticRegression()), True),
+    ]
+    if n_classes == 2:
+        methods.append(("TSVM", TSVMClassifier("annealing", alpha=0.1), True))
+    alternatives = (("forest", ForestClassifier()), ("boosting", BoostingClassifier()))
+    return [*methods, *((name, estimator, False) for name, estimator in alternatives)]
+
+
+def check_names(plan: ComparisonPlan) -> None:
+    """Raise an error if two entries have the same name, or one that of the baseline."""
+    names = [entry.name for entry in plan.entries]
+    taken = {name for name in names if names.count(name) > 1 or name == BASELINE}
+    if taken:
+        raise ValueError(
+            f"Every method and baseline needs a name of its own other than {BASELINE!r}, but "
+            f"{sorted(taken)[0]!r} is taken: rename it."
+        )
+
+
+def read_problem(
+    X: Any,
+    y: Any,
+    X_unlabeled: Any,
+    groups: Any,
+    target: str | None,
+    independent_rows: bool,
+    *columns: Any,
+) -> "TableProblem | None":
+    """Return the problem in a table, or None if there is no target."""
+    if (target is None) == (y is None):
+        raise ValueError(
+            "Pass the labels either as y, or as target, the name of a column of X"
+            f"{'; both are given' if y is not None else ''}."
+        )
+    if target is None:
+        if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
+            raise ValueError("id, group, exclude and missing are for a table: pass target too.")
+        return None
+    if groups is not None:
+        raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
+    from primum.tables.problem import table_problem, with_unlabeled
+
+    frame = with_unlabeled(X, X_unlabeled, target)
+    id, group, exclude, missing = columns
+    return table_problem(frame, target, id, group, exclude, missing, independent_rows)
+
+
+def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
+    """Raise an error if rows are said to be independent and to belong together."""
+    if independent_rows and (group is not None or groups is not None):
+        given = "group" if group is not None else "groups"
+        raise ValueError(
+            f"independent_rows=True says that no rows belong together, but {given} says which do: "
+            "pass one of the two."
+        )
+
+
+def alerts_on_data(
+    problem: "TableProblem | None", table: PartlyLabeledTable, independent_rows: bool
+) -> list[Alert]:
+    """Return what is suspicious about the data."""
+    if problem is not None:
+        return problem.alerts
+    if independent_rows or table.groups is not None:
+        return []
+    from primum.tables.repeats import array_alert
+
+    found = array_alert(table.X, table.codes >= 0)
+    return [] if found is None else [found]
+
+
+def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
+    """Return whether labelled and unlabelled rows of a table differ."""
+    labels, groups = table.labels, _every_group(table)
+    parts = [
+        one_of_each(take_rows(table.X, rows), None if groups is None else groups[rows])
+        for rows in (labels.labeled, labels.unlabeled)
+    ]
+    return find_drift(*parts, prepare=prepare, random_state=seed)
+
+
+def _every_group(table: PartlyLabeledTable) -> Any:
+    """Return the groups of all rows as numbers; a row of X_unlabeled is a group of its own."""
+    if table.groups is None:
+        return None
+    names, codes = np.unique(table.groups, return_inverse=True)
+    return np.append(codes, len(names) + np.arange(len(table.codes) - len(codes)))
+
+
+# Labelled rows of a class: one is held out, and two are split again where something is tuned.
+LEAST_TO_TUNE, LEAST = 3, 2
+
+
+def check_class_sizes(labels: KnownLabels, *classifiers: Any) -> None:
+    """Raise an error if classes have too few labelled rows to be compared on.
+
+    ``classifiers`` are the baselines and the methods; the default ones, which are names, are tuned.
+    """
+    default = [
+        isinstance(given, str) or any(isinstance(entry, str) for entry in given)
+        for given in classifiers
+    ]
+    needed = LEAST_TO_TUNE if any(default) else LEAST
+    counts = np.bincount(labels.codes, minlength=len(labels.classes)).tolist()
+    rare = [
+        f"{name!r} ({count})"
+        for name, count in zip(labels.classes.tolist(), counts, strict=True)
+        if count < needed
+    ]
+    if rare:
+        few = f"Class {rare[0]} has" if len(rare) == 1 else f"Classes {listed(rare)} have"
+        # Of two classes, none can be done without.
+        other = ", or empty these labels, so that their rows count as unlabelled"
+        if labels.classes.dtype.kind in "iu" and len(rare) > len(counts) / 2:
+            other += " (if they are measurements: numeric targets are not supported yet)"
+        raise ValueError(
+            f"{few} fewer than {needed} labelled rows, which a comparison needs of every class to "
+            "hold some out and learn from the others: label more rows"
+            f"{other if len(counts) - len(rare) > 1 else ''}."
+        )
+
+
+def check_rows(X: Any, prepare: Any, baselines: Any) -> None:
+    """Raise an error if rows have text or missing values that nothing turns into numbers.
+
+    A transformer of the user is expected to do so, and so are baselines of the user: some
+    classifiers accept missing values.
+    """
+    own = prepare is not None and not isinstance(prepare, str)
+    if own or not isinstance(baselines, str):
+        return
+    _refuse_text(X)
+    place = locate_non_finite(X)
+    if place is not None:
+        row, column, value = place
+        what = "is missing" if np.isnan(value) else "is infinite"
+        raise ValueError(
+            f"The value in row {row}, column {column} of X {what}: pass "
+            "prepare=make_pipeline(SimpleImputer(), StandardScaler()), which fills such values in "
+            "within every training set, or leave out the row."
+        )
+
+
+def _refuse_text(X: Any) -> None:
+    """Raise an error for the first column of a DataFrame that is not numeric."""
+    if not hasattr(X, "iloc"):
+        return
+    from pandas.api.types import is_numeric_dtype
+
+    for number, column in enumerate(X.columns):
+        values = X.iloc[:, number]
+        if not is_numeric_dtype(values) and not _converts(values):
+            raise ValueError(
+                f"Column {column!r} of X is not numeric (its first value is {values.iloc[0]!r}): "
+                "pass a transformer that encodes it as prepare=, for example a ColumnTransformer "
+                "with a OneHotEncoder, or pass the whole table with target= instead of y, and its "
+                "columns are prepared automatically."
+            )
+
+
+def _converts(values: Any) -> bool:
+    """Return whether a column of objects consists of numbers."""
+    if values.dtype != object:
+        return False
+    try:
+        values.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def refuse_failed_baselines(result: Any) -> None:
+    """Raise an error if no splits are left in which all baselines were fitted.
+
+    A variance over splits needs two of them, unless the comparison has only one.
+    """
+    if len(result.splits) >= min(2, result.plan.n_folds):
+        return
+    names = {entry.name for entry in result.plan.baselines}
+    failed = [failure["text"] for failure in result.failures if failure["name"] in names]
+    raise ValueError(f"The baseline {failed[0].rstrip('.')}: there is nothing to compare with.")

@@ -1,0 +1,516 @@
+"""``primum.compare``: whether unlabelled rows help or harm, and which model to use.
+
+It joins the statistics (``selection``), the resumable comparison (``evaluation``) and its drawing
+(``report``), and is imported only when it is used.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._files import write_file
+from primum._sklearn import take_rows
+from primum._words import listed
+from primum.comparison.arguments import (
+    alerts_on_data,
+    check_class_sizes,
+    check_independence,
+    check_names,
+    check_rows,
+    default_baselines,
+    default_methods,
+    drift_of,
+    given_or_default,
+    inner_folds,
+    nested_if_needed,
+    prepared,
+    read_problem,
+    read_transformer,
+    refuse_failed_baselines,
+)
+from primum.comparison.card import ModelCard, with_assigned
+from primum.comparison.deploy import (
+    Changes,
+    Coefficient,
+    can_be_averaged,
+    changes_of,
+    coefficients_of,
+    find_name,
+    fit_model,
+)
+from primum.comparison.figures import plot_comparison
+from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
+from primum.comparison.plan import ComparisonPlan, check_numbers, last_step, read_table
+from primum.comparison.result import ComparisonResult
+from primum.comparison.run import run_comparison
+from primum.comparison.statistics import read_scoring
+from primum.comparison.words import BASELINE
+from primum.comparison.workers import read_seed
+from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
+from primum.reading.classifiers import read_entries
+from primum.safe import SafeClassifier
+
+if TYPE_CHECKING:
+    from primum.tables.columns import Column
+    from primum.tables.problem import TableProblem
+
+
+@dataclass(frozen=True)
+class Comparison(ComparisonResult):
+    """The result of ``compare``.
+
+    Attributes
+    ----------
+    verdict : str
+        The headline as text: one line each for alerts, answer, reason and next step.
+    headline : Headline
+        The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
+    alerts : list of Alert
+        What changes how far the answer may be believed, each with ``kind``, ``text`` and
+        ``withholds``, whether no help is claimed because of it.
+    recommended : str
+        Name of the method to use; "baseline" unless another has been shown to be better.
+    model_card : ModelCard or None
+        What is known of the recommended model from rows that were held out: its loss with an
+        interval that allows for the choice among the methods, the loss of guessing, recall and
+        precision of every class, the confusion matrix, the number of unlabelled rows that it
+        assigns to every class, and ``alerts`` if it hardly beats guessing or does not find a class.
+        None if a folder of an earlier version, which lacks the predictions, is continued.
+    table : DataFrame
+        One row per classifier: mean loss on held-out rows, its observed difference from the
+        baseline's, the estimated change with its interval (see Notes of ``compare``), the
+        probabilities of help, no difference and harm, and the answer.
+    methods : list of MethodResult
+        The same as objects.
+    curves : list of dict
+        Learning curves over the number of unlabelled and of labelled rows.
+    drift : Drift or None
+        Whether labelled and unlabelled rows come from different distributions.
+    failures : list of dict
+        Fits that raised an error.
+    left_out : list of str
+        What is not part of the result, and why.
+    columns : list of Column
+        What was done to each column of a table; empty for arrays.
+    changed : Changes or None
+        The unlabelled rows for which the recommended method and the baseline predict different
+        classes; if the baseline is recommended, the safe stack or the most promising method is
+        compared with it. None if there are no unlabelled rows, no such method, or baselines without
+        probabilities.
+    coefficients : list of Coefficient
+        Those of a linear baseline, fitted to all labelled rows, in prepared features.
+
+    Examples
+    --------
+    >>> import primum
+    >>> from sklearn.datasets import load_wine
+    >>> wines = load_wine(as_frame=True).frame
+    >>> wines["target"] = wines["target"].astype(object).where(wines.index % 4 == 0, None)
+    >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
+    >>> result = primum.compare(
+    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, progress=False
+    ... )
+    >>> result.recommended
+    'baseline'
+    >>> result.fit_recommended().predict(wines[:3])
+    array([0, 0, 0])
+    """
+
+    problem: "TableProblem | None" = None
+    prepare: Any = None
+    independent_rows: bool = False
+
+    @property
+    def columns(self) -> "list[Column]":
+        """What was done to each column of a table; empty for arrays."""
+        return [] if self.problem is None else self.problem.columns
+
+    def fit_recommended(self) -> Any:
+        """Fit the recommended model, with its preparation, to all rows.
+
+        The baseline, if that is recommended, is the average of the probabilities of its parts.
+
+        Returns
+        -------
+        classifier
+            A fitted scikit-learn Pipeline of preparation and classifier (without ``prepare``, the
+            classifier alone), which predicts classes by name from rows as they were given.
+        """
+        return self.fit(self.recommended)
+
+    def fit(self, name: str) -> Any:
+        """Fit a model of the table by its name, with its preparation, to all rows.
+
+        Parameters
+        ----------
+        name : str
+            A row of ``table``: "baseline", or the name of a baseline or method, in any spelling
+            (lower-case letters, hyphens).
+
+        Returns
+        -------
+        classifier
+            As ``fit_recommended`` returns it.
+        """
+        names = [BASELINE, *(entry.name for entry in self.plan.entries)]
+        found = find_name(name, names)
+        if found is None:
+            raise ValueError(f"There is no model {name!r}: choose from {listed(names)}.")
+        return self._model(found)
+
+    def _model(self, name: str) -> Any:
+        if name not in self._models:
+            self._models[name] = fit_model(self.plan, name, self.prepare)
+        return self._models[name]
+
+    @cached_property
+    def _models(self) -> dict[str, Any]:
+        return {}
+
+    @cached_property
+    def model_card(self) -> ModelCard | None:
+        """What is known of the recommended model; it is fitted to count the unlabelled rows."""
+        card, counts = self._held_out_card, self._assigned()
+        return card if card is None or counts is None else with_assigned(card, counts)
+
+    def _assigned(self) -> Sequence[int] | None:
+        """Return the unlabelled rows that the recommended model assigns to every class."""
+        name, rows, classes = self.recommended, self.plan.compared, self.plan.table.labels.classes
+        stored = {entry.name: record for entry, record in self._cross_fitted}
+        if len(rows) == 0 or (name == BASELINE and not can_be_averaged(self.plan.baselines)):
+            return None
+        if name in stored:
+            counts: Sequence[int] | None = stored[name].get("assigned")
+            return counts
+        predicted = self._model(name).predict(take_rows(self.plan.table.X, rows))
+        codes = np.searchsorted(classes, predicted)
+        return np.bincount(codes, minlength=len(classes)).tolist()
+
+    @cached_property
+    def changed(self) -> Changes | None:
+        """The unlabelled rows for which a method and the baseline predict different classes."""
+        rows, method = self.plan.compared, self._of_interest
+        stored = method in {entry.name for entry, _ in self._cross_fitted}
+        known = stored or can_be_averaged(self.plan.baselines)
+        if method is None or len(rows) == 0 or not known:
+            return None
+        own, baseline = self._classes_by(method, rows)
+        ids = None if self.problem is None else self.problem.ids
+        return changes_of(method, own, baseline, rows, self.plan.table.labels.classes.tolist(), ids)
+
+    @property
+    def _of_interest(self) -> str | None:
+        """The recommended method or, if that is the baseline, the next best."""
+        if self.recommended != BASELINE:
+            return self.recommended
+        if self._cross_fitted:
+            return self._cross_fitted[0][0].name
+        compared = self._compared
+        return max(compared, key=lambda m: m.verdict.probabilities.help).name if compared else None
+
+    def _classes_by(self, method: str, rows: Any) -> tuple[Any, Any]:
+        """Return the codes of some rows by a method and by the baseline."""
+        stored = {entry.name: record for entry, record in self._cross_fitted}
+        if method in stored:
+            own = np.zeros(len(rows), dtype=np.intp)
+            baseline = own.copy()
+            for place, other, new in stored[method]["changed"]:
+                own[place], baseline[place] = new, other
+            return own, baseline
+        X, classes = take_rows(self.plan.table.X, rows), self.plan.table.labels.classes
+        models = [self._model(name) for name in (method, BASELINE)]
+        own, baseline = (np.searchsorted(classes, model.predict(X)) for model in models)
+        return own, baseline
+
+    @cached_property
+    def coefficients(self) -> list[Coefficient]:
+        """The coefficients of a linear baseline, the largest first; empty if none is linear."""
+        for entry in reversed(self.plan.baselines):
+            model = self._model(entry.name)
+            if hasattr(last_step(model), "coef_"):
+                return coefficients_of(model, entry.name)
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values.
+
+        Returns
+        -------
+        dict
+            Numbers, texts, lists and dictionaries only.
+        """
+        changed, card = self.changed, self.model_card
+        return {
+            **super().to_dict(),
+            "model_card": None if card is None else card.to_dict(),
+            "target": None if self.problem is None else self.problem.target,
+            "columns": [column.to_dict() for column in self.columns],
+            "changed": None if changed is None else changed.to_dict(),
+            "coefficients": [one.to_dict() for one in self.coefficients],
+        }
+
+    def plot(self) -> Any:
+        """Draw the changes to the baseline and the learning curves.
+
+        Returns
+        -------
+        matplotlib Figure
+            The figure.
+        """
+        return plot_comparison(self)
+
+    def __str__(self) -> str:
+        return str(self.headline)
+
+    def __repr__(self) -> str:
+        table = self.plan.table
+        return (
+            f"<Comparison of {len(self.plan.methods)} methods on {table.n_labeled} labelled and "
+            f"{table.n_unlabeled} unlabelled rows: {self.headline.answer}>"
+        )
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write it as well.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        page = comparison_page(self)
+        if path is not None:
+            write_file(Path(path), page)
+        return page
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown.
+
+        Returns
+        -------
+        str
+            The report.
+        """
+        return comparison_markdown(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_fragment(self)
+
+
+def compare(
+    X: Any,
+    y: Any = None,
+    X_unlabeled: Any = None,
+    *,
+    target: str | None = None,
+    id: str | None = None,
+    group: str | None = None,
+    exclude: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    methods: str | Sequence[Any] = "default",
+    baselines: str | Sequence[Any] = "default",
+    prepare: Any = "scale",
+    scoring: Any = "accuracy",
+    cv: Any = None,
+    n_repeats: int = 3,
+    groups: Any = None,
+    independent_rows: bool = False,
+    curves: bool = True,
+    nested: bool = False,
+    equivalence: float = PRACTICAL_EQUIVALENCE,
+    level: float = LEVEL,
+    random_state: Any = 0,
+    n_jobs: int = 1,
+    time_budget: float | None = None,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Compare classifiers that use unlabelled rows with tuned supervised ones.
+
+    The labelled rows are split into stratified folds, several times. Every classifier is fitted to
+    the training folds, with all unlabelled rows if it uses them, and judged on the fold held out,
+    which is left out of training entirely. Everything that is tuned is tuned again in every
+    training set.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        Rows; with ``target``, a table as it is, with columns of any kind: a DataFrame of pandas,
+        of polars, or any table with the Arrow PyCapsule or the dataframe interchange protocol.
+    y : array-like of shape (n_samples,), default=None
+        Classes; -1 (integers) or None, NaN, pd.NA (any other type) where unknown. Pass either y or
+        target.
+    X_unlabeled : array-like, sparse matrix or DataFrame of shape (n_more, n_features), default=None
+        Further unlabelled rows; those of a table need no column with labels.
+    target : str, default=None
+        Column of X with the classes, empty where unknown. The other columns are prepared by their
+        kind (numbers, categories, dates, times, booleans), and columns that cannot be learnt from
+        are not used; ``columns`` of the result says what was done to each.
+    id : str, default=None
+        Column that identifies the rows; not a feature.
+    group : str, default=None
+        Column with groups of rows that stay together, such as those of one patient; not a feature.
+    exclude : sequence of str, default=()
+        Further columns that are not features.
+    missing : sequence of str, default=()
+        Markers of missing cells and of unknown labels in a table, in addition to empty cells.
+    methods : "default" or list of (name, classifier[, uses_unlabeled])
+        The classifiers to compare. Those that use unlabelled rows, which is the default, are
+        fitted with -1 for unknown labels. "default" means SafeClassifier, ICLS with ridge and
+        metric tuned, self-learning of a logistic regression and, for two classes, a transductive
+        SVM; and two supervised alternatives to the baseline, a random forest and a histogram
+        booster. A list may contain them by the names "safe stack", "ICLS", "self-learning",
+        "TSVM", "forest" and "boosting".
+    baselines : "default" or list of (name, classifier)
+        Supervised classifiers, fitted to labelled rows, whose averaged scores are the baseline.
+        "default" means ridge and logistic regression, both tuned.
+    prepare : "scale", transformer or None, default="scale"
+        Put before every classifier and fitted inside every training set, to the rows that the
+        classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and
+        with ``target`` the preparation of the table.
+    scoring : str or callable, default="accuracy"
+        How predictions are judged: "accuracy" (the error, in points), "balanced_accuracy",
+        "neg_brier_score", "neg_log_loss", any other scorer of scikit-learn, or a callable
+        ``scorer(estimator, X, y)``, of which higher is better and which does not look at X.
+    cv : int, splitter or iterable, default=None
+        How the labelled rows are split: a number of stratified folds, which keep groups together,
+        a scikit-learn splitter (for rows ordered in time), or pairs of indices of rows of X. None
+        means 5 folds or, if the smallest class has fewer labelled rows (or groups), as many as it
+        has.
+    n_repeats : int, default=3
+        How often the labelled rows are split; only with a number of folds. More repeats make the
+        intervals of methods other than SafeClassifier shorter, by at most an eighth.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of one group stay together, and the statistics count groups instead of rows; for a
+        table, ``group`` names the column.
+    independent_rows : bool, default=False
+        True says that no rows belong together. Otherwise, if the values of some column seem to have
+        been labelled together, such as the diary entries of one person, the verdict asks for the
+        groups, and no help is claimed; see Notes.
+    curves : bool, default=True
+        Whether to compute learning curves over the number of unlabelled rows and, with at least 80
+        labelled rows, of labelled ones, as far as every class keeps three of them.
+    nested : bool, default=False
+        Whether SafeClassifier is fitted in every split like the others. By default it is fitted
+        once and judged by its cross-fitted scores, which is many times faster; its loss is then
+        the baseline's plus the difference that it observed, but not below 0. A ``prepare`` that
+        learns from labels implies True.
+    equivalence : float, default=0.01
+        Differences up to this size make no practical difference: one point of error.
+    level : float, default=0.95
+        The probability that an answer needs; it is adjusted for the number of methods.
+    random_state : int, RandomState instance or None, default=0
+        Seed of everything random. A stored comparison can only be resumed with the same integer.
+    n_jobs : int, default=1
+        Number of processes; -1 means one per core. It does not affect the result.
+    time_budget : float, default=None
+        Seconds. Slow classifiers, further repeats and learning curves that would not end in time
+        are left out, which the result says; a fit that has begun is not interrupted.
+        SafeClassifier leaves out candidates that would take too long.
+    folder : path, default=None
+        Where fits are stored. An interrupted comparison continues there with ``resume=True``, and
+        methods and repeats can be added.
+    resume : bool, default=False
+        Whether to continue a folder that already contains results.
+    progress : bool, default=True
+        Whether to show progress.
+
+    Returns
+    -------
+    Comparison
+        With ``verdict``, ``table``, ``plot()``, ``fit_recommended()``, ``fit(name)`` and
+        ``to_dict()``.
+
+    See Also
+    --------
+    AgnosticClassifier : The choice between a supervised and a semi-supervised classifier as an
+        estimator.
+
+    Notes
+    -----
+    With few labelled rows the right verdict is often that one cannot tell; it then says about how
+    many more labels would settle it, or that labels at random would not.
+
+    Rows may belong together if a column has values that repeat, and far fewer of them occur in both
+    labelled and unlabelled rows than with labels at random (at most half as many, with a
+    probability below 0.001, corrected for the number of columns). Models would be judged too
+    favourably, so no help is claimed before ``group`` or ``groups`` names the column, or
+    ``independent_rows=True`` says that it means nothing.
+
+    A change of the error is estimated from the rows on which a method and the baseline predict
+    different classes: how many of the unlabelled rows these are, and which of the two is right on
+    the labelled ones among them. A change of any other loss is estimated by the observed one,
+    shrunk towards 0. Both are posterior medians; docs/comparing.md describes the statistics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import primum
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 2, 300)
+    >>> X = rng.normal(size=(300, 3)) + truth[:, None]
+    >>> y = np.where(np.arange(300) < 40, truth, -1)
+    >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
+    >>> result = primum.compare(X, y, methods=methods, n_repeats=1, curves=False, progress=False)
+    >>> result.recommended
+    'baseline'
+    """
+    start = time.monotonic()
+    check_independence(independent_rows, group, groups)
+    problem = read_problem(
+        X, y, X_unlabeled, groups, target, independent_rows, id, group, exclude, missing
+    )
+    if problem is not None:
+        X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
+        prepare = problem.transformer if isinstance(prepare, str) else prepare
+    table = read_table(X, y, X_unlabeled, groups)
+    check_rows(table.X, prepare, baselines)
+    if cv is None and groups is None:
+        check_class_sizes(table.labels, baselines, methods)
+    prepare = read_transformer(prepare, table.X)
+    check_numbers(n_repeats, equivalence, level, time_budget)
+    seed = read_seed(random_state)
+    settings = {"cv": cv, "n_repeats": n_repeats, "curves": curves, "nested": nested, "seed": seed}
+    empty = ComparisonPlan(table, (), (), **settings)
+    n_classes, safe = len(table.labels.classes), SafeClassifier(scoring=scoring)
+    parts = given_or_default(baselines, "baselines", lambda: default_baselines(inner_folds(empty)))
+    rivals = given_or_default(
+        methods, "methods", lambda: default_methods(inner_folds(empty), n_classes, safe)
+    )
+    plan = ComparisonPlan(
+        table,
+        prepared(prepare, read_entries(parts, "baselines", uses_unlabeled=False)),
+        prepared(prepare, read_entries(rivals, "methods")),
+        **settings,
+    )
+    check_names(plan)
+    usual = problem is not None and prepare is problem.transformer
+    plan = (plan if usual else nested_if_needed(plan, prepare)).judged_by(scoring)
+    loss = read_scoring(scoring, table.labels.classes)
+    drift = drift_of(table, prepare, seed)
+    records = run_comparison(
+        plan,
+        folder=folder,
+        resume=resume,
+        n_jobs=n_jobs,
+        time_budget=time_budget,
+        progress=progress,
+        start=start,
+    )
+    alerts = alerts_on_data(problem, table, independent_rows)
+    result = Comparison(
+        *(plan, records, loss, drift, equivalence, level, alerts),
+        *(problem, prepare, independent_rows),
+    )
+    refuse_failed_baselines(result)
+    return result

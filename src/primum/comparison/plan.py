@@ -1,0 +1,503 @@
+"""What a comparison on a partly labelled table consists of: rows, splits, classifiers, fits.
+
+The labelled rows are split into folds, several times. Every classifier is fitted to the training
+folds, with all unlabelled rows if it uses them, and predicts the fold held out, which is left out
+of training entirely; whatever a classifier tunes, it tunes inside the training folds. Learning
+curves repeat the first splits with fewer unlabelled or fewer labelled rows.
+
+Rounds of fits come in the order of their importance, so that a comparison that runs out of time
+has done the most important ones.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import check_array
+
+from primum._sklearn import count_rows
+from primum._typing import Index
+from primum.comparison.identity import describe
+from primum.comparison.workers import rng_for
+from primum.judging.losses import check_folds
+from primum.methods.self_learning import stack_rows
+from primum.reading.arrays import locating_bad_values
+from primum.reading.classifiers import Entry
+from primum.reading.data import given_rows
+from primum.reading.folds import (
+    Fold,
+    check_disjoint,
+    group_folds,
+    number_of_stratified_folds,
+    read_folds,
+)
+from primum.reading.labels import KnownLabels, read_labels
+from primum.safe.classifier import SafeClassifier
+from primum.tables.frames import as_pandas
+
+ALL = "all"
+# A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
+CROSS_FITTED = "cross-fitted"
+N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
+# Predictions for this many unlabelled rows are kept, to see how often two classifiers differ.
+MAX_PROBE_ROWS = 300
+# Of this many, it is found out which class they have by either.
+MAX_COMPARED_ROWS = 20_000
+# Shares of the rows at which learning curves are computed, beside all of them.
+UNLABELED_SHARES = (0.0, 1 / 16, 1 / 4)
+LABELED_SHARES = (1 / 4, 1 / 2)
+# With fewer labelled rows, or fewer of some class in a part of them, a part is too few for a
+# learning curve: penalties are chosen in three folds, of which each holds out a row of every class.
+MIN_LABELED_FOR_CURVE, MIN_OF_CLASS_FOR_CURVE = 80, 3
+
+
+@dataclass(frozen=True)
+class PartlyLabeledTable:
+    """Rows, the labelled ones of which have a class.
+
+    Attributes
+    ----------
+    X : array, CSR matrix or DataFrame
+        All rows.
+    codes : array of shape (n_rows,)
+        Classes as 0, 1, ...; -1 where unknown.
+    labels : KnownLabels
+        The classes by name, and where the labelled and unlabelled rows are.
+    groups : array of shape (n_rows,) or None
+        Group of each row as a number; further unlabelled rows are groups of their own.
+    """
+
+    X: Any
+    codes: Index
+    labels: KnownLabels
+    groups: Any = None
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of labelled rows."""
+        return len(self.labels.labeled)
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabelled rows."""
+        return len(self.labels.unlabeled)
+
+
+def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> PartlyLabeledTable:
+    """Return a table from the arguments of ``compare``; a DataFrame stays one."""
+    X = _read_rows(X, "X")
+    labels = read_labels(y, count_rows(X), multi_class=True)
+    codes = np.full(count_rows(X), -1)
+    codes[labels.labeled] = labels.codes
+    groups = None if groups is None else _group_numbers(groups, len(codes))
+    X_unlabeled = given_rows(X_unlabeled)
+    if X_unlabeled is not None:
+        more = _read_rows(X_unlabeled, "X_unlabeled")
+        if more.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"X_unlabeled has {more.shape[1]} columns, but X has {X.shape[1]}: pass the same "
+                "columns in the same order."
+            )
+        n_rows, X = len(codes), stack_rows(X, more)
+        further = np.arange(n_rows, count_rows(X))
+        codes = np.concatenate([codes, np.full(len(further), -1)])
+        if groups is not None:
+            groups = np.concatenate([groups, groups.max() + 1 + np.arange(len(further))])
+        unlabeled = np.concatenate([labels.unlabeled, further])
+        labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
+    return PartlyLabeledTable(X, codes, labels, groups)
+
+
+def _group_numbers(groups: Any, n_rows: int) -> Index:
+    """Return groups as 0, 1, ..."""
+    groups = np.asarray(groups)
+    if groups.shape != (n_rows,):
+        raise ValueError(
+            f"groups has the shape {groups.shape}, but X has {n_rows} rows: pass one group for "
+            "every row of X."
+        )
+    return np.asarray(np.unique(groups, return_inverse=True)[1])
+
+
+def _read_rows(X: Any, name: str) -> Any:
+    X = as_pandas(X)
+    if hasattr(X, "iloc"):
+        return X
+    with locating_bad_values(X, name):
+        return check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name=name)
+
+
+def check_numbers(n_repeats: Any, equivalence: float, level: float, time_budget: Any) -> None:
+    """Raise an error for an argument of ``compare`` that is out of its range."""
+    whole = isinstance(n_repeats, Integral) and int(n_repeats) > 0
+    for name, value, valid, range_ in (
+        ("n_repeats", n_repeats, whole, "an int >= 1"),
+        ("equivalence", equivalence, 0 <= equivalence < np.inf, "a number of at least 0"),
+        ("level", level, 0.5 < level < 1, "between 1/2 and 1"),
+        (
+            "time_budget",
+            time_budget,
+            time_budget is None or time_budget >= 0,
+            "at least 0, or None",
+        ),
+    ):
+        if not valid:
+            raise ValueError(f"{name} must be {range_}, got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One fit: a classifier, the rows it is trained on and those it predicts.
+
+    Attributes
+    ----------
+    stage : str
+        "all", or the point of a learning curve.
+    entry : Entry
+        The classifier.
+    number : int
+        Number of the split.
+    train, test : array of int
+        Rows of the table.
+    cv : list of pairs, or None
+        Positions among the training rows by which a classifier that judges itself splits them;
+        None: as it does by itself.
+    """
+
+    stage: str
+    entry: Entry
+    number: int
+    train: Index
+    test: Index
+    cv: list[tuple[Index, Index]] | None = None
+
+    @property
+    def unit(self) -> tuple[str, int]:
+        """The name of the fit in a store of results."""
+        return f"{self.stage}/{self.entry.name}", self.number
+
+
+def turn_of(task: Task) -> int:
+    """Return when a fit is made, if there is no time budget.
+
+    A first one of every classifier shows how long the others take. The longest follow, so that no
+    process waits for them in the end.
+    """
+    if task.stage == ALL and task.number == 0:
+        return 0
+    return 1 if len(task.test) == 0 else 2
+
+
+def weight_of(task: Task) -> float:
+    """Return how long a fit takes, relative to others of the same classifier."""
+    last = last_step(task.entry.estimator)
+    return float(last.n_repeats) if isinstance(last, SafeClassifier) else 1.0
+
+
+def parts_of(task: Task) -> int:
+    """Return how many fits a fit consists of: SafeClassifier's are its folds, and the final one."""
+    last = last_step(task.entry.estimator)
+    if not isinstance(last, SafeClassifier):
+        return 1
+    if task.cv is not None:
+        return len(task.cv) + 1
+    return last.n_repeats * int(last.cv) + 1 if isinstance(last.cv, Integral) else 1
+
+
+def classifier_name(unit_name: str) -> str:
+    """Return the name of the classifier that a fit with the given name is of."""
+    return unit_name.partition("/")[2]
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """The fits of a comparison.
+
+    Attributes
+    ----------
+    table : PartlyLabeledTable
+        The rows.
+    baselines, methods : sequence of Entry
+        The classifiers.
+    cv : int, splitter, iterable or None
+        How the labelled rows are split; None and numbers keep groups together.
+    n_repeats : int
+        How often, if ``cv`` is a number.
+    curves : bool
+        Whether to compute learning curves.
+    nested : bool
+        Whether SafeClassifier is fitted in every split too, instead of once.
+    seed : int
+        Seed of everything random.
+    """
+
+    table: PartlyLabeledTable
+    baselines: Sequence[Entry]
+    methods: Sequence[Entry]
+    cv: Any = None
+    n_repeats: int = 3
+    curves: bool = True
+    nested: bool = False
+    seed: int = 0
+    _folds: dict[int, list[Fold]] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Baselines and methods."""
+        return [*self.baselines, *self.methods]
+
+    @property
+    def cross_fitted(self) -> list[Entry]:
+        """The methods that judge themselves by cross-fitted scores: one fit instead of many."""
+        return [] if self.nested else [entry for entry in self.methods if _judges_itself(entry)]
+
+    @property
+    def split_entries(self) -> list[Entry]:
+        """Baselines and methods that are fitted in every split."""
+        once = {entry.name for entry in self.cross_fitted}
+        return [entry for entry in self.entries if entry.name not in once]
+
+    @property
+    def repeats(self) -> int:
+        """Number of repeats: 1 unless ``cv`` is a number of folds."""
+        return self.n_repeats if self._is_number else 1
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds of a repeat."""
+        return len(self.folds(0))
+
+    def folds(self, repeat: int) -> list[Fold]:
+        """Return the folds of a repeat, the same whatever the number of repeats."""
+        if repeat not in self._folds:
+            self._folds[repeat] = self._read_folds(repeat)
+        return self._folds[repeat]
+
+    def _read_folds(self, repeat: int) -> list[Fold]:
+        labels, cv = self.table.labels, self.cv
+        if cv is None or isinstance(cv, Integral):
+            seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
+            if self.groups is not None:
+                return group_folds(cv, labels, self.groups, seed)
+            n_folds = number_of_stratified_folds(cv, labels)
+            cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        return check_disjoint(read_folds(cv, labels, self.groups, shuffle=False, seed=None))
+
+    @property
+    def groups(self) -> Any:
+        """Groups of all rows as numbers, or None."""
+        return self.table.groups
+
+    @property
+    def _is_number(self) -> bool:
+        return self.cv is None or isinstance(self.cv, Integral)
+
+    def judged_by(self, scoring: Any) -> Self:
+        """Return the plan with methods that judge themselves by the same scoring as the others.
+
+        Raise an error if the scoring can be computed neither in every split nor in every repeat.
+        """
+        folds = [fold.test for repeat in range(self.repeats) for fold in self.folds(repeat)]
+        labels = self.table.labels
+        check_folds(scoring, labels.classes, folds, labels.codes)
+        return replace(self, methods=[_judged_by(entry, scoring) for entry in self.methods])
+
+    @property
+    def probe(self) -> Index:
+        """Unlabelled rows for which predictions are kept."""
+        return self._some_unlabeled("probe", MAX_PROBE_ROWS)
+
+    @property
+    def compared(self) -> Index:
+        """Unlabelled rows of which the result lists those with another class."""
+        return self._some_unlabeled("compared", MAX_COMPARED_ROWS)
+
+    def _some_unlabeled(self, purpose: str, most: int) -> Index:
+        unlabeled = self.table.labels.unlabeled
+        if len(unlabeled) <= most:
+            return unlabeled
+        rng = rng_for(self.seed, purpose)
+        return np.sort(rng.choice(unlabeled, most, replace=False))
+
+    def rounds(self) -> Iterator[list[Task]]:
+        """Yield the fits in rounds, the most important first.
+
+        They are: the first repeat for the baselines; the methods that judge themselves; the first
+        split, then the others of the first repeat, for the other methods; further repeats; learning
+        curves.
+        """
+        entries, folds = self.split_entries, range(self.n_folds)
+        others = [entry for entry in entries if entry not in self.baselines]
+        unlabeled = self.table.labels.unlabeled
+        yield self._round(ALL, 0, self.baselines, folds)
+        yield [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
+        yield self._round(ALL, 0, others, [0])
+        yield self._round(ALL, 0, others, folds[1:])
+        for repeat in range(1, self.repeats):
+            yield self._round(ALL, repeat, entries, folds)
+        if self.curves:
+            yield from self._curve_rounds()
+
+    def _round(self, stage: str, repeat: int, entries: Sequence[Entry], folds: Any) -> list[Task]:
+        return [
+            self._task(stage, repeat, fold, entry, self.table.labels.unlabeled)
+            for entry in entries
+            for fold in folds
+        ]
+
+    def _task(
+        self, stage: str, repeat: int, number: int, entry: Entry, unlabeled: Index, share: float = 1
+    ) -> Task:
+        fold, labels = self.folds(repeat)[number], self.table.labels
+        train = fold.train if share == 1 else self._part(fold.train, share, number)
+        rows = labels.labeled[train]
+        if entry.uses_unlabeled:
+            rows = np.sort(np.concatenate([rows, unlabeled]))
+        return Task(stage, entry, repeat * self.n_folds + number, rows, labels.labeled[fold.test])
+
+    def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
+        """Return a fit to all labelled rows that holds out none.
+
+        The classifier judges itself in the splits of the comparison, unless these are a number of
+        folds: then it has its own number.
+        """
+        labeled = self.table.labels.labeled
+        rows = np.sort(np.concatenate([labeled, unlabeled]) if entry.uses_unlabeled else labeled)
+        if self._is_number:
+            return Task(stage, entry, 0, rows, rows[:0])
+        at = np.searchsorted(rows, labeled)
+        cv = [(at[fold.train], at[fold.test]) for fold in self.folds(0)]
+        return Task(stage, entry, 0, rows, rows[:0], cv)
+
+    def _part(self, train: Index, share: float, number: int) -> Index:
+        """Return a part of the training rows of each class; larger parts add rows."""
+        codes, rng = self.table.labels.codes[train], rng_for(self.seed, "labelled", number)
+        parts = []
+        for code in np.unique(codes):
+            own = rng.permutation(train[codes == code])
+            parts.append(own[: round(share * len(own))])
+        return np.sort(np.concatenate(parts))
+
+    @property
+    def _labeled_shares(self) -> list[float]:
+        """The shares of the labelled rows at which learning curves are computed."""
+        if self.table.n_labeled < MIN_LABELED_FOR_CURVE:
+            return []
+        least, _ = self._rarest
+        return [s for s in LABELED_SHARES if round(s * least) >= MIN_OF_CLASS_FOR_CURVE]
+
+    @property
+    def _rarest(self) -> tuple[int, Any]:
+        """The fewest rows of a class in a training set of the first repeat, and that class."""
+        least = self.class_counts(0).min(axis=0)
+        return int(least.min()), self.table.labels.classes.tolist()[int(least.argmin())]
+
+    def class_counts(self, repeat: int) -> Index:
+        """Return the numbers of rows of each class in the training sets of a repeat."""
+        labels = self.table.labels
+        counts = [
+            np.bincount(labels.codes[fold.train], minlength=len(labels.classes))
+            for fold in self.folds(repeat)
+        ]
+        return np.array(counts)
+
+    @property
+    def missing_points(self) -> list[str]:
+        """Sentences on the points of learning curves that these rows do not allow."""
+        if not self.curves or len(drawn := self._labeled_shares) == len(LABELED_SHARES):
+            return []
+        curve, n_labeled = "The learning curve over labelled rows", self.table.n_labeled
+        if n_labeled < MIN_LABELED_FOR_CURVE:
+            return [f"{curve} needs {MIN_LABELED_FOR_CURVE} of them, and there are {n_labeled}."]
+        (least, name), lost = self._rarest, [s for s in LABELED_SHARES if s not in drawn]
+        shares = " and ".join(f"{share:.0%}" for share in lost)
+        return [
+            f"{curve} is not drawn at {shares} of them: training sets have as few as {least} rows "
+            f"of class {name!r}, and {shares} of these are fewer than {MIN_OF_CLASS_FOR_CURVE}."
+        ]
+
+    def _curve_rounds(self) -> Iterator[list[Task]]:
+        table, folds = self.table, range(self.n_folds)
+        once, using = self.cross_fitted, [e for e in self.split_entries if e.uses_unlabeled]
+        order = rng_for(self.seed, "unlabelled").permutation(table.labels.unlabeled)
+        for share in UNLABELED_SHARES if table.n_unlabeled and (using or once) else ():
+            part = order[: round(share * table.n_unlabeled)]
+            stage = f"{N_UNLABELED}={len(part)}"
+            tasks = [self._task(stage, 0, fold, entry, part) for entry in using for fold in folds]
+            # One more point is enough for a slow fit; that of no unlabelled rows is known.
+            at_all = share == UNLABELED_SHARES[-1]
+            slow = [self._whole(stage, _once_repeated(e), part) for e in once if at_all]
+            yield [*tasks, *slow]
+        for share in self._labeled_shares:
+            n_labeled = round(share * len(self.folds(0)[0].train))
+            yield [
+                self._task(
+                    f"{N_LABELED}={n_labeled}", 0, fold, entry, table.labels.unlabeled, share
+                )
+                for entry in self.split_entries
+                for fold in folds
+            ]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What stored fits depend on; classifiers, repeats and curves may be added later.
+
+        Every part is a setting of its own, because an error names those that differ.
+        """
+        table = self.table
+        known = f"{table.n_labeled} of {len(table.codes)} known"
+        return {
+            "X": f"{table.X.shape[0]} x {table.X.shape[1]}, {_checksum(table.X)}",
+            "labels": f"{known}, {_checksum(table.codes)}",
+            "groups": None if table.groups is None else _checksum(table.groups),
+            "seed": int(self.seed),
+            "nested": bool(self.nested),
+            "cv": self._describe_folds(),
+            "data": {
+                entry.name: {
+                    "classifier": describe(entry.estimator, f"{entry.name!r}"),
+                    "uses_unlabeled": entry.uses_unlabeled,
+                }
+                for entry in self.entries
+            },
+        }
+
+    def _describe_folds(self) -> str:
+        folds = [(fold.train, fold.test) for fold in self.folds(0)]
+        own = "" if self._is_number else f" of {type(self.cv).__name__}"
+        return f"{len(folds)} folds{own}, {_checksum(folds)}"
+
+
+def _judges_itself(entry: Entry) -> bool:
+    return isinstance(last_step(entry.estimator), SafeClassifier)
+
+
+def _once_repeated(entry: Entry) -> Entry:
+    """Return a SafeClassifier with one repeat: enough for a point of a curve."""
+    estimator = clone(entry.estimator)
+    last_step(estimator).set_params(n_repeats=1)
+    return Entry(entry.name, estimator, entry.uses_unlabeled)
+
+
+def _judged_by(entry: Entry, scoring: Any) -> Entry:
+    """Return the entry; if it judges itself, by the given scoring."""
+    if not _judges_itself(entry):
+        return entry
+    estimator = clone(entry.estimator)
+    last_step(estimator).set_params(scoring=scoring)
+    return replace(entry, estimator=estimator)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+
+
+def _checksum(value: Any) -> str:
+    import joblib
+
+    return f"checksum {joblib.hash(value)}"

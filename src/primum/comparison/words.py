@@ -1,0 +1,335 @@
+"""The result of a comparison in words and as rows of a table.
+
+The headline of a comparison: alerts, then the answer in three lines.
+
+Whatever changes what may be believed comes first. Then: what to use; why, with the numbers; what to
+do next. Text, pages and the command are renderings of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from primum._words import listed, wrapped
+from primum.judging.words import (
+    CANNOT_TELL,
+    HARM,
+    HELP,
+    NO_DIFFERENCE,
+    Alert,
+    Measure,
+    Verdict,
+    capitalised,
+    percent,
+    percent_of_level,
+    quoted,
+)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The result of a comparison in a few lines.
+
+    Attributes
+    ----------
+    alerts : tuple of Alert
+        What changes how far the answer may be believed.
+    answer : str
+        What to use.
+    reason : str
+        Why, with the numbers.
+    next_step : str
+        What to do next, or what limits the answer; may be empty.
+    kind : {"help", "harm", ""}
+        What is claimed of the recommended method or, where that is the baseline, of the methods
+        with unlabelled rows; empty if neither.
+    """
+
+    alerts: tuple[Alert, ...]
+    answer: str
+    reason: str
+    next_step: str = ""
+    kind: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The alerts, one each, then answer, reason and next step."""
+        alerts = [f"Warning: {alert.text}" for alert in self.alerts]
+        return [*alerts, *filter(None, (self.answer, self.reason, self.next_step))]
+
+    def __str__(self) -> str:
+        return wrapped("\n".join(self.lines), indent="  ")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the headline as plain JSON values."""
+        return {
+            "alerts": [alert.to_dict() for alert in self.alerts],
+            "answer": self.answer,
+            "reason": self.reason,
+            "next_step": self.next_step,
+            "kind": self.kind,
+        }
+
+
+BASELINE = "baseline"
+SAFE = "safe stack"
+TWIN = "the same method without the unlabelled rows"
+FIT = "Fit it to all rows with fit_recommended(), or with --save-model on the command line."
+WITHHELD = "If no rows belong together:"
+NO_UNLABELED = "All rows are labelled, so no unlabelled rows can help."
+# Differences that are smaller than rounding errors are shown as 0.
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """What was found for one classifier.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    uses_unlabeled : bool
+        Whether it is fitted to the unlabelled rows.
+    loss : float
+        Mean loss on held-out rows.
+    verdict : Verdict or None
+        Against the baseline; None for a baseline.
+    p_value : float or None
+        Two-sided, adjusted for the number of methods by Holm's method.
+    twin : Verdict or None
+        Against its own supervised twin: what the unlabelled rows contribute.
+    seconds : float
+        Mean time of a fit and its predictions.
+    n_splits : int
+        Number of splits it is judged by.
+    observed_change : float or None
+        Its loss minus the baseline's, as observed on held-out rows; None for a baseline. The
+        verdict's ``change`` is an estimate of the true one.
+    twin_measure : Measure or None
+        The loss of ``twin``: that of the comparison, or the error if the former needs scores which
+        the twin does not have.
+    """
+
+    name: str
+    uses_unlabeled: bool
+    loss: float
+    verdict: Verdict | None
+    p_value: float | None
+    twin: Verdict | None
+    seconds: float
+    n_splits: int
+    observed_change: float | None = None
+    twin_measure: Measure | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain JSON values."""
+        return {
+            "name": self.name,
+            "uses_unlabeled": self.uses_unlabeled,
+            "loss": self.loss,
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "p_value": self.p_value,
+            "twin": None if self.twin is None else self.twin.to_dict(),
+            "seconds": self.seconds,
+            "n_splits": self.n_splits,
+            "observed_change": self.observed_change,
+            "twin_measure": None if self.twin_measure is None else self.twin_measure.name,
+        }
+
+
+def with_article(name: str) -> str:
+    """Return a method's name as part of a heading or caption: "the safe stack", "ICLS"."""
+    return f"the {name}" if name == SAFE else name
+
+
+def phrase(name: str) -> str:
+    """Return a method's name as part of a sentence; names that the user chose are quoted."""
+    return f"{with_article(name)} (SafeClassifier)" if name == SAFE else quoted(name)
+
+
+def estimation(scoring: Any) -> str:
+    """Return how a change is estimated, as part of a sentence."""
+    if scoring == "accuracy":
+        return (
+            "from the rows on which the two predict different classes: how many of the unlabelled "
+            "rows these are, and which of the two is right there"
+        )
+    return "by shrinking the observed change towards 0, because part of it is chance"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the headline of a comparison is written from.
+
+    Attributes
+    ----------
+    compared : sequence of MethodResult
+        The methods that have a verdict.
+    recommended : str
+        Name of the one to use, or "baseline".
+    measure : Measure
+        How the loss is called and shown.
+    n_unlabeled : int
+        Number of unlabelled rows.
+    sample : str
+        The labelled rows in words.
+    failed : sequence of str
+        Names of the methods that could not be judged.
+    hurried : bool
+        Whether the time budget left out methods that use unlabelled rows, or candidates of them.
+    """
+
+    compared: Sequence[Any]
+    recommended: str
+    measure: Measure
+    n_unlabeled: int
+    sample: str = ""
+    failed: Sequence[str] = ()
+    hurried: bool = False
+
+
+def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
+    """Return the answer to "which model should I use?": what, why, and what to do next."""
+    alerts = tuple(sorted(alerts, key=lambda alert: not alert.withholds))
+    names = ", ".join(phrase(name) for name in found.failed)
+    failure = f"Not judged, because of failures in some splits: {names}." if names else ""
+    answer, kind = answer_line(found)
+    if any(alert.withholds for alert in alerts):
+        answer = f"Use the tuned {BASELINE}; whether anything is better cannot be said yet."
+        reason = "All errors and intervals here assume that no rows belong together."
+        next_step = "Say which rows belong together, or that none do, and compare again."
+    else:
+        reason, next_step = _reason(found), _next_step(found)
+    return Headline(alerts, answer, reason, f"{next_step} {failure}".strip(), kind)
+
+
+def answer_line(found: Findings) -> tuple[str, str]:
+    """Return what to use in one line, and what is claimed: it says no more than the verdicts do."""
+    compared = found.compared
+    if found.recommended != BASELINE:
+        best = _named(compared, found.recommended)
+        if best.twin is not None and best.twin.answer == HELP:
+            return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
+        return f"Use {with_article(best.name)}: it is better than the tuned {BASELINE}.", HELP
+    use = f"use the tuned {BASELINE}."
+    if not found.n_unlabeled:
+        return f"{NO_UNLABELED} {capitalised(use)}", ""
+    using = [method for method in compared if method.uses_unlabeled]
+    answers = {method.verdict.answer for method in using}
+    if answers == {HARM}:
+        rows = all(method.twin is not None and method.twin.answer == HARM for method in using)
+        what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
+        return f"{what} would do harm: {use}", HARM
+    if found.hurried:
+        return f"In this time, the unlabelled rows have not been shown to help: {use}", ""
+    if answers == {NO_DIFFERENCE}:
+        return f"The unlabelled rows make no practical difference: {use}", ""
+    if CANNOT_TELL in answers:
+        return f"The unlabelled rows have not been shown to help: {use}", ""
+    return capitalised(use), ""
+
+
+def _named(compared: Sequence[Any], name: str) -> Any:
+    return next(method for method in compared if method.name == name)
+
+
+def _reason(found: Findings) -> str:
+    """Return why, with the numbers."""
+    compared = found.compared
+    if not compared:
+        return f"No method could be compared with the tuned {BASELINE}."
+    if found.recommended != BASELINE:
+        return str(_named(compared, found.recommended).verdict.reason)
+    best = max(compared, key=_promise)
+    numbers = _numbers(best, found.measure)
+    if len(compared) == 1:
+        return f"With {found.sample}, {phrase(best.name)} may change {numbers}."
+    harmful = [phrase(method.name) for method in compared if method.verdict.answer == HARM]
+    harm = f", and {listed(harmful)} would do harm" if harmful else ""
+    none = "neither of the 2" if len(compared) == 2 else f"none of the {len(compared)}"
+    return (
+        f"With {found.sample}, {none} methods has been shown to help{harm}. "
+        f"The most promising, {phrase(best.name)}, may change {numbers}."
+    )
+
+
+def _numbers(method: Any, measure: Measure) -> str:
+    """Return by how much a method changes the loss, and how probable what is."""
+    verdict, odds = method.verdict, method.verdict.probabilities
+    likely = f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}"
+    if verdict.answer == NO_DIFFERENCE:
+        likely = f"probability of no practical difference {percent(odds.no_difference)}"
+    share = percent_of_level(verdict.interval_level)
+    changed = measure.show_range(*verdict.interval)
+    return f"the {measure.name} by {changed} ({share} interval; {likely})"
+
+
+def _next_step(found: Findings) -> str:
+    """Return what to do next, or what limits the answer."""
+    if found.recommended != BASELINE:
+        best = _named(found.compared, found.recommended)
+        return f"{_twin_sentence(best)}{FIT}"
+    best = max(found.compared, key=_promise) if found.compared else None
+    if best is None or best.verdict.answer != CANNOT_TELL or not found.n_unlabeled:
+        return ""
+    settled = best.verdict.n_labels_to_settle is not None
+    when = "Until then" if settled else "Meanwhile"
+    return f"{best.verdict.next_step} {when}, the tuned {BASELINE} is the cautious choice."
+
+
+def _promise(method: MethodResult) -> float:
+    """Return by how much help is more probable than harm."""
+    assert method.verdict is not None
+    odds = method.verdict.probabilities
+    return odds.help - odds.harm
+
+
+def _twin_sentence(method: MethodResult) -> str:
+    """Return a sentence on what the unlabelled rows contribute to a method that helps."""
+    if not method.uses_unlabeled:
+        return "This is not due to the unlabelled rows, which it does not use. "
+    if method.twin is None or method.twin.answer == HELP:
+        return ""
+    return (
+        "It has not been shown that the unlabelled rows contribute to this: compared with the "
+        "same method without them, the probability of help is "
+        f"{percent(method.twin.probabilities.help)}. "
+    )
+
+
+ESTIMATES = [
+    *("estimated change", "low", "high"),
+    *("P(help)", "P(no difference)", "P(harm)", "answer"),
+]
+
+
+def _shown(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS) + 0.0
+
+
+def table_row(method: MethodResult) -> dict[str, Any]:
+    """Return a result as a row of a table."""
+    row: dict[str, Any] = {
+        "method": method.name,
+        "uses unlabelled rows": method.uses_unlabeled,
+        "loss": method.loss,
+        "observed change": _shown(method.observed_change),
+        **dict.fromkeys(ESTIMATES),
+        "p (Holm)": method.p_value,
+        "estimated change to its twin": None if method.twin is None else _shown(method.twin.change),
+        "seconds": method.seconds,
+        "splits": method.n_splits,
+    }
+    if method.verdict is not None:
+        odds = method.verdict.probabilities
+        row |= {
+            "estimated change": _shown(method.verdict.change),
+            "low": _shown(method.verdict.interval[0]),
+            "high": _shown(method.verdict.interval[1]),
+            "P(help)": odds.help,
+            "P(no difference)": odds.no_difference,
+            "P(harm)": odds.harm,
+            "answer": method.verdict.answer,
+        }
+    return row

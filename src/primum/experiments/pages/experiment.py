@@ -1,0 +1,365 @@
+"""The report of an experiment: one call, one HTML page.
+
+What was run, from the configuration that is stored with the results.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._files import write_file
+from primum.comparison.store import read_snapshot
+from primum.experiments.experiment import Experiment
+from primum.experiments.pages.figures import curve_caption, curves_figure, curves_table
+from primum.experiments.pages.tables import BOLD, LOSSES, best_of, dataset_title, measured
+from primum.experiments.runner import further_folder
+from primum.experiments.splits import LearningCurve
+from primum.experiments.summary import (
+    failed_sentence,
+    failures,
+    fit_warnings,
+    roles_of,
+    summarise,
+    twin_of,
+)
+from primum.pages.page import html_page, paragraph, picture
+from primum.pages.tables import Cell, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+SEES = {
+    "labeled": "labelled rows",
+    "partly": "labelled and unlabelled rows",
+    "shares": "labelled and unlabelled rows, and the true shares of the classes among the latter",
+    "all": "all training rows with their labels",
+}
+# By kind of design, with its parameters in braces.
+DESIGNS = {
+    "cross-validation": "{n_folds}-fold cross-validation; in each training set the labels of all "
+    "but the labelled rows are hidden, and the value of a repeat is the mean over its folds",
+    "hold-out": "one random test set per repeat, with a share of {test_share:g} of the rows; all "
+    "other rows but the labelled ones are unlabelled",
+    "learning-curve": "nested sets of unlabelled rows of growing size; all other rows are test "
+    "rows",
+}
+SCALING = {
+    "paper": "standardised on the whole data set before any split, so that the scale of the test "
+    "rows leaks into training, as in the published runs",
+    "train": "standardised on the training rows, labelled and unlabelled",
+    "none": "not scaled",
+}
+
+
+def provenance(folder: Path, further: Iterable[str] = ()) -> Iterator[str]:
+    """Yield, as HTML, the design, the seed, the methods, the data sets and the versions.
+
+    ``further`` are the names of methods whose results are in folders of their own.
+    """
+    snapshot = read_snapshot(folder)
+    config = snapshot["config"]
+    methods = dict(config["methods"])
+    for name in further:
+        methods |= read_snapshot(further_folder(folder, name))["config"]["methods"]
+    yield paragraph(design_sentence(config["design"]))
+    yield paragraph(
+        f"Seed: {config['seed']}. All splits derive from it, and every random_state that an "
+        "estimator left open."
+    )
+    yield _methods_table(methods).to_html()
+    yield _data_table(config["data"]).to_html()
+    for number, versions in enumerate(snapshot["versions"], start=1):
+        which = f" (run {number} into this folder)" if len(snapshot["versions"]) > 1 else ""
+        listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+        yield f"<p>Versions{which}: {escape(listed)}.</p>"
+
+
+def design_sentence(design: Mapping[str, Any]) -> str:
+    """Return a description of how rows were split."""
+    labeled = design["n_labeled"]
+    count = "max(d + 5, 20) for d features" if labeled is None else str(labeled)
+    how = DESIGNS[design["kind"]].format_map(design)
+    scaling = SCALING[design["scaling"]]
+    return f"Design: {how}. Labelled rows: {count}. Features: {scaling}."
+
+
+def _methods_table(methods: Mapping[str, Any]) -> Table:
+    rows = [
+        (
+            Cell(name),
+            Cell(SEES[method["sees"]]),
+            Cell(_function_name(method["score"]) or "by default"),
+            Cell(_function_name(method["loss"])),
+            Cell("every" if method["every"] == 1 else f"1 of {method['every']}"),
+            Cell(_words(method["estimator"])),
+        )
+        for name, method in methods.items()
+    ]
+    return Table(
+        "Methods. Score: how the scores of the classes are read; by default, on the known scale of "
+        "primum's classes, otherwise as probabilities.",
+        ("Method", "Trained on", "Score", "Loss", "Repeats", "Estimator"),
+        tuple(rows),
+    )
+
+
+def _data_table(data: Mapping[str, str]) -> Table:
+    rows = []
+    for name, identity in data.items():
+        shape, _, digest = identity.partition(", sha256 ")
+        rows.append((Cell(dataset_title(name)), Cell(shape), Cell(digest[:16])))
+    return Table(
+        "Data sets in this folder. Checksum: start of the SHA-256 of features and labels.",
+        ("Dataset", "Rows x features", "Checksum"),
+        tuple(rows),
+    )
+
+
+def _function_name(described: Any) -> str:
+    function = described.get("function") if isinstance(described, Mapping) else described
+    name = function.get("name") if isinstance(function, Mapping) else function
+    return "" if name is None else str(name).partition(",")[0].rpartition(".")[2]
+
+
+def _words(described: Any) -> str:
+    """Return the description of an estimator as a Python expression."""
+    if isinstance(described, Mapping) and "class" in described:
+        name = described["class"].partition(",")[0].rpartition(".")[2]
+        parameters = described.get("parameters", {})
+        return f"{name}({', '.join(f'{key}={_words(v)}' for key, v in parameters.items())})"
+    if isinstance(described, Mapping) and "array" in described:
+        return _words(described["array"])
+    if isinstance(described, list):
+        return f"[{', '.join(map(_words, described))}]"
+    return repr(described)
+
+
+Section = tuple[str, list[str]]
+
+
+def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | Path) -> Path:
+    """Write one HTML page with everything about an experiment.
+
+    The page has tables, and figures for learning curves, of errors, losses and times, with standard
+    errors and the comparison with the supervised twin; failed fits and warnings; the methods, the
+    data, the seed and all versions. The numbers are written to the same folder, as
+    ``results.parquet`` (one row per fit) and ``summary.csv`` (one row per cell).
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment that was run.
+    results : DataFrame
+        The return value of ``run_experiment``.
+    folder : path
+        The folder that was passed to ``run_experiment``.
+
+    Returns
+    -------
+    Path
+        Path of the page, ``report.html``.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.experiments import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> from primum.experiments.pages.experiment import write_report
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     write_report(experiment, results, folder).name
+    'report.html'
+    """
+    folder = Path(folder)
+    curve = isinstance(experiment.design, LearningCurve)
+    run = list(provenance(folder))
+    summary = summarise(results, curve=curve)
+    write_file(folder / "results.parquet", results.to_parquet(index=False))
+    write_file(folder / "summary.csv", summary.to_csv(index=False))
+    sections = [
+        ("Summary", [paragraph(text) for text in _summary_sentences(experiment, results)]),
+        *_measure_sections(summary, curve, _of_several_classes(experiment)),
+        *_note_sections(results),
+        ("What was run", run),
+    ]
+    page = folder / "report.html"
+    write_file(page, html_page(experiment.name, sections))
+    return page
+
+
+def _summary_sentences(experiment: Experiment, results: "pd.DataFrame") -> Iterator[str]:
+    yield (
+        f"Methods: {len(experiment.methods)}; data sets: {len(experiment.data)}; repeats: "
+        f"{experiment.repeats}; seed: {experiment.seed}."
+    )
+    if experiment.twin is None:
+        yield "No method sees only the labelled rows, so there is no twin to compare with."
+    else:
+        yield (
+            f"The supervised twin is {experiment.twin}: the other methods are compared with it, "
+            "repeat by repeat."
+        )
+    if sentence := failed_sentence(results):
+        yield sentence
+
+
+def _of_several_classes(experiment: Experiment) -> dict[str, int]:
+    """Return the number of classes of the data sets that have more than two."""
+    counts = {name: len(np.unique(y)) for name, (_, y) in experiment.data.items()}
+    return {name: count for name, count in counts.items() if count > 2}
+
+
+def _measure_sections(
+    summary: "pd.DataFrame", curve: bool, several: dict[str, int]
+) -> Iterator[Section]:
+    """Yield errors, losses (one section per loss, because their scales differ) and times.
+
+    ``several`` has the number of classes of the data sets that have more than two.
+    """
+    yield "Classification error", _parts(summary, "error", curve)
+    for loss, cells in summary.groupby("loss", sort=False):
+        with_loss = cells[cells["measure"] == "loss_test"].groupby("classifier")["mean"].count()
+        have = cells[cells["classifier"].isin(with_loss.index[with_loss > 0])]
+        if len(have):
+            parts = _parts(have, "loss_test", curve)
+            if several and loss in LOSSES:
+                parts.append(paragraph(_sum_over_classes(several)))
+            yield f"Loss on test rows: {loss}", parts
+    without = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)["mean"]
+    unknown = [name for name, count in without.count().items() if count == 0]
+    if unknown:
+        text = (
+            f"No loss: {', '.join(unknown)}. There are no probabilities, and the scale of the "
+            "decision values is unknown; declare it with Method(score=...). (Or all fits failed.)"
+        )
+        yield "Methods without a loss", [paragraph(text)]
+    yield "Training time", _parts(summary, "seconds", curve)
+
+
+def _sum_over_classes(several: dict[str, int]) -> str:
+    listed = ", ".join(f"{dataset_title(name)} ({count})" for name, count in several.items())
+    return (
+        f"Data sets of more than two classes: {listed}. They have one score per class, whose label "
+        "is 1 in rows of that class and 0 in all others, and their loss is the sum over the "
+        "classes. It is not comparable with the loss of two classes, which have one score: for "
+        "them, the sum over both classes would be twice the number shown."
+    )
+
+
+def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
+    if not curve:
+        return [results_table(summary, measure).to_html()]
+    figure = curves_figure(summary, measure)
+    largest = summary.groupby("dataset")["n_unlabeled"].transform("max")
+    at_most = summary[summary["n_unlabeled"] == largest]
+    return [
+        picture(figure, curve_caption(summary, measure), curves_table(summary, measure).to_html()),
+        results_table(at_most, measure).to_html(),
+    ]
+
+
+def results_table(summary: "pd.DataFrame", measure: str) -> Table:
+    """Return a table with one row per data set: means with standard errors, medians for times.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        From ``summarise``; for learning curves, with one number of unlabelled rows per data set.
+    measure : {"error", "loss_test", "seconds"}
+        The measure to show.
+
+    Returns
+    -------
+    Table
+        The table, with a caption that explains it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.experiments import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarise
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> from primum.experiments.pages.experiment import results_table
+    >>> results_table(summarise(results, curve=False), "error").header[:3]
+    ('Dataset', 'Supervised', 'Self-Learning')
+    """
+    cells = summary[summary["measure"] == measure]
+    classifiers = list(cells["classifier"].unique())
+    repeats = int(cells["repeats"].max())
+    rows = []
+    for name in cells["dataset"].unique():
+        row = cells[cells["dataset"] == name].set_index("classifier")
+        best = set() if measure == "seconds" else best_of(row["mean"], roles_of(cells))
+        shown = (
+            _cell(row.loc[c], measure, repeats, c in best) if c in row.index else Cell("not run")
+            for c in classifiers
+        )
+        rows.append((Cell(_row_title(name, row)), *shown))
+    return Table(_caption(cells, measure, repeats), ("Dataset", *classifiers), tuple(rows))
+
+
+def _row_title(name: str, row: "pd.DataFrame") -> str:
+    unlabeled = f", U = {row['n_unlabeled'].iloc[0]}" if "n_unlabeled" in row else ""
+    return f"{dataset_title(name)}{unlabeled}"
+
+
+def _cell(cell: "pd.Series", measure: str, repeats: int, bold: bool) -> Cell:
+    if not cell["repeats"]:
+        return Cell("failed" if cell["failed"] else "–")
+    fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
+    failed = f"{cell['failed']} repeats failed" if cell["failed"] else ""
+    if measure == "seconds":
+        return Cell(f"{cell['median']:.3g}", note=failed)
+    known = cell.dropna()
+    error = f" ± {cell['se']:.3f}" if "se" in known else ""
+    worse = f" ({int(cell['times_worse'])}{fewer})" if "times_worse" in known else ""
+    return Cell(
+        f"{cell['mean']:.3f}{error}{worse}", bold, bool(cell["significantly_worse"]), failed
+    )
+
+
+def _caption(cells: "pd.DataFrame", measure: str, repeats: int) -> str:
+    what, twin = measured(cells, measure), twin_of(cells)
+    at = " U: the largest number of unlabelled rows." if "n_unlabeled" in cells else ""
+    if measure == "seconds":
+        return f"Median {what} over up to {repeats} repeats.{at}"
+    text = f"Mean {what} ± its standard error, over up to {repeats} repeats.{at} {BOLD}"
+    if twin is None:
+        return text
+    return (
+        f"{text} In parentheses: number of repeats in which it is worse than {twin}, the "
+        "supervised twin. Underlined: significantly worse than the twin (Wilcoxon, p < 0.01)."
+    )
+
+
+def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
+    for heading, notes in (
+        ("Failed fits", failures(results)),
+        ("Warnings during fits", fit_warnings(results)),
+    ):
+        if len(notes):
+            rows = [
+                tuple(
+                    Cell(str(text))
+                    for text in (dataset_title(n.dataset), n.classifier, n.times, n.fits, n.first)
+                )
+                for n in notes.itertuples()
+            ]
+            header = ("Dataset", "Method", "Times", "Fits", "First message")
+            table = Table("By data set and method.", header, tuple(rows))
+            yield heading, [table.to_html()]

@@ -1,0 +1,247 @@
+"""Figures in a clean style, with colours that colour-blind readers can distinguish.
+
+Curves show means with a band of one standard error on either side; curves of times, which have
+outliers, show medians with a band from the lower to the upper quartile.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._files import replacing
+from primum._lazy import needed
+from primum.experiments.pages.tables import dataset_title
+from primum.pages.pictures import line_styles
+from primum.pages.tables import Cell, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELS = {
+    "error": "classification error",
+    "loss_test": "loss on test rows",
+    "squared_loss": "squared loss on test rows",
+    "squared_hinge": "squared hinge on test rows",
+    "seconds": "training time (s)",
+}
+FORMATS = ("png", "svg", "pdf")
+
+
+def curves_figure(
+    summary: "pd.DataFrame",
+    *measures: str,
+    classifiers: Sequence[str] | None = None,
+    log_scale: bool = True,
+    largest: int | None = None,
+) -> Any:
+    """Draw means (medians of times) and their bands against the number of unlabelled rows.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        With a column ``n_unlabeled``.
+    *measures : str
+        Which measures to draw: one panel for every data set and measure.
+    classifiers : sequence of str, optional
+        Which classifiers to draw, where available; default: all.
+    log_scale : bool
+        Whether to use a logarithmic axis (base 2) for the number of unlabelled rows.
+    largest : int, optional
+        Omit larger numbers of unlabelled rows (to zoom in).
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.experiments import (
+    ...     LEAST_SQUARES, Experiment, LearningCurve, run_experiment, summarise
+    ... )
+    >>> from primum.experiments.pages.figures import curves_figure
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = LearningCurve(sizes=(4, 16, 64))
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> len(curves_figure(summarise(results, curve=True), "error", "loss_test").axes)
+    2
+    """
+    with needed("Figures"):
+        from matplotlib.figure import Figure
+
+    cells = summary if largest is None else summary[summary["n_unlabeled"] <= largest]
+    styles = line_styles(summary["classifier"].unique() if classifiers is None else classifiers)
+    drawn = [(name, measure) for name in cells["dataset"].unique() for measure in measures]
+    columns = min(4, len(drawn))
+    rows = -(-len(drawn) // columns)
+    figure = Figure(figsize=(3.1 * columns + 0.4, 2.5 * rows + 0.8), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, (name, measure) in zip(panels, drawn, strict=False):
+        chosen = (cells["dataset"] == name) & (cells["measure"] == measure)
+        _draw_panel(panel, cells[chosen], styles, log_scale)
+        panel.set_title(dataset_title(name), fontsize=10)
+        panel.set_yscale("log" if measure == "seconds" else "linear")
+        if len(measures) > 1:
+            panel.set_ylabel(_label(summary, measure), fontsize=9)
+    for panel in panels[len(drawn) :]:
+        panel.set_visible(False)
+    figure.supxlabel("unlabelled rows", fontsize=10)
+    if len(measures) == 1:
+        figure.supylabel(_label(summary, measures[0]), fontsize=10)
+    handles, labels = panels[0].get_legend_handles_labels()
+    # As many names side by side as the figure is wide, at about one inch and a half each.
+    side_by_side = min(len(labels), max(2, int(figure.get_figwidth() / 1.5)))
+    figure.legend(handles, labels, loc="outside upper center", ncols=side_by_side, frameon=False)
+    return figure
+
+
+def _label(summary: "pd.DataFrame", measure: str) -> str:
+    losses = summary["loss"].dropna().unique() if "loss" in summary else ["squared_loss"]
+    if measure == "loss_test" and len(losses) == 1:
+        return LABELS.get(losses[0], f"{losses[0]} on test rows")
+    return LABELS.get(measure, measure)
+
+
+def _draw_panel(
+    panel: Any, cells: "pd.DataFrame", styles: dict[str, tuple[str, str]], log_scale: bool
+) -> None:
+    for name, (color, line) in styles.items():
+        curve = cells[cells["classifier"] == name].sort_values("n_unlabeled")
+        if curve.empty:
+            continue
+        x, (center, lower, upper) = curve["n_unlabeled"], _center_and_band(curve)
+        panel.plot(x, center, line, color=color, label=name, linewidth=1.3)
+        panel.fill_between(x, lower, upper, color=color, alpha=0.2, linewidth=0)
+    if log_scale:
+        panel.set_xscale("log", base=2)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.tick_params(labelsize=8)
+
+
+def _center_and_band(curve: "pd.DataFrame") -> tuple[Any, Any, Any]:
+    if "median" in curve and set(curve["measure"]) == {"seconds"}:
+        return curve["median"], curve["q25"], curve["q75"]
+    standard_error = curve["sd_over_repeats"].fillna(0) / np.sqrt(curve["repeats"])
+    return curve["mean"], curve["mean"] - standard_error, curve["mean"] + standard_error
+
+
+def curve_caption(summary: "pd.DataFrame", *measures: str) -> str:
+    """Return a caption that says what a figure of curves shows and what its bands mean."""
+    shown = [_label(summary, measure) for measure in measures]
+    kinds = []
+    if set(measures) - {"seconds"}:
+        kinds.append("lines are means over repeats, bands one standard error on either side")
+    if "seconds" in measures:
+        kinds.append("lines are medians over repeats, bands from the lower to the upper quartile")
+    repeats = summary["repeats"].max()
+    return (
+        f"{' and '.join(shown).capitalize()} against the number of unlabelled rows. "
+        f"{'; for times, '.join(kinds).capitalize()}; {repeats} repeats."
+    )
+
+
+def curves_table(
+    summary: "pd.DataFrame",
+    measure: str,
+    *,
+    classifiers: Sequence[str] | None = None,
+    largest: int | None = None,
+) -> Table:
+    """Return the numbers that ``curves_figure`` draws: one row per data set and number of rows.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        With a column ``n_unlabeled``.
+    measure : str
+        Which measure to list.
+    classifiers : sequence of str, optional
+        Which classifiers to list; default: all.
+    largest : int, optional
+        Omit larger numbers of unlabelled rows.
+
+    Returns
+    -------
+    Table
+        Means with half the height of their bands; of times, medians with quartiles.
+    """
+    cells = summary[summary["measure"] == measure]
+    if largest is not None:
+        cells = cells[cells["n_unlabeled"] <= largest]
+    names = list(cells["classifier"].unique() if classifiers is None else classifiers)
+    center, lower, upper = _center_and_band(cells)
+    shown = cells.assign(
+        text=[_with_band(*three, measure) for three in zip(center, lower, upper, strict=True)]
+    )
+    rows = [
+        (
+            Cell(dataset_title(name)),
+            Cell(f"{size:,}", value=size),
+            *(Cell(found.get(classifier, "–")) for classifier in names),
+        )
+        for (name, size), found in (
+            (key, dict(zip(part["classifier"], part["text"], strict=True)))
+            for key, part in shown.groupby(["dataset", "n_unlabeled"], sort=False)
+        )
+    ]
+    band = "median (quartiles)" if measure == "seconds" else "mean ± standard error"
+    caption = f"{_label(summary, measure).capitalize()}: {band}."
+    return Table(caption, ("Dataset", "Unlabelled rows", *names), tuple(rows))
+
+
+def _with_band(center: float, lower: float, upper: float, measure: str) -> str:
+    if measure == "seconds":
+        return f"{center:.2g} ({lower:.2g} to {upper:.2g})"
+    return f"{center:.4f} ± {upper - center:.4f}"
+
+
+def z_table(summary: "pd.DataFrame") -> Table:
+    """Return how many cells are how far from the published ones, and how many are expected."""
+    from scipy.stats import norm
+
+    z = summary.loc[summary["measure"] != "seconds", "z"].dropna().abs()
+    rows = [
+        (
+            Cell(f"below {edge}", value=edge),
+            Cell(f"{(z < edge).mean():.1%}"),
+            Cell(f"{2 * norm.cdf(edge) - 1:.1%}"),
+        )
+        for edge in (0.5, 1.0, 1.5, 2.0, 3.0)
+    ]
+    return Table(
+        f"Share of the {len(z)} cells by |z|; expected: of a standard normal. Largest |z|: "
+        f"{z.max():.1f}.",
+        ("|z|", "Cells", "Expected"),
+        tuple(rows),
+    )
+
+
+def z_figure(summary: "pd.DataFrame") -> Any:
+    """Draw all z against the quantiles of a standard normal; a faithful run lies on the line."""
+    with needed("Figures"):
+        from matplotlib.figure import Figure
+    from scipy.stats import norm
+
+    z = np.sort(summary.loc[summary["measure"] != "seconds", "z"].dropna().to_numpy())
+    expected = norm.ppf((np.arange(len(z)) + 0.5) / len(z))
+    figure = Figure(figsize=(4.2, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.axline((0, 0), slope=1, color="0.7", linewidth=1)
+    axes.plot(expected, z, ".", color="#0072B2", markersize=4)
+    axes.set(xlabel="quantile of a standard normal", ylabel="z against the published value")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def save_figure(figure: Any, folder: Path, name: str) -> None:
+    """Save a figure in all formats."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in FORMATS:
+        with replacing(folder / f"{name}.{kind}") as file:
+            figure.savefig(file, format=kind, dpi=130)

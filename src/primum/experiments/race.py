@@ -1,0 +1,178 @@
+"""The race of the safe choice: every candidate and stack against tuned supervised models.
+
+One fit of the safe choice gives all of them. They are compared with the better, in hindsight, of
+tuned ridge and tuned logistic regression on each data set: by paired differences over the repeats,
+with a t-test on each data set, and with Holm's correction over all data sets. What unlabelled rows
+contribute is the difference between the safe stack and the stack of supervised models.
+"""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy import stats
+
+from primum._typing import Floats, Index
+from primum.experiments.measures import score_probability
+from primum.experiments.methods import Method
+from primum.experiments.paper import Plan
+from primum.experiments.splits import HoldOut
+from primum.judging.difference import holm
+from primum.safe import SafeClassifier
+from primum.safe.candidates import BASELINES, CANDIDATES
+from primum.safe.stack import StackedClassifier
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
+# |t| above this is a difference; 5% two-sided with 20 repeats.
+CRITICAL = 2.1
+LEVEL = 0.05
+# Differences of errors and losses below this are rounding.
+ROUNDING = 1e-12
+
+
+class RaceClassifier(SafeClassifier):
+    """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
+
+    _fit_all: ClassVar[bool] = True
+
+    @property
+    def parts_(self) -> dict[str, StackedClassifier]:
+        """The candidates and the stacks, each as a classifier."""
+        single = {name: self._single(name) for name in self.all_models_}
+        return {**single, SUPERVISED: self.supervised_, BASELINE: self.baseline_}
+
+    def _single(self, name: str) -> StackedClassifier:
+        return StackedClassifier._of(self, {name: 1.0}, self.all_models_)
+
+
+def race_method(n_classes: int = 2) -> Method:
+    """Return the safe choice and all of its parts, as one method of an experiment."""
+    parts = {
+        name: "partly" if candidate.uses_unlabeled else "labeled"
+        for name, candidate in CANDIDATES.items()
+        if candidate.applies_to(n_classes) and (n_classes == 2 or name != "svm")
+    }
+    parts |= {SUPERVISED: "labeled", BASELINE: "labeled"}
+    return Method(SAFE, RaceClassifier(), score=score_probability, parts=parts)
+
+
+def differences(
+    results: "pd.DataFrame", measure: str = "error", against: str | None = None
+) -> "pd.DataFrame":
+    """Return the difference of every method to a model, on every data set.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Of ``run_experiment``.
+    measure : str
+        "error" or "loss_test".
+    against : str, optional
+        The model to compare with; by default the baseline with the least mean on each data set.
+
+    Returns
+    -------
+    DataFrame
+        One row per data set and method: ``reference`` (its name) and ``reference_mean``, ``mean``
+        (of the differences), ``t``, ``p`` and ``repeats``.
+    """
+    import pandas as pd
+
+    rows = []
+    for dataset, group in results.groupby("dataset", sort=False):
+        values = group.pivot(index="repeat", columns="classifier", values=measure)
+        reference = values[list(BASELINES)].mean().idxmin() if against is None else against
+        for name in group["classifier"].unique():
+            change = (values[name] - values[reference]).dropna().to_numpy()
+            t, p = _paired_t(change)
+            rows.append(
+                {
+                    "dataset": dataset,
+                    "classifier": name,
+                    "reference": reference,
+                    "reference_mean": values[reference].mean(),
+                    "mean": change.mean(),
+                    "t": t,
+                    "p": p,
+                    "repeats": len(change),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _paired_t(change: Floats) -> tuple[float, float]:
+    """Return t and the two-sided p of differences; equal models have t = 0 and p = 1."""
+    if len(change) < 2 or not change.any():
+        return 0.0, 1.0
+    if np.ptp(change) <= ROUNDING:
+        return float(np.sign(change[0]) * np.inf), 0.0
+    t, p = stats.ttest_1samp(change, 0.0)
+    return float(t), float(p)
+
+
+def race_summary(compared: "pd.DataFrame") -> "pd.DataFrame":
+    """Return, for every method, its mean difference and on how many data sets it differs.
+
+    ``better`` and ``worse`` count data sets with t below -2.1 or above 2.1, ``better_holm`` and
+    ``worse_holm`` those that remain significant at 5% after Holm's correction over the data sets,
+    and ``largest_loss`` is the largest mean difference.
+    """
+    import pandas as pd
+
+    rows = []
+    for name, group in compared.groupby("classifier", sort=False):
+        sure, sign = holm(group["p"].to_numpy()) <= LEVEL, np.sign(group["mean"].to_numpy())
+        rows.append(
+            {
+                "classifier": name,
+                "mean": group["mean"].mean(),
+                "better": int((group["t"] < -CRITICAL).sum()),
+                "worse": int((group["t"] > CRITICAL).sum()),
+                "better_holm": int((sure & (sign < 0)).sum()),
+                "worse_holm": int((sure & (sign > 0)).sum()),
+                "largest_loss": group["mean"].max(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def digits() -> tuple[Floats, Index]:
+    """Return scikit-learn's digits: ten classes, 64 features, 1797 rows."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X, y
+
+
+_TWO, _TEN = race_method(2), race_method(10)
+# By target of the command line: labels by the paper's rule, fixed numbers of them, and digits.
+RACES = {
+    "safe-choice": Plan(
+        title="The safe choice against tuned supervised models",
+        design=HoldOut(),
+        methods=(_TWO,),
+        repeats=20,
+    ),
+    **{
+        f"safe-choice-{n}": Plan(
+            title=f"The safe choice with {n} labels",
+            design=HoldOut(n_labeled=n),
+            methods=(_TWO,),
+            repeats=20,
+        )
+        for n in (20, 50, 100)
+    },
+    **{
+        f"safe-choice-digits-{n}": Plan(
+            title=f"The safe choice on digits, with {n} labels",
+            design=HoldOut(n_labeled=n),
+            methods=(_TEN,),
+            datasets=(),
+            further={"digits": digits},
+            repeats=20,
+        )
+        for n in (50, 150)
+    },
+}

@@ -1,0 +1,1 @@
+"""The judgement of a difference between two models: losses, disagreement, verdict, words."""

@@ -1,0 +1,381 @@
+"""A verdict in words: one or two sentences that need no statistics to be understood.
+
+What changes how far a result may be believed: a sentence with its kind.
+
+Rooms that look at tables, rows or models make alerts; the headline of a comparison shows them.
+"""
+
+from dataclasses import asdict, dataclass
+from math import ceil, isfinite
+from typing import Any
+
+from primum._words import counted
+from primum.judging.difference import LEVEL, Difference, Posterior, Probabilities
+from primum.judging.disagreement import Disagreement
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A sentence that belongs before an answer, because it changes what may be believed.
+
+    Attributes
+    ----------
+    kind : str
+        What it is about, for programs: "groups", "drift", "leak", "guessing", ...
+    text : str
+        What was found and what to do, in one or two sentences.
+    withholds : bool
+        Whether no help may be claimed before it is resolved.
+    """
+
+    kind: str
+    text: str
+    withholds: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the alert as plain JSON values."""
+        return asdict(self)
+
+
+HELP, NO_DIFFERENCE, HARM, CANNOT_TELL = "help", "no_difference", "harm", "cannot_tell"
+# An answer of at least this probability is called probable, even where it is not clear.
+PROBABLE = 0.75
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to "is the method better than the baseline?".
+
+    Attributes
+    ----------
+    answer : {"help", "no_difference", "harm", "cannot_tell"}
+        One of the first three if its probability is at least ``level``.
+    reason : str
+        The answer in words, with the numbers.
+    next_step : str
+        With "cannot_tell": what would settle it, in words; otherwise empty.
+    probabilities : Probabilities
+        Of the three possible answers.
+    change : float
+        Estimated change of the loss, method minus baseline: the median of its posterior
+        distribution. ``difference.mean`` is the observed one.
+    interval : tuple of float
+        Where the change lies with the probability ``interval_level``: what is claimed with a
+        probability of at least ``level`` holds in all of it.
+    n_labels_to_settle : int or None
+        With "cannot_tell": about how many labelled rows (groups, if rows belong together) would
+        give a clear answer; None if more than a hundred times the present number or more than there
+        are to label, or if the answer is clear.
+    level : float
+        The probability that an answer needs.
+    difference : Difference
+        The estimate that it is based on.
+    bound : float or None
+        Largest possible size of the difference, if known.
+    disagreement : Disagreement or None
+        How often the two predict different classes and which is right there: what a verdict on
+        errors is based on.
+    """
+
+    answer: str
+    reason: str
+    next_step: str
+    probabilities: Probabilities
+    change: float
+    interval: tuple[float, float]
+    n_labels_to_settle: int | None
+    level: float
+    difference: Difference
+    bound: float | None
+    disagreement: Disagreement | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer in words, and what would settle it."""
+        return f"{self.reason} {self.next_step}".rstrip()
+
+    @property
+    def interval_level(self) -> float:
+        """The probability of the interval, with 1 - ``level`` on either side."""
+        return interval_level(self.level)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain JSON values."""
+        return {
+            "answer": self.answer,
+            "text": self.text,
+            "probabilities": self.probabilities.to_dict(),
+            "change": self.change,
+            "interval": list(self.interval),
+            "interval_level": self.interval_level,
+            "n_labels_to_settle": self.n_labels_to_settle,
+            "level": self.level,
+            "difference": asdict(self.difference),
+            "bound": self.bound,
+            "disagreement": None if self.disagreement is None else asdict(self.disagreement),
+        }
+
+
+def interval_level(level: float) -> float:
+    """Return the level of the central interval that goes with a one-sided claim.
+
+    A claim of help needs the probability ``level`` of a change below the region of practical
+    equivalence, so that the interval with 1 - level on either side is below it as well.
+    """
+    return max(2 * level - 1, 0.0)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a loss is called and shown.
+
+    Attributes
+    ----------
+    name : str
+        Of the loss, for example "error".
+    unit : str
+        Shown after a number, for example "points".
+    scale : float
+        Factor from the loss to the number shown.
+    digits : int
+        Digits after the decimal point.
+    """
+
+    name: str = "error"
+    unit: str = " points"
+    scale: float = 100.0
+    digits: int = 1
+
+    def show(self, value: float) -> str:
+        """Return the size of a change in words, without sign."""
+        return f"{abs(value) * self.scale:.{self.digits}f}{self.unit}"
+
+    def show_limit(self, value: float) -> str:
+        """Return a limit that someone chose, without digits that it does not need: "1 point"."""
+        number = f"{value * self.scale:g}"
+        return f"{number}{self.unit.removesuffix('s') if number == '1' else self.unit}"
+
+    def show_range(self, low: float, high: float) -> str:
+        """Return a range of changes, with signs."""
+        ends = [round(value * self.scale, self.digits) + 0.0 for value in (low, high)]
+        shown = [f"{end:+.{self.digits}f}" if end else f"{end:.{self.digits}f}" for end in ends]
+        return f"{' to '.join(shown)}{self.unit}"
+
+
+ERROR = Measure()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The labelled rows that a verdict is based on.
+
+    Attributes
+    ----------
+    n_labeled : int
+        Number of labelled rows.
+    n_scored : int or None
+        How many of them are held out in some split; None: all.
+    n_groups : int or None
+        Number of groups among those that are held out, if rows belong together.
+    n_unlabeled : int or None
+        Number of rows (with ``n_groups``: of further groups) that could be labelled, if known.
+    """
+
+    n_labeled: int
+    n_scored: int | None = None
+    n_groups: int | None = None
+    n_unlabeled: int | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.n_labeled} labelled rows"
+        if self.n_groups is not None:
+            text += f" in {self.n_groups} groups"
+        if self.n_scored is not None and self.n_scored < self.n_labeled:
+            text += f", of which {self.n_scored} are held out,"
+        return text
+
+    def to_settle(self, n_units: int, settle: int | None) -> int | None:
+        """Return how many labelled rows, or groups, in all stand for ``settle`` units.
+
+        None if there are not as many. Without unlabelled rows, further ones can be collected.
+        """
+        if settle is None:
+            return None
+        now = self._now
+        if self.n_groups is None:
+            settle = max(ceil(settle * self.n_labeled / n_units), settle)
+        enough = not self.n_unlabeled or rounded_up(settle - now) <= self.n_unlabeled
+        return settle if enough else None
+
+    @property
+    def _now(self) -> int:
+        return self.n_labeled if self.n_groups is None else self.n_groups
+
+    def settling(self, settle: int | None) -> str:
+        """Return a sentence on the number of labels that would give a clear answer."""
+        what = "row" if self.n_groups is None else "group"
+        if settle is None:
+            return f"Labelling more {what}s at random would probably not settle it."
+        about = rounded_up(settle - self._now)
+        return (
+            f"Labelling about {counted(about, f'more {what}')} at random would settle it, if the "
+            "estimate stays the same."
+        )
+
+
+def rounded_up(number: int) -> int:
+    """Return a number of labels with two digits that are not 0, at least 1."""
+    number = max(number, 1)
+    unit = 10 ** max(len(str(number)) - 2, 0)
+    return -(-number // unit) * unit
+
+
+def answer_of(probabilities: Probabilities, level: float = LEVEL) -> str:
+    """Return the answer whose probability is at least level, or "cannot_tell"."""
+    for answer, probability in probabilities.to_dict().items():
+        if probability >= level:
+            return answer
+    return CANNOT_TELL
+
+
+def verdict_of(
+    posterior: Posterior,
+    *,
+    method: str = "the method",
+    baseline: str = "the baseline",
+    measure: Measure = ERROR,
+    level: float = LEVEL,
+    sample: Sample | None = None,
+) -> Verdict:
+    """Return the verdict on a method against its baseline.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of the difference of their losses.
+    method, baseline : str
+        Their names, as parts of a sentence; see ``quoted``.
+    measure : Measure
+        How the loss is called and shown.
+    level : float, default=0.95
+        The probability that an answer needs.
+    sample : Sample, optional
+        The labelled rows; by default as many as the difference is based on.
+
+    Returns
+    -------
+    Verdict
+        The answer, its probabilities and its wording.
+
+    Examples
+    --------
+    >>> from primum.judging.difference import Difference, Posterior
+    >>> from primum.judging.words import verdict_of
+    >>> posterior = Posterior(Difference(-0.08, 0.02, 99, 100))
+    >>> print(verdict_of(posterior, method="ICLS", baseline="ridge regression"))
+    ICLS is better than ridge regression: its error is about 7.0 points lower (90% interval -10.5 \
+to -3.5 points, probability above 99%).
+    """
+    probabilities = posterior.probabilities
+    answer = answer_of(probabilities, level)
+    interval = posterior.interval(interval_level(level))
+    middle = posterior.interval(0.0)[0]
+    n_units = posterior.difference.n_rows
+    sample = Sample(n_units) if sample is None else sample
+    settle = posterior.labels_to_settle(level) if answer == CANNOT_TELL else None
+    settle = sample.to_settle(n_units, settle)
+    says = _Sentences(posterior, method, baseline, measure, level, interval, middle)
+    unclear = answer == CANNOT_TELL
+    reason = says.cannot_tell(sample) if unclear else says.clear(answer)
+    next_step = sample.settling(settle) if unclear else ""
+    bound = posterior.bound if isfinite(posterior.bound) else None
+    return Verdict(
+        answer,
+        reason,
+        next_step,
+        probabilities,
+        middle,
+        interval,
+        settle,
+        level,
+        posterior.difference,
+        bound,
+        posterior.disagreement,
+    )
+
+
+@dataclass(frozen=True)
+class _Sentences:
+    posterior: Posterior
+    method: str
+    baseline: str
+    measure: Measure
+    level: float
+    interval: tuple[float, float]
+    change: float
+
+    def clear(self, answer: str) -> str:
+        """Return the sentence of a clear answer."""
+        method, baseline, name = capitalised(self.method), self.baseline, self.measure.name
+        size = self.measure.show(self.change)
+        edge = self.measure.show_limit(self.posterior.equivalence)
+        first = {
+            HELP: f"{method} is better than {baseline}: its {name} is about {size} lower",
+            HARM: f"{method} is worse than {baseline}: its {name} is about {size} higher",
+            NO_DIFFERENCE: f"{method} and {baseline} differ in {name} by less than {edge}, "
+            "which makes no practical difference",
+        }[answer]
+        probability = percent(self.posterior.probabilities.to_dict()[answer])
+        share = percent_of_level(interval_level(self.level))
+        shown = self.measure.show_range(*self.interval)
+        return f"{first} ({share} interval {shown}, probability {probability})."
+
+    def cannot_tell(self, sample: Sample) -> str:
+        """Return the sentence if no answer is probable enough."""
+        odds, limit = self.posterior.probabilities, self.posterior.equivalence
+        share = percent_of_level(interval_level(self.level))
+        may = f"the {self.measure.name} may change by {self.measure.show_range(*self.interval)}"
+        likely = {
+            HELP: f"is probably better ({percent(odds.help)}) than {self.baseline}",
+            HARM: f"is probably worse ({percent(odds.harm)}) than {self.baseline}",
+            NO_DIFFERENCE: f"and {self.baseline} probably ({percent(odds.no_difference)}) differ "
+            f"in {self.measure.name} by less than {self.measure.show_limit(limit)}",
+        }
+        answer = answer_of(odds, PROBABLE)
+        if answer == CANNOT_TELL:
+            return (
+                f"With {sample} we cannot tell whether {self.method} is better than "
+                f"{self.baseline}: {may} ({share} interval; probability of help "
+                f"{percent(odds.help)}, of harm {percent(odds.harm)})."
+            )
+        return (
+            f"{capitalised(self.method)} {likely[answer]}, but with {sample} this is not "
+            f"certain: {may} ({share} interval)."
+        )
+
+
+def percent(probability: float) -> str:
+    """Return a probability in per cent; 0 and 100 only if exact."""
+    if 0 < probability < 0.005:
+        return "below 1%"
+    if 0.995 <= probability < 1:
+        return "above 99%"
+    return f"{100 * probability:.0f}%"
+
+
+def percent_of_level(level: float) -> str:
+    """Return a level in per cent, with the digits that it needs: 90%, 97.5%."""
+    return f"{round(100 * level, 1):g}%"
+
+
+def capitalised(phrase: str) -> str:
+    """Return a phrase as the beginning of a sentence; other letters stay as they are."""
+    return phrase[:1].upper() + phrase[1:]
+
+
+def quoted(name: str) -> str:
+    """Return a name that a user chose as part of a sentence: in quotation marks, as it is."""
+    return f'"{name}"'

@@ -1,0 +1,323 @@
+"""One last pass over the rows that measures everything a fit reports of them.
+
+Once a labelling and its model are known, the sum of the design rows times the labels, the slack of
+every row, the predictions that differ from the twin's and the labels themselves need the same
+products with the rows. So all of them are computed together, from scratch: the certificate relies
+on no sum of the solver.
+
+The last pass over the rows of an implicitly constrained fit.
+
+A solver for many rows ends with a pass that measures the gap of its labels. Everything that a fit
+reports of the rows is measured in that pass, too (``reading.py``). This needs the model before the
+pass, so it is computed from the solver's value of the sum of the design rows times their labels.
+The pass computes that sum from scratch. If the result gives a different model, one more pass is
+made.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from primum._sklearn import library_of
+from primum._typing import Floats
+from primum.equations import Frame, RowValues, View
+from primum.labellings import ImplicitProblem
+from primum.labellings.columns import StreamedColumns
+from primum.labellings.implicit import LeastSquaresFamily
+from primum.labellings.labelling import HyperplaneLabels
+from primum.labellings.problem import LabelProblem, Solution
+from primum.rows import Block, to_numpy
+
+Model = tuple[Floats, Any]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was measured.
+
+    Attributes
+    ----------
+    squares : float
+        Weighted sum over the rows of the squared differences between two models' scores, summed
+        over the classes if there are several.
+    changed : int
+        Number of rows with different predicted classes.
+    moment : array or None
+        Sum of the design rows times their labels and weights.
+    slack : float or None
+        Weighted sum of ``slack(p, q)``, ``P = M'Xi``.
+    labels : array or None
+        The labels of all rows, on their device.
+    """
+
+    squares: Any
+    changed: Any
+    moment: Any = None
+    slack: Any = None
+    labels: Any = None
+
+    def __add__(self, other: "Reading") -> "Reading":
+        return Reading(
+            self.squares + other.squares,
+            self.changed + other.changed,
+            None if self.moment is None else self.moment + other.moment,
+            None if self.slack is None else self.slack + other.slack,
+            None if self.labels is None else self.labels + other.labels,
+        )
+
+
+@dataclass(frozen=True)
+class ScoreComparison:
+    """Compares the scores of two models, (coefficients, intercept), row by row.
+
+    Differences between scores up to their rounding do not count as a change of the class.
+    """
+
+    one: Model
+    other: Model
+    rounding: float
+
+    def directions(self, frame: Frame) -> Floats:
+        """Return the coefficients of both models for design rows, as columns."""
+        models = (self.one, self.other)
+        return np.column_stack([frame.coefficients(*model) for model in models])
+
+    def read(self, view: View, scores: Any) -> Reading:
+        """Return the squares and changes of some rows, from the scores of all directions."""
+        half, xp = scores.shape[0] // 2, view.xp
+        difference = (scores[:half, :] - scores[half:, :]).T
+        apart = _on_different_sides if half == 1 else _of_different_classes
+        if half == 1:  # a dot product, which needs no temporary array
+            difference = difference[:, 0]
+        squares = view.product(difference, difference)
+        return Reading(squares, xp.count_nonzero(apart(view, scores, self.rounding)))
+
+
+@dataclass(frozen=True)
+class LabellingToRead:
+    """A labelling, and what to measure of it.
+
+    Attributes
+    ----------
+    q : RowValues
+        The labelling.
+    xi : array or None
+        A dual point of the problem at which the slack is measured.
+    problem : LabelProblem
+        The problem.
+    keep : bool
+        Whether to keep the label of every row.
+    """
+
+    q: RowValues
+    xi: Floats | None
+    problem: LabelProblem
+    keep: bool = False
+
+    def directions(self, n_entries: int) -> list[Floats]:
+        """Return the coefficients of P at Xi, and of the hyperplane of the labels."""
+        columns, parts = self.problem.columns, []
+        if self.xi is not None:
+            assert isinstance(columns, StreamedColumns)
+            parts.append(columns.B.T @ self.xi)
+        if isinstance(self.q, HyperplaneLabels):
+            parts.append(self.q.V)
+        return [part.reshape(-1, n_entries) for part in parts]
+
+
+def read_rows(
+    family: LeastSquaresFamily, scores: ScoreComparison, labelling: LabellingToRead | None = None
+) -> Reading:
+    """Measure the unlabelled rows, and compare the scores of all rows: one pass."""
+    frame = family.equations.frame
+    total = family.labeled.rows.map_reduce(_comparison(frame, scores), add)
+    found = Reading(0.0, 0)
+    if family.unlabeled.n_rows:
+        kernel = (
+            _comparison(frame, scores) if labelling is None else _kernel(frame, scores, labelling)
+        )
+        found = family.unlabeled.rows.map_reduce(kernel, add)
+    return Reading(
+        float(total.squares) + float(found.squares),
+        int(found.changed),
+        None if found.moment is None else to_numpy(found.moment),
+        None if found.slack is None else float(found.slack),
+        None if found.labels is None else _joined(found.labels),
+    )
+
+
+def _comparison(frame: Frame, scores: ScoreComparison) -> Callable[[Block], Reading]:
+    V = scores.directions(frame)
+
+    def block_reading(block: Block) -> Reading:
+        view = frame.view(block)
+        return scores.read(view, view.dot_by_column(V))
+
+    return block_reading
+
+
+def _kernel(
+    frame: Frame, scores: ScoreComparison, labelling: LabellingToRead
+) -> Callable[[Block], Reading]:
+    """Return the kernel of the pass, with all products of the rows as one."""
+    models, q = scores.directions(frame), labelling.q
+    K, labels = models.shape[1] // 2, labelling.problem.labels
+    V = np.concatenate([models, *labelling.directions(K)], axis=1)
+
+    def columns_from(P: Any, first: int) -> Any:
+        return P[first : first + K, :].T if K > 1 else P[first, :]
+
+    def block_reading(block: Block) -> Reading:
+        view = frame.view(block)
+        P, slack = view.dot_by_column(V), None
+        if isinstance(q, HyperplaneLabels):
+            of_rows = q.given(view, columns_from(P, P.shape[0] - K))
+        else:
+            of_rows = q(view)
+        if labelling.xi is not None:
+            slack = view.total(labels.at(view).slack(columns_from(P, 2 * K), of_rows))
+        return replace(
+            scores.read(view, P[: 2 * K, :]),
+            moment=view.sum(of_rows),
+            slack=slack,
+            labels=[of_rows] if labelling.keep else None,
+        )
+
+    return block_reading
+
+
+def _joined(parts: list[Any]) -> Any:
+    return library_of(parts[0]).concat(parts, axis=0)
+
+
+def _on_different_sides(view: View, scores: Any, rounding: float) -> Any:
+    """Return where the two rows of scores are on different sides of 1/2."""
+    one, other = scores[0, :] - 0.5, scores[1, :] - 0.5
+    low, high = view.xp.minimum(one, other), view.xp.maximum(one, other)
+    return (low < -rounding) & (high > rounding)
+
+
+def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
+    """Return where the largest of the first K scores and of the last K are of different classes.
+
+    Both models must prefer their own class to the other's by more than the rounding of two scores.
+    """
+    xp, K = view.xp, scores.shape[0] // 2
+    one, other, classes = scores[:K, :], scores[K:, :], view.like(np.arange(K))[:, None]
+    chosen, by_other = (
+        xp.astype(xp.argmax(some, axis=0)[None, :] == classes, xp.float64) for some in (one, other)
+    )
+    own = xp.sum((chosen - by_other) * one, axis=0) > 2 * rounding
+    return own & (xp.sum((by_other - chosen) * other, axis=0) > 2 * rounding)
+
+
+# Sums over rows that differ by less than this fraction differ by rounding.
+SAME_SUMS = 1e-9
+# Sums of rows in single precision differ by more. Models then count as equal if the root mean
+# square difference of their scores is at most this.
+SAME_SCORES = 5e-7
+
+# (model, what was measured, (dual point, sum of the slacks there) or None)
+Measured = tuple[Model, Reading, tuple[Floats, float] | None]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read of a labelling at a dual point, given its presumed sum and model."""
+
+    q: RowValues
+    moment: Floats
+    gamma: Floats
+    xi: Floats | None
+    reading: Reading
+
+
+@dataclass
+class LastPass:
+    """Measures labellings, and remembers what it has measured last.
+
+    Attributes
+    ----------
+    family : LeastSquaresFamily
+        The models of all labellings.
+    implicit : ImplicitProblem
+        The problem whose gap is measured.
+    twin : (coefficients, intercept)
+        The supervised twin.
+    keep : bool
+        Whether to keep the label of every row.
+    """
+
+    family: LeastSquaresFamily
+    implicit: ImplicitProblem
+    twin: Model
+    keep: bool
+    _last: _Read | None = field(default=None, init=False)
+
+    def measure(self, xi: Floats, q: HyperplaneLabels, moment: Floats) -> tuple[Floats, float]:
+        """Return the sum of the design rows times q, and the sum of the slacks at Xi: one pass.
+
+        ``moment`` is what the solver presumes the first one to be.
+        """
+        self._last = self._read(q, moment, xi)
+        return self._last.reading.moment, self._last.reading.slack
+
+    def of(self, solution: Solution) -> Measured:
+        """Return the model of a solution and what was measured of it: a pass, if not done yet."""
+        q, moment = solution.labels, solution.moment
+        if moment is None:
+            moment = self.family.unlabeled.weighted_sum(q)
+        if isinstance(q, np.ndarray):
+            return self._of_given_labels(q, moment)
+        last = self._last
+        if last is None or last.q is not q:
+            last = self._read(q, moment, self._residual(q, moment))
+        gamma = self._gamma_of(last)
+        if gamma is None:
+            moment = last.reading.moment
+            last = self._read(q, moment, self._residual(q, moment))
+            gamma = last.gamma
+        slack = None if last.xi is None else (last.xi, last.reading.slack)
+        return self.family.equations.decode(gamma), last.reading, slack
+
+    def _of_given_labels(self, q: Floats, moment: Floats) -> Measured:
+        fit = self.family.equations.decode(self.family.gamma_of(moment))
+        reading = read_rows(self.family, self._comparison(fit))
+        return fit, replace(reading, moment=moment, labels=q if self.keep else None), None
+
+    def _residual(self, q: RowValues, moment: Floats) -> Floats | None:
+        """Return ``M Q - T``, if the certificate is to use the slack at this point."""
+        problem = self.implicit.problem
+        if self.implicit.prior is None and isinstance(problem.columns, StreamedColumns):
+            return problem.residual(q, moment)
+        return None
+
+    def _read(self, q: RowValues, moment: Floats, xi: Floats | None) -> _Read:
+        gamma = self.family.gamma_of(moment)
+        scores = self._comparison(self.family.equations.decode(gamma))
+        labelling = LabellingToRead(q, xi, self.implicit.problem, keep=self.keep)
+        return _Read(q, moment, gamma, xi, read_rows(self.family, scores, labelling))
+
+    def _comparison(self, fit: Model) -> ScoreComparison:
+        return ScoreComparison(fit, self.twin, score_rounding(self.family, self.twin))
+
+    def _gamma_of(self, last: _Read) -> Floats | None:
+        """Return the coordinates of the model; None if what was read is of another one."""
+        presumed, found = last.moment, last.reading.moment
+        if np.linalg.norm(presumed - found) <= SAME_SUMS * np.linalg.norm(found):
+            return last.gamma
+        if not self.family.unlabeled.rows.single:
+            return None
+        gamma, equations = self.family.gamma_of(found), self.family.equations
+        same = equations.length(gamma - last.gamma) <= SAME_SCORES * equations.weight**0.5
+        return gamma if same else None
+
+
+def score_rounding(family: LeastSquaresFamily, twin: Model) -> float:
+    """Return the rounding error of a score, given the size of its summands."""
+    coef, intercept = twin
+    summands = np.max(np.abs(intercept) + np.abs(family.equations.center) @ np.abs(coef))
+    return float(8 * np.finfo(float).eps * summands)

@@ -1,0 +1,218 @@
+"""Prediction of classes, and accuracy over the rows whose label is known.
+
+What ``fit`` methods share: docstring, removal of fitted attributes, feature names, advice.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score
+
+from primum._sklearn import (
+    LinearClassifierMixin,
+    check_sample_weight,
+    get_namespace,
+    get_namespace_and_device,
+)
+from primum._typing import AnyArray
+from primum.labellings.sets import nearest_shares
+from primum.reading.arrays import on_this_machine, refuse_masked
+from primum.reading.labels import read_labels
+from primum.rows import to_numpy
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def documented_fit(
+    *, dense: bool = False, in_memory: bool = False, weights: str = ""
+) -> Callable[[Fit], Fit]:
+    """Give a ``fit`` method the docstring of all of them, for the rows that it accepts.
+
+    ``weights`` is a note on the weights of rows.
+    """
+
+    def document(fit: Fit) -> Fit:
+        text = DOCSTRING.replace("{more}", IN_MEMORY if in_memory else OUT_OF_CORE)
+        text = text.replace("{weights}", f"\n            {weights}" if weights else "")
+        text = text.replace("{sparse}", "" if dense else SPARSE)
+        fit.__doc__ = text.replace("array-like or sparse matrix", "array-like") if dense else text
+        return fit
+
+    return document
+
+
+DOCSTRING = """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.{sparse}
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : {more}
+            A pipeline transforms them only if its ``transform_input`` names them. For
+            cross-validation, wrap them in UnlabeledRows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the loss: an integer weight counts a row that many
+            times.{weights}
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+SPARSE = " Sparse rows are not densified as a whole."
+IN_MEMORY = """array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows, each of weight 1, in memory. Supervised classifiers ignore
+            them."""
+OUT_OF_CORE = """array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1. A Parquet file or folder, or a Dask array or
+            DataFrame, is processed out of core, block by block, in a few passes; estimators that
+            store a label for every row need these rows in memory."""
+
+
+def copy_feature_names(source: BaseEstimator, target: BaseEstimator) -> None:
+    """Give a supervised twin the feature names of the estimator that fits it, if there are any."""
+    if hasattr(source, "feature_names_in_"):
+        target.feature_names_in_ = source.feature_names_in_
+
+
+def convergence_advice(
+    max_iter: int,
+    *,
+    reached: bool,
+    otherwise: str = "raise tol, standardise the features or raise alpha",
+) -> str:
+    """Return what to do about a search that stopped short of its tolerance.
+
+    ``reached`` is whether it stopped at ``max_iter``; otherwise it could make no further progress.
+    """
+    if reached:
+        return f"raise max_iter (now {max_iter}) or tol"
+    return f"rounding limits it, so {otherwise}"
+
+
+@contextmanager
+def fitting(estimator: BaseEstimator, *, warm_start: bool = False) -> Iterator[None]:
+    """Delete the fitted attributes of an earlier fit, unless this one starts from them.
+
+    A fit that fails leaves an unfitted estimator: its incomplete attributes are of no use and must
+    not be mixed with those of an earlier fit.
+    """
+    if not warm_start:
+        _forget(estimator)
+    try:
+        yield
+    except BaseException:
+        _forget(estimator)
+        raise
+
+
+def _forget(estimator: BaseEstimator) -> None:
+    """Delete the fitted attributes: those whose names end with an underscore."""
+    for name in list(vars(estimator)):
+        if name.endswith("_") and not name.startswith("_"):
+            delattr(estimator, name)
+
+
+def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
+    """Return the class of every row.
+
+    For two classes, with one decision value per row, it is the second where the value is at least
+    0; for more, the class with the largest value, and the first of them if several are equal. The
+    classes are on the device of the decision values, unless they are not numbers.
+    """
+    values = to_numpy(decisions)
+    codes = (values >= 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+    predicted = classes[codes]
+    if isinstance(decisions, np.ndarray) or classes.dtype.kind not in "biuf":
+        return predicted
+    xp, _, device = get_namespace_and_device(decisions)
+    return xp.asarray(predicted, device=device)
+
+
+def nearest_probabilities(decisions: Any) -> Any:
+    """Return the probabilities nearest to the scores that least-squares decisions stand for."""
+    if decisions.ndim == 2:
+        return nearest_shares(decisions)
+    xp, _ = get_namespace(decisions)
+    second = xp.clip(decisions + 0.5, 0.0, 1.0)
+    return xp.stack([1.0 - second, second], axis=1)
+
+
+class ClassPredictionMixin(LinearClassifierMixin):
+    """A linear classifier that predicts the second of two classes where its decisions are 0.
+
+    scikit-learn assigns such ties to the first class; in the paper a score of 1/2 is class 1.
+    """
+
+    classes_: AnyArray
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the decision values of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            The decision values, ``X @ coef_.T + intercept_``.
+        """
+        refuse_masked(X, "X")
+        return super().decision_function(X)
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            For two classes, the second where the decision function is at least 0; for more, the
+            class with the largest decision value, and the first of them if several are equal.
+        """
+        return predicted_classes(self.decision_function(X), self.classes_)
+
+
+class KnownLabelsScoreMixin:
+    """A ``score`` that ignores rows with unknown labels.
+
+    Counting them as errors would bias the score of every partly labelled test fold.
+    """
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy over the rows whose label is known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels; unknown ones are marked as in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            The fraction of correct predictions.
+        """
+        predicted = np.asarray(on_this_machine(self.predict(X)))  # type: ignore[attr-defined]
+        labels = read_labels(on_this_machine(y), len(predicted), multi_class=True, one_class=True)
+        known, truth = labels.labeled, labels.classes[labels.codes]
+        if sample_weight is not None:
+            refuse_masked(sample_weight, "sample_weight")
+            weight = check_sample_weight(on_this_machine(sample_weight), predicted)
+            sample_weight = weight[known]
+        return float(accuracy_score(truth, predicted[known], sample_weight=sample_weight))

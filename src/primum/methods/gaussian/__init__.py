@@ -1,0 +1,1 @@
+"""Gaussian classes with one covariance, and what unlabelled rows say of them."""

@@ -1,0 +1,303 @@
+"""The common base of the generative classifiers: parameters, rows, and the fitted attributes."""
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh, eigvalsh
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+
+from primum._sklearn import Interval, StrOptions
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats
+from primum.methods.base import ClassPredictionMixin, KnownLabelsScoreMixin, documented_fit, fitting
+from primum.methods.gaussian.family import (
+    Coordinates,
+    GaussianFamily,
+    GaussianModel,
+    coordinates_of,
+)
+from primum.reading.arrays import refuse_other_library
+from primum.reading.data import TrainingData, not_in_memory, read_training_data
+from primum.reading.shares import class_shares
+
+# A direction collapses if the variance within the classes is below this share of the total.
+COLLAPSED = 1e-10
+
+
+class SingularCovarianceWarning(UserWarning):
+    """Directions in which the rows vary, but not within the classes, are ignored.
+
+    A ridge ``alpha`` above 0 uses them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from primum import SingularCovarianceWarning
+    >>> warnings.simplefilter("ignore", SingularCovarianceWarning)
+    """
+
+
+@dataclass(frozen=True)
+class GenerativeRows:
+    """Labelled and unlabelled rows, and their weights in the classes.
+
+    Attributes
+    ----------
+    X : array (n, d)
+        The labelled rows, then the unlabelled ones.
+    labels : array (n_labeled, K)
+        The known labels, one-hot.
+    weight : array (n,)
+        Weight of every row.
+    data : TrainingData
+        The arguments of ``fit``.
+    """
+
+    X: Floats
+    labels: Floats
+    weight: Floats
+    data: TrainingData
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of labelled rows."""
+        return len(self.labels)
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabelled rows that have weight."""
+        return len(self.X) - len(self.labels)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.labels.shape[1]
+
+    @property
+    def labeled(self) -> "GenerativeRows":
+        """The labelled rows alone."""
+        L = self.n_labeled
+        return replace(self, X=self.X[:L], weight=self.weight[:L])
+
+    @property
+    def unlabeled(self) -> Floats:
+        """The features of the unlabelled rows."""
+        return self.X[self.n_labeled :]
+
+    def weighted(self, weight_unlabeled: float) -> "GenerativeRows":
+        """Return the rows with the unlabelled ones weighted by a factor, or left out if it is 0."""
+        if weight_unlabeled == 0:
+            return self.labeled
+        factor = np.where(np.arange(len(self.X)) < self.n_labeled, 1.0, weight_unlabeled)
+        return replace(self, weight=self.weight * factor)
+
+    def class_weights(self, soft_labels: Floats | None = None) -> Floats:
+        """Return the weight of every row in every class, given labels of the unlabelled rows."""
+        labels = self.labels if soft_labels is None else np.vstack([self.labels, soft_labels])
+        return labels * self.weight[: len(labels), None]
+
+
+def _read_rows(estimator: BaseEstimator, data: TrainingData) -> GenerativeRows:
+    """Stack dense rows in memory."""
+    refuse_other_library(estimator, data.home)
+    if not data.unlabeled.in_memory:
+        raise not_in_memory(estimator)
+    labeled, unlabeled = data.labeled, data.unlabeled.take(np.arange(data.unlabeled.n_rows))
+    if sparse.issparse(labeled.X) or sparse.issparse(unlabeled.X):
+        raise TypeError(
+            f"{type(estimator).__name__} estimates a covariance and needs dense rows, but X or "
+            "X_unlabeled is sparse: convert it with X.toarray(), or reduce it first, for example "
+            "with TruncatedSVD."
+        )
+    y = labeled.y if labeled.y.ndim == 2 else np.column_stack([1.0 - labeled.y, labeled.y])
+    weights = [
+        np.ones(len(part.X)) if part.weight is None else part.weight
+        for part in (labeled, unlabeled)
+    ]
+    return GenerativeRows(np.vstack([labeled.X, unlabeled.X]), y, np.concatenate(weights), data)
+
+
+class GenerativeClassifier(
+    KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
+):
+    """Gaussian classes with one covariance, so that the decision function is linear."""
+
+    _several_classes: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "covariance": [StrOptions({"full", "spherical"})],
+        "priors": [StrOptions({"equal"}), dict, "array-like", None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    covariance: str = "full"
+    priors: Any
+    alpha: float
+    classes_: AnyArray
+    coef_: Floats
+    intercept_: Floats
+    means_: Floats
+    covariance_: Floats
+    priors_: Floats
+    rank_: int
+    soft_labels_: Floats
+
+    @documented_fit(dense=True, in_memory=True)
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
+        with fitting(self):
+            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            rows = _read_rows(self, data)
+            with one_blas_thread():
+                self._fit_rows(rows)
+            self._warn_if_singular(rows)
+        return self
+
+    @abstractmethod
+    def _fit_rows(self, rows: GenerativeRows) -> None:
+        """Fit to validated rows."""
+
+    def _family(self, rows: GenerativeRows) -> GaussianFamily:
+        """Return the models of the given rows."""
+        spherical = self.covariance == "spherical"
+        coordinates = coordinates_of(
+            rows.X, rows.weight, spherical=spherical, alpha=float(self.alpha)
+        )
+        return GaussianFamily(coordinates, spherical, self._log_shares(rows.data.classes))
+
+    def _log_shares(self, classes: AnyArray) -> Floats | None:
+        """Return the logarithms of the given class shares; None: they are estimated."""
+        if self.priors is None:
+            return None
+        if isinstance(self.priors, str):
+            return np.full(len(classes), -np.log(len(classes)))
+        return np.log(class_shares(self.priors, classes))
+
+    def _remember(self, classes: AnyArray, model: GaussianModel, coordinates: Coordinates) -> None:
+        """Keep a model, in the features' own units."""
+        basis, reader, origin = coordinates.basis, coordinates.reader, coordinates.origin
+        coef, intercept = model.scores()
+        if len(classes) == 2:
+            coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
+        self.classes_ = classes
+        self.means_ = origin + model.means @ basis.T
+        self.covariance_ = basis @ model.covariance @ basis.T
+        self.priors_ = np.exp(model.log_shares)
+        self.rank_ = model.rank
+        self.coef_ = np.ascontiguousarray((reader @ coef).T)
+        self.intercept_ = intercept - self.coef_ @ origin
+
+    def _posterior(self, X: Floats) -> Floats:
+        """Return the class probabilities of rows that have been validated."""
+        scores = X @ self.coef_.T + self.intercept_
+        return _probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
+
+    @property
+    def _more_ridge(self) -> str:
+        """The advice to raise alpha."""
+        return f"raise alpha (now {self.alpha:g})" if self.alpha else "set alpha above 0"
+
+    def _generalised_eigenvectors(self, A: Floats, B: Floats) -> tuple[Floats, Floats]:
+        """Return (values, V) with ``A V = B V diag(values)`` and ``V'B V = I``."""
+        try:
+            values, V = eigh(A, B)
+        except np.linalg.LinAlgError:  # B is singular only if the ridge is below rounding
+            raise ValueError(
+                f"alpha={self.alpha:g} is lost in the rounding of the covariance, which is "
+                "singular without it: standardise the features, raise alpha, or set it to 0."
+            ) from None
+        return values, V
+
+    def _check_maximum(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
+        """Raise an error if the covariance collapses: then the likelihood grows without bound."""
+        r, rank = family.coordinates.dimension, covariance_rank(family, model, Z)
+        if rank < r:
+            raise ValueError(
+                f"The likelihood of {type(self).__name__} has no maximum: there are soft labels "
+                f"for which the covariance within the classes has rank {rank}, while all rows "
+                f"together span {r} dimensions. {self._more_ridge.capitalize()}, or drop features "
+                "that separate the classes exactly."
+            )
+
+    def _keep_soft_labels(self, rows: GenerativeRows, Q: Floats) -> None:
+        """Keep the shares Q (U, K) of the classes of the unlabelled rows that have weight."""
+        q = Q if rows.n_classes > 2 else Q[:, 1]
+        self.soft_labels_ = rows.data.for_all_rows(q)
+
+    def _n_directions(self, rows: GenerativeRows) -> int:
+        """Return the number of directions in which the rows that determine the model vary."""
+        return self._family(rows).coordinates.dimension
+
+    def _warn_if_singular(self, rows: GenerativeRows) -> None:
+        """Warn if the model ignores directions in which its rows vary."""
+        d = self.means_.shape[1]
+        if self.rank_ == d:
+            return
+        # Constant and collinear features are left out exactly: that loses nothing.
+        directions = self._n_directions(rows)
+        if self.rank_ < directions:
+            warnings.warn(
+                f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} for "
+                f"{d} features, but the rows vary in {directions} directions: those without "
+                f"variance within the classes are ignored. Label more rows, or {self._more_ridge}.",
+                SingularCovarianceWarning,
+                stacklevel=3,
+            )
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the posterior probability of every class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        return _probabilities(self.decision_function(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of the posterior probability of every class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return np.asarray(log_softmax(scores, axis=1))
+        return np.column_stack([log_expit(-scores), log_expit(scores)])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._several_classes
+        return tags
+
+
+def _probabilities(scores: Floats) -> Floats:
+    """Return the posterior of log-odds (n,) of two classes, or log-posteriors (n, K) of more."""
+    if scores.ndim == 2:
+        return np.asarray(softmax(scores, axis=1))
+    return np.column_stack([expit(-scores), expit(scores)])
+
+
+def covariance_rank(family: GaussianFamily, model: GaussianModel, Z: Floats) -> int:
+    """Return the rank of the covariance relative to the total one of rows with coordinates Z."""
+    if family.spherical or family.coordinates.ridge.any() or model.rank < Z.shape[1]:
+        return model.rank
+    total = np.cov(Z.T, bias=True).reshape(model.covariance.shape)
+    return int(np.count_nonzero(eigvalsh(model.covariance, total) > COLLAPSED))

@@ -1,0 +1,235 @@
+"""Contrastive pessimistic linear discriminant analysis and nearest mean (Loog 2016).
+
+    max_theta min_Q  [ l(theta; X, y, X_u, Q) - l(theta_sup; X, y, X_u, Q) ]
+
+The model with the largest gain in likelihood over the supervised one, on all rows, for the soft
+labels Q of the unlabelled rows for which that gain is the least. theta_sup is a candidate with gain
+0, so the gain is not negative, whatever the labels: with the true labels, too, the likelihood on
+all rows is at least that of the supervised model. The problem is convex in Q
+(``methods.gaussian.contrastive_pessimistic_lda``), and the gap to its minimum is proven.
+
+The contrastive likelihood: how much better than a given model, for the worst labels.
+
+    max_theta min_Q  [ l(theta; Q) - l(theta_s; Q) ],
+    l(theta; Q) = 1/n sum_ik r_ik(Q) log p_theta(x_i, k)    (minus the penalty of a ridge)
+
+over all rows, with the labels Q of the unlabelled ones. For fixed theta this is affine in Q, so its
+maximum over theta, attained by the model theta(Q) of largest likelihood
+(``methods.gaussian.family``), is convex in Q:
+
+    f(Q) = l(theta(Q); Q) - l(theta_s; Q),
+    df/dq_ik = w_i/n [ log p_theta(Q)(x_i, k) - log p_theta_s(x_i, k) ].
+
+theta(Q) depends continuously on Q, so that minimum and maximum can be exchanged: at the Q that
+minimises f, theta(Q) is the solution. With g the gradient at any Q, the worst labels for theta(Q)
+have the value ``f(Q) - gap``, where the gap is ``sum_i (g_i.q_i - min_k g_ik)``. As f is at least 0
+(theta_s is one of the candidates), theta(Q) is worse than theta_s by at most the gap, whatever the
+labels.
+"""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from primum._sklearn import Interval
+from primum._typing import Floats
+from primum.methods.base import convergence_advice
+from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, covariance_rank
+from primum.methods.gaussian.family import GaussianFamily, GaussianModel
+from primum.methods.gaussian.label_search import minimise_over_labels
+from primum.methods.gaussian.lda import fit_twin
+
+
+@dataclass(frozen=True)
+class ContrastiveLikelihood:
+    """f and its gradient.
+
+    Attributes
+    ----------
+    family : GaussianFamily
+        The models of all rows.
+    Z : array (n, r)
+        Coordinates of the labelled rows, then of the unlabelled ones.
+    R : array (L, K)
+        Weights of the labelled rows in the classes.
+    weight : array (U,)
+        Weights of the unlabelled rows.
+    supervised : GaussianModel
+        theta_s.
+    """
+
+    family: GaussianFamily
+    Z: Floats
+    R: Floats
+    weight: Floats
+    supervised: GaussianModel
+
+    def model(self, Q: Floats) -> GaussianModel:
+        """Return theta(Q)."""
+        return self.family.fit(self.Z, self._class_weights(Q))
+
+    def _class_weights(self, Q: Floats) -> Floats:
+        return np.vstack([self.R, self.weight[:, None] * Q])
+
+    def __call__(self, Q: Floats) -> tuple[float, Floats]:
+        """Return f and its gradient (U, K) for labels Q."""
+        R, model = self._class_weights(Q), self.model(Q)
+        difference = model.log_joint(self.Z) - self.supervised.log_joint(self.Z)
+        n = float(R.sum())
+        penalties = self.family.penalty(model) - self.family.penalty(self.supervised)
+        gradient = self.weight[:, None] * difference[len(self.R) :] / n
+        return float(np.sum(R * difference)) / n - penalties, gradient
+
+
+class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
+    """Linear discriminant analysis, or nearest mean, at least as likely as the supervised model.
+
+    For any labels of the unlabelled rows, the true ones among them, the likelihood of the model on
+    all rows is at least that of the supervised model. This guarantee does not extend to the error,
+    nor to new rows.
+
+    Parameters
+    ----------
+    covariance : {"full", "spherical"}, default="full"
+        The common covariance: any matrix (linear discriminant analysis), or a multiple of the
+        identity (nearest mean).
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means that they are estimated.
+    alpha : float, default=0.0
+        Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier, and the
+        likelihoods that are compared are penalised. It must be above 0 if the labelled rows do not
+        determine a covariance.
+    tol : float, default=1e-6
+        Tolerance on the gap, in units of the mean log-likelihood.
+    max_iter : int, default=10000
+        Maximum number of iterations.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    means_ : array of shape (n_classes, n_features)
+        Class means.
+    covariance_ : array of shape (n_features, n_features)
+        The common covariance.
+    priors_ : array of shape (n_classes,)
+        Shares of the classes.
+    rank_ : int
+        Rank of the covariance.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the log-odds of the second of two classes, or of the log-posterior of every
+        class up to a common term.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercepts.
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+        Label in [0, 1] of every unlabelled row, or its shares of the classes: the labels for which
+        the gain is the least. The rows of X come first, then those of X_unlabeled.
+    gain_ : float
+        A proven lower bound on the gain in mean log-likelihood on all rows, whatever the labels. If
+        no gain above 0 could be proven, the model is the supervised one, and it is 0.
+    gap_ : float
+        A proven bound on how much larger ``gain_`` could be for another model.
+    n_iter_ : int
+        Number of iterations.
+    supervised_ : LDAClassifier
+        The supervised twin.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If ``gap_`` is above ``tol``.
+    SingularCovarianceWarning
+        If there are no unlabelled rows and directions in which the labelled rows vary, but not
+        within the classes, were ignored, by a pseudo-inverse of the covariance.
+
+    See Also
+    --------
+    LDAClassifier : Its supervised twin.
+    ICLSClassifier : A similar guarantee for least squares.
+
+    References
+    ----------
+    M. Loog, "Contrastive pessimistic likelihood estimation for semi-supervised classification",
+    IEEE Transactions on Pattern Analysis and Machine Intelligence 38 (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ContrastivePessimisticLDAClassifier
+    >>> X = np.array([[0.0], [1.0], [4.0], [0.5], [4.5], [5.0]])
+    >>> y = np.array([0, 0, 1, -1, -1, -1])
+    >>> clf = ContrastivePessimisticLDAClassifier().fit(X, y)
+    >>> clf.gain_ > 0
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GenerativeClassifier._parameter_constraints,
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        covariance: str = "full",
+        *,
+        priors: Any = None,
+        alpha: float = 0.0,
+        tol: float = 1e-6,
+        max_iter: int = 10000,
+    ) -> None:
+        self.covariance = covariance
+        self.priors = priors
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _fit_rows(self, rows: GenerativeRows) -> None:
+        self.supervised_ = fit_twin(self, rows)
+        family = self._family(rows)
+        Z, R = family.coordinates.read(rows.X), rows.class_weights()
+        model = family.fit(Z[: rows.n_labeled], R)
+        self.gain_, self.gap_, self.n_iter_ = 0.0, 0.0, 1
+        Q = self.supervised_._posterior(rows.unlabeled)
+        if rows.n_unlabeled:
+            self._check_supervised(family, model, Z)
+            objective = ContrastiveLikelihood(family, Z, R, rows.weight[rows.n_labeled :], model)
+            found = minimise_over_labels(objective, Q, tol=self.tol, max_iter=self.max_iter)
+            Q, self.gap_, self.n_iter_ = found.Q, found.gap, max(1, found.n_iter)
+            if found.value > found.gap:
+                model, self.gain_ = objective.model(Q), found.value - found.gap
+            if found.gap > self.tol:
+                self._warn()
+        self._keep_soft_labels(rows, Q)
+        self._remember(rows.data.classes, model, family.coordinates)
+
+    def _check_supervised(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
+        """Raise an error if the supervised model gives some rows no likelihood."""
+        r = family.coordinates.dimension
+        rank = covariance_rank(family, model, Z)
+        if rank < r:
+            raise ValueError(
+                f"{type(self).__name__} compares likelihoods with those of the supervised model, "
+                f"whose covariance has rank {rank}, while all rows together span {r} dimensions: "
+                f"{self._more_ridge}, label more rows, or drop features."
+            )
+
+    def _warn(self) -> None:
+        reached = self.n_iter_ >= self.max_iter
+        advice = convergence_advice(self.max_iter, reached=reached, otherwise="raise tol or alpha")
+        warnings.warn(
+            f"ContrastivePessimisticLDAClassifier stopped after {self.n_iter_} iterations with a "
+            f"gain proven to be within {self.gap_:.1e} of the largest, not within the requested "
+            f"tol={self.tol:.1e}; {advice}.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

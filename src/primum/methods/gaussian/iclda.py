@@ -1,0 +1,286 @@
+"""Implicitly constrained linear discriminant analysis and nearest mean (Krijthe and Loog 2014).
+
+    maximise over Q      sum_labelled w_i log( pi_{y_i} N(x_i; m_{y_i}, C) ),
+    (pi, m, C) = the parameters of largest likelihood for all rows with the labels Q,
+
+with the soft labels Q of the unlabelled rows anywhere in the simplex. As in ICLS, the model is
+one that some labelling could have produced, and of these the best on the labelled rows. The
+objective and its gradient are in ``methods.gaussian.iclda``. It is not concave, so it is
+maximised from several starts: the posterior of the supervised model, the class shares, and
+posteriors of supervised models with randomly weighted rows.
+
+The likelihood of the labelled rows as a function of the labels of the others.
+
+    l(Q) = 1/n_L [ sum_k L_k log pi_k - n_L/2 log det(2 pi C) - 1/2 tr(C^-1 G) ],
+
+where pi, m and C are fitted to all rows with the labels Q (``methods.gaussian.family``), L_k is the
+weight of the labelled rows of class k, n_L that of all of them, and
+``G = sum_labelled w_i (x_i - m_{y_i})(x_i - m_{y_i})' + n_L alpha I``. The derivatives are
+
+    dC/dq_ik = w_i/n [ (x_i - m_k)(x_i - m_k)' - x_i x_i' ],     dm_k/dq_ik = w_i/n_k (x_i - m_k),
+    dl/dC = H / n_L,       H = 1/2 (C^-1 G C^-1 - n_L C^-1),     its mean diagonal if spherical,
+    dl/dq_ik = w_i/n_L [ L_k/n_k + L_k/n_k (x_i - m_k)' C^-1 (a_k - m_k)
+                         + 1/n ((x_i - m_k)' H (x_i - m_k) - x_i' H x_i) ]
+
+with a_k the mean of the labelled rows of class k. Without the first term if the shares are given.
+The last one is the same for all classes of a row and is left out. l is not concave.
+"""
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from primum._sklearn import Interval
+from primum._typing import Floats
+from primum.methods.base import convergence_advice
+from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
+from primum.methods.gaussian.family import GaussianFamily, GaussianModel, scatter
+from primum.methods.gaussian.label_search import FoundLabels, minimise_over_labels
+from primum.methods.gaussian.lda import fit_twin
+
+
+@dataclass(frozen=True)
+class LabeledLikelihood:
+    """Minus the mean log-likelihood of the labelled rows, with its gradient.
+
+    Attributes
+    ----------
+    family : GaussianFamily
+        The models of all rows.
+    Z : array (n, r)
+        Coordinates of the labelled rows, then of the unlabelled ones.
+    R : array (L, K)
+        Weights of the labelled rows in the classes.
+    weight : array (U,)
+        Weights of the unlabelled rows.
+    """
+
+    family: GaussianFamily
+    Z: Floats
+    R: Floats
+    weight: Floats
+
+    def model(self, Q: Floats) -> GaussianModel:
+        """Return the model of all rows with labels Q (U, K) of the unlabelled ones."""
+        return self.family.fit(self.Z, np.vstack([self.R, self.weight[:, None] * Q]))
+
+    def value(self, model: GaussianModel) -> float:
+        """Return the (penalised) mean log-likelihood of the labelled rows, in coordinates."""
+        joint = model.log_joint(self.Z[: len(self.R)])
+        return float(np.sum(self.R * joint) / self.R.sum()) - self.family.penalty(model)
+
+    def __call__(self, Q: Floats) -> tuple[float, Floats]:
+        """Return minus the value and its gradient (U, K) for labels Q."""
+        model = self.model(Q)
+        totals = self.R.sum(axis=0) + self.weight @ Q
+        return -self.value(model), -self._gradient(model, totals) / self.R.sum()
+
+    def _gradient(self, model: GaussianModel, totals: Floats) -> Floats:
+        L = len(self.R)
+        labeled, precision = self.R.sum(axis=0), model.precision
+        own = self.R.T @ self.Z[:L] / labeled[:, None]
+        pull = ((own - model.means) @ precision) * (labeled / totals)[:, None]
+        H = self._curvature(model) / totals.sum()
+        columns = []
+        for k, mean in enumerate(model.means):
+            centred = self.Z[L:] - mean
+            column = centred @ pull[k] + np.einsum("ij,ij->i", centred @ H, centred)
+            if self.family.log_shares is None:
+                column += labeled[k] / totals[k]
+            columns.append(column)
+        return self.weight[:, None] * np.stack(columns, axis=1)
+
+    def _curvature(self, model: GaussianModel) -> Floats:
+        """Return H, the derivative in the covariance."""
+        total, P = self.R.sum(), model.precision
+        G = scatter(self.Z[: len(self.R)], self.R, model.means)
+        G += total * np.diag(self.family.coordinates.ridge)
+        H = 0.5 * (P @ G @ P - total * P)
+        return H if not self.family.spherical else np.trace(H) / len(H) * np.eye(len(H))
+
+
+# Optima are different if the posterior of some unlabelled row differs by more than this.
+DIFFERENT = 0.01
+
+
+class ICLDAClassifier(GenerativeClassifier):
+    """Implicitly constrained linear discriminant analysis, or nearest mean.
+
+    Of all models that some soft labels of the unlabelled rows could have produced, the one with the
+    largest likelihood on the labelled rows. The search may end in a local optimum.
+
+    Parameters
+    ----------
+    covariance : {"full", "spherical"}, default="full"
+        The common covariance: any matrix (linear discriminant analysis), or a multiple of the
+        identity (nearest mean).
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means that they are estimated.
+    alpha : float, default=0.0
+        Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier.
+    n_init : int, default=4
+        Number of starts; the best optimum is kept. The first is the posterior of the supervised
+        model, so that the likelihood is at least that of its soft labels.
+    tol : float, default=1e-6
+        A search has converged when, to first order, no other labels could raise the mean
+        log-likelihood of the labelled rows by more than this.
+    max_iter : int, default=10000
+        Maximum number of iterations of each search.
+    random_state : int, RandomState or None, default=0
+        Seed of the random starts, the third and later ones.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    means_ : array of shape (n_classes, n_features)
+        Class means.
+    covariance_ : array of shape (n_features, n_features)
+        The common covariance.
+    priors_ : array of shape (n_classes,)
+        Shares of the classes.
+    rank_ : int
+        Rank of the covariance.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the log-odds of the second of two classes, or of the log-posterior of every
+        class up to a common term.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercepts.
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+        Label in [0, 1] of every unlabelled row, or its shares of the classes: the rows of X, then
+        those of X_unlabeled. They produce the model, and need not be unique.
+    log_likelihood_ : float
+        The mean log-likelihood of the labelled rows, minus the penalty of the ridge.
+    gap_ : float
+        How much, to first order, other labels could raise ``log_likelihood_``.
+    n_optima_ : int
+        Number of different local optima that were found from all starts.
+    n_iter_ : int
+        Number of iterations of the search that found the best optimum.
+    supervised_ : LDAClassifier
+        The supervised twin.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the best search stopped where other labels could still raise the likelihood by more than
+        ``tol``, to first order.
+    SingularCovarianceWarning
+        If directions in which the rows vary, but not within the classes, were ignored, by a
+        pseudo-inverse of the covariance.
+
+    See Also
+    --------
+    LDAClassifier : Its supervised twin.
+    ICLSClassifier : The same principle for least squares, where the problem is convex.
+
+    References
+    ----------
+    J. H. Krijthe and M. Loog, "Implicitly constrained semi-supervised linear discriminant
+    analysis", International Conference on Pattern Recognition (2014).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ICLDAClassifier
+    >>> X = np.array([[0.0], [1.0], [4.0], [0.5], [4.5], [5.0]])
+    >>> y = np.array([0, 0, 1, -1, -1, -1])
+    >>> ICLDAClassifier().fit(X, y).soft_labels_.round(1)
+    array([0., 1., 1.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GenerativeClassifier._parameter_constraints,
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        covariance: str = "full",
+        *,
+        priors: Any = None,
+        alpha: float = 0.0,
+        n_init: int = 4,
+        tol: float = 1e-6,
+        max_iter: int = 10000,
+        random_state: Any = 0,
+    ) -> None:
+        self.covariance = covariance
+        self.priors = priors
+        self.alpha = alpha
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _fit_rows(self, rows: GenerativeRows) -> None:
+        self.supervised_ = fit_twin(self, rows)
+        family = self._family(rows)
+        Z, L = family.coordinates.read(rows.X), rows.n_labeled
+        objective = LabeledLikelihood(family, Z, rows.class_weights(), rows.weight[L:])
+        best = self._search(objective, rows)
+        model = objective.model(best.Q)
+        self.log_likelihood_ = objective.value(model) - family.coordinates.log_volume
+        self.gap_, self.n_iter_ = best.gap, max(1, best.n_iter)
+        self._keep_soft_labels(rows, best.Q)
+        self._remember(rows.data.classes, model, family.coordinates)
+
+    def _search(self, objective: LabeledLikelihood, rows: GenerativeRows) -> FoundLabels:
+        """Return the best labels found from all starts."""
+        if rows.n_unlabeled == 0:
+            self.n_optima_ = 1
+            return FoundLabels(np.zeros((0, rows.n_classes)), 0.0, 0.0, 0)
+        found = []
+        for start in self._starts(rows):
+            found.append(
+                minimise_over_labels(objective, start, tol=self.tol, max_iter=self.max_iter)
+            )
+            self._check_maximum(objective.family, objective.model(found[-1].Q), objective.Z)
+        self.n_optima_ = _count_different([objective.model(one.Q) for one in found], objective.Z)
+        best = min(found, key=lambda one: one.value)
+        if best.gap > self.tol:
+            self._warn(best)
+        return best
+
+    def _starts(self, rows: GenerativeRows) -> list[Floats]:
+        """Return the labels from which the searches start."""
+        twin, rng = self.supervised_, check_random_state(self.random_state)
+        starts = [twin._posterior(rows.unlabeled), np.tile(twin.priors_, (rows.n_unlabeled, 1))]
+        while len(starts) < self.n_init:
+            weight = rows.weight.copy()
+            weight[: rows.n_labeled] *= rng.exponential(size=rows.n_labeled)
+            starts.append(fit_twin(self, replace(rows, weight=weight))._posterior(rows.unlabeled))
+        return starts[: self.n_init]
+
+    def _warn(self, best: FoundLabels) -> None:
+        reached = best.n_iter >= self.max_iter
+        advice = convergence_advice(self.max_iter, reached=reached, otherwise="raise tol or alpha")
+        warnings.warn(
+            f"ICLDAClassifier stopped after {best.n_iter} iterations where other labels could "
+            f"still raise the mean log-likelihood of the labelled rows by about {best.gap:.1e}, "
+            f"more than tol={self.tol:.1e}; {advice}.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+def _count_different(models: list[GaussianModel], Z: Floats) -> int:
+    """Return the number of models with different posteriors."""
+    kept: list[Floats] = []
+    for posterior in (model.posterior(Z) for model in models):
+        if all(np.abs(posterior - other).max() > DIFFERENT for other in kept):
+            kept.append(posterior)
+    return len(kept)

@@ -1,0 +1,182 @@
+"""Moment-constrained linear discriminant analysis and nearest mean (Loog 2010, 2014).
+
+The moments of the rows are those of the model, whatever the labels:
+
+    mean  = sum_k pi_k m_k,        total covariance  =  C + sum_k pi_k (m_k - m)(m_k - m)'.
+
+The supervised model satisfies this for the labelled rows (mean m, covariance S). With many more
+rows both moments are known better (mean mu, covariance Theta), and the affine map that takes the
+one pair to the other is applied to the supervised model:
+
+    m_k -> mu + T (m_k - m),     C -> T C T',      T = (Theta S^-1)^(1/2),     T S T' = Theta.
+
+Of all such T, this one has positive eigenvalues and does not depend on the coordinates: a linear
+map A of the features turns it into A T A^-1. It is ``S V D^(1/2) V'`` for the generalised
+eigenvectors ``Theta V = S V D``, ``V'S V = I``. If S is singular, the map and the constraint are
+restricted to its range. For a spherical covariance, T is the identity: only the means are shifted.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
+from primum.methods.gaussian.family import Coordinates, GaussianModel
+from primum.methods.gaussian.lda import fit_twin
+
+# Squared stretches of the map below this fraction of the largest are rounding.
+ROUNDING = 1e-13
+
+
+class MomentConstrainedLDAClassifier(GenerativeClassifier):
+    """Linear discriminant analysis, or nearest mean, with the moments of all rows. Not safe.
+
+    An affine map is applied to the supervised model, so that the mean and the total covariance of
+    its classes together equal those of all rows, labelled or not. The estimate has a closed form.
+
+    Parameters
+    ----------
+    covariance : {"full", "spherical"}, default="full"
+        The common covariance: any matrix (linear discriminant analysis), or a multiple of the
+        identity (nearest mean), for which only the class means are shifted, all by the same vector.
+    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        Shares of the classes: a dict with the share of every class, or an array in the order of
+        ``classes_``. None means those of the labelled rows.
+        The constraint uses the same shares.
+    alpha : float, default=0.0
+        Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier, and to
+        that of the total covariance of all rows.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    means_ : array of shape (n_classes, n_features)
+        Class means.
+    covariance_ : array of shape (n_features, n_features)
+        The common covariance.
+    priors_ : array of shape (n_classes,)
+        Shares of the classes.
+    rank_ : int
+        Rank of the covariance.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the log-odds of the second of two classes, or of the log-posterior of every
+        class up to a common term.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercepts.
+    supervised_ : LDAClassifier
+        The supervised twin, to which the map is applied.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    SingularCovarianceWarning
+        If directions in which the rows vary, but not within the classes, were ignored, by a
+        pseudo-inverse of the covariance.
+
+    See Also
+    --------
+    LDAClassifier : Its supervised twin.
+    ScatterLDAClassifier : Uses the total covariance only for the directions between the classes.
+
+    References
+    ----------
+    M. Loog, "Constrained parameter estimation for semi-supervised learning: the case of the nearest
+    mean classifier", ECML PKDD (2010).
+
+    M. Loog, "Semi-supervised linear discriminant analysis through moment-constraint parameter
+    estimation", Pattern Recognition Letters 37 (2014).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import MomentConstrainedLDAClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> clf = MomentConstrainedLDAClassifier().fit(X, y)
+    >>> clf.priors_ @ clf.means_, X.mean(axis=0)
+    (array([3.]), array([3.]))
+    """
+
+    def __init__(self, covariance: str = "full", *, priors: Any = None, alpha: float = 0.0) -> None:
+        self.covariance = covariance
+        self.priors = priors
+        self.alpha = alpha
+
+    def _fit_rows(self, rows: GenerativeRows) -> None:
+        self.supervised_ = fit_twin(self, rows)
+        family = self._family(rows.labeled)
+        coordinates = family.coordinates
+        Z = coordinates.read(rows.X)
+        model = family.fit(Z[: rows.n_labeled], rows.class_weights())
+        if rows.n_unlabeled:
+            share = rows.weight / rows.weight.sum()
+            target = (Z.T * share) @ (Z - share @ Z) + np.diag(coordinates.ridge)
+            model = self._mapped(model, share @ Z, None if family.spherical else target)
+            coordinates = _centred(coordinates, share @ rows.X)
+        self._remember(rows.data.classes, model, coordinates)
+
+    def _mapped(self, model: GaussianModel, mean: Floats, total: Floats | None) -> GaussianModel:
+        """Return the model with the given mean and, unless None, the given total covariance."""
+        shares = np.exp(model.log_shares)
+        centred = model.means - shares @ model.means
+        if total is None:
+            return replace(model, means=mean + centred)
+        S = model.covariance + (centred.T * shares) @ centred
+        values, V = self._generalised_eigenvectors(total, S)
+        _refuse_outliers(values)
+        T, inverse = (S @ (V * power) @ V.T for power in (values**0.5, values**-0.5))
+        means = centred @ T.T
+        # T C T', without the rounding of T where S is small and T large.
+        covariance = total - (means.T * shares) @ means
+        return MappedModel(mean + means, covariance, model.log_shares, model, inverse)
+
+
+@dataclass(frozen=True)
+class MappedModel(GaussianModel):
+    """A model after an affine map ``z -> mean + T (z - mean of the source)``.
+
+    The score of a row is that of the source at the row mapped back. Computed from the new means and
+    covariance it would lose twice as many digits if S is nearly singular.
+
+    Attributes
+    ----------
+    source : GaussianModel
+        The model before the map.
+    inverse : array (r, r)
+        ``T^-1``.
+    """
+
+    source: GaussianModel
+    inverse: Floats
+
+    @property
+    def rank(self) -> int:
+        """Rank of the covariance, which the map does not change."""
+        return self.source.rank
+
+    def scores(self) -> tuple[Floats, Floats]:
+        """Return (coefficients (r, K), intercepts (K,)) of log p(z, k), without common terms."""
+        coef, intercept = self.source.scores()
+        shares, back = np.exp(self.log_shares), self.inverse.T @ coef
+        return back, intercept + shares @ self.source.means @ coef - shares @ self.means @ back
+
+
+def _refuse_outliers(values: Floats) -> None:
+    """Raise an error if the smallest stretch of the map is lost in the rounding of the largest."""
+    if values.min(initial=1.0) <= ROUNDING * values.max(initial=1.0):
+        raise ValueError(
+            f"In some direction the variance of all rows is {values.max():.1e} times that of the "
+            "labelled rows, beyond the precision of the map between them: remove outliers from the "
+            "unlabelled rows, or raise alpha if it is tiny."
+        )
+
+
+def _centred(coordinates: Coordinates, mean: Floats) -> Coordinates:
+    """Return the same coordinates, with the mean of all rows in the subspace that they span."""
+    along = coordinates.read(mean[None, :])[0] @ coordinates.basis.T
+    return replace(coordinates, origin=mean - along)

@@ -1,0 +1,282 @@
+"""Implicitly constrained least squares (Krijthe & Loog 2017).
+
+Among all models that least squares gives for the labelled rows and *some* labelling of the
+unlabelled ones, take the one with the least loss on the labelled rows:
+
+    minimise over q in [0, 1]^U   (1/L) || X beta(q) - y ||^2 (+ alpha_labeled ||w||^2)
+    where beta(q) minimises       (1/n) || Xe beta - [y; q] ||^2 + alpha ||w||^2,    n = L + U.
+
+The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
+"""
+
+from typing import Any, ClassVar, Self
+
+from sklearn.utils import Tags
+
+from primum.labellings import Model
+from primum.methods.icls.base import ImplicitlyConstrained
+from primum.methods.least_squares.base import LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.reading.data import TrainingData
+from primum.reading.shares import WithPrior
+from primum.solvers import ONE_NUMBER
+
+
+class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
+    """Implicitly constrained least squares: a semi-supervised linear classifier.
+
+    Of all models that least squares gives for some labelling of the unlabelled rows, the fit is the
+    one closest to the supervised least-squares model, its *twin*. More than two classes (at most
+    62) are fitted jointly: every unlabelled row has a share of each class, and the objective is the
+    sum of the squared losses of all classes.
+
+    Ties between scores go to the second of two classes, and to the first of more than two.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty of the fit to all rows: ``alpha * ||w||^2`` is added to the mean squared
+        loss. The intercept is not penalised.
+    alpha_labeled : float, default=None
+        Ridge penalty of the labelled loss and the supervised twin; None means ``alpha``. Both
+        penalties are added to a mean, so a given value shrinks equally strongly on 20 rows and on
+        20 million.
+    metric : {"auto", "labeled", "all", "euclidean"} or float in [0, 1], default="auto"
+        How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss
+        (ICLS, the paper). ``"all"`` or 1: by the second moment of all rows (the projected
+        estimator). A number s in between is the mixture ``(1 - s) labeled + s all``. ``"auto"`` is
+        ``"labeled"`` where the labelled rows of positive weight have full column rank (with a
+        column of ones, if there is an intercept), and 0.2 where they do not, whatever the ridge:
+        with fewer labels than features, ``"labeled"`` can do harm. A constant or repeated column
+        lowers the rank as well; ``metric_`` says which of the two it is. ``"euclidean"``: by the
+        coefficients of the features, and by the mean score of all rows in place of the intercept:
+        ``||w - w_twin||^2 + (m - m_twin)^2``, where m is that mean (without intercept, by the
+        coefficients alone). For every s, and whatever the true labels are, the
+        fit is at least as close to the model of the true labels, in this metric, as the supervised
+        twin is. For ``"all"`` and ``alpha=0`` this means that its squared loss on all training
+        rows is never higher. With a ridge the same holds for the penalised loss, not for the
+        squared loss alone.
+    tie_break : {"twin", "half"}, default="twin"
+        Which model ``metric="labeled"`` chooses if the labelled rows do not determine it, as with
+        fewer labelled rows than features and no ridge. ``"twin"``: of all models with the least
+        labelled loss, the one nearest to the supervised twin in the metric of all rows, which is
+        the limit s -> 0 of the metrics above. ``"half"``: the one whose soft labels are closest to
+        1/2. This approximates what the authors' code returns and is meant for reproducing the
+        paper; it is often much worse than the twin.
+    prior : None, dict, array-like or "confidence", default=None
+        What is known about the share of each class among the unlabelled rows; only labellings that
+        agree with it are considered. A dict maps classes to shares or to pairs (lower, upper), and
+        classes that it does not contain are unrestricted. An array has one share per class, or one
+        pair of bounds per class, of shape (n_classes, 2), in the order of ``classes_``.
+        ``"confidence"`` computes intervals from the labelled rows that contain all shares with
+        probability ``prior_level``, if both kinds of rows are drawn from the same population. Do
+        not pass the shares among a few labelled rows as if they were exact, which does harm: use
+        ``"confidence"`` instead. The guarantee of a metric (see above) holds only if the true
+        shares are within the prior. If the labelled rows do not determine the model, a prior needs
+        a ridge, ``tie_break="half"`` or a metric other than ``"labeled"``.
+    prior_level : float, default=0.95
+        Probability with which the intervals of ``prior="confidence"`` contain all shares.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    rcond : float, default=None
+        Drop directions of the features whose second moment is below rcond times the largest, a
+        crude form of regularisation. None keeps every direction above rounding. The paper's
+        experiments appear to have used 1.5e-8.
+    solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
+        ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
+        sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests. The
+        last two are for two classes only.
+    tol : float, default=1e-8
+        Tolerance on the proven gap, absolute plus relative, in units of the mean squared loss.
+    max_iter : int, default=10000
+        Maximum number of solver iterations.
+    n_jobs : int, default=None
+        Number of threads that process blocks of rows; -1 means all processors. None means the
+        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
+        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
+        affect the result.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted. The second of two is encoded as 1; more than two are encoded one-hot.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the score of the second of two classes, or of every class.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+        The labelling that gives this model: the unlabelled rows of X, then those of X_unlabeled.
+        For two classes it is the share of the second class, for more the share of each class. If
+        several labellings give the model, it is the one closest to equal shares, or to the centre
+        of what partial labels allow. Absent if X_unlabeled is in files or on a cluster; use the
+        method ``soft_labels`` instead.
+    prior_ : array of shape (n_classes, 2)
+        The bounds on the share of each class. Absent without a prior.
+    metric_ : str or float
+        The metric that was used: ``metric``, or what ``"auto"`` stands for.
+    supervised_ : LeastSquaresClassifier
+        The supervised twin, fitted to the labelled rows only.
+    certificate_ : Certificate
+        What is proven about this fit: its loss, the gap to the optimum, and whether the unlabelled
+        rows moved the model. Print it for a summary in words.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : int
+        Number of solver iterations, at least 1.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    ICLSClassifierCV : Chooses the ridge and the metric by cross-validation.
+    ICLSRegressor : The same method for numeric targets within bounds.
+    LeastSquaresClassifier : Its supervised twin.
+
+    References
+    ----------
+    J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by implicit
+    constraints", Pattern Recognition 63 (2017). For ``metric="all"``: J. H. Krijthe and
+    M. Loog, "Projected estimators for robust semi-supervised classification", Machine Learning
+    106 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ICLSClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1], 100)
+    >>> X = rng.normal(size=(200, 2)) + 2.0 * truth[:, None]
+    >>> y = np.full(200, -1)
+    >>> y[[0, 1, 2, 100, 101, 102]] = truth[[0, 1, 2, 100, 101, 102]]
+    >>> clf = ICLSClassifier().fit(X, y)
+    >>> clf.certificate_.converged
+    True
+    """
+
+    _several_classes: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ImplicitlyConstrained._parameter_constraints,
+        **WithPrior._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        *,
+        alpha_labeled: float | None = None,
+        metric: str | float = "auto",
+        tie_break: str = "twin",
+        prior: Any = None,
+        prior_level: float = 0.95,
+        fit_intercept: bool = True,
+        rcond: float | None = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 10000,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.alpha_labeled = alpha_labeled
+        self.metric = metric
+        self.tie_break = tie_break
+        self.prior = prior
+        self.prior_level = prior_level
+        self.fit_intercept = fit_intercept
+        self.rcond = rcond
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        possible: Any = None,
+        label_bounds: Any = None,
+    ) -> Self:
+        """Fit to labelled, partially labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1, of any class. A Parquet file or folder, or a
+            Dask array or DataFrame, is processed out of core, block by block, in a few passes. A
+            pipeline transforms them only if its ``transform_input`` names them. For
+            cross-validation, wrap them in UnlabeledRows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the loss: an integer weight counts a row that many times.
+        possible : array-like of bool of shape (n_samples, n_classes), default=None
+            Which classes each row of X may have. The columns of an array are the classes found in
+            y, sorted. Those of a DataFrame are names of classes, in any order, and can include
+            classes that do not occur in y. A row with one possible class is a labelled row, as if
+            y contained that class: it enters the labelled loss and the supervised twin. A row with
+            several is an unlabelled row whose soft label is restricted to them. The label of a row
+            in y must be among its possible classes. None means that any class is possible.
+        label_bounds : array-like of shape (n_samples, 2), default=None
+            For two classes, bounds on the soft label of each unlabelled row of X, its share of the
+            second class ``classes_[1]``: [0.7, 1] means at least 70% positive, and [NaN, NaN]
+            means [0, 1]. The two bounds can be equal. Unlike a labelled row, a row with bounds
+            [1, 1] does not enter the labelled loss. The bounds of a labelled row must include its
+            label, 0 or 1.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with self._fitting_to(
+            X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
+        ) as data:
+            self._fit_data(data)
+        return self
+
+    def _fit_data(self, data: TrainingData) -> None:
+        self._remember(data.classes, *self._fit_implicit(data, data.label_set, self._shares(data)))
+        self.certificate_ = self.certificate_.with_classes(data.classes.tolist())
+        self._warn_if_short(data)
+        self._warn_if_undetermined(data)
+
+    def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
+        self.supervised_ = LeastSquaresClassifier(
+            self._alpha_labeled,
+            fit_intercept=self.fit_intercept,
+            rcond=self.rcond,
+            n_jobs=self.n_jobs,
+        )._fit_labeled(data.classes, data.labeled, like=self, known=known)
+        return self.supervised_._score_parameters
+
+    def soft_labels(self, X_unlabeled: Any) -> Any:
+        """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
+
+        For rows in files or on a cluster, whose soft labels are not stored in ``soft_labels_``.
+
+        Parameters
+        ----------
+        X_unlabeled : path or Dask collection
+            The same rows, in the same order.
+
+        Returns
+        -------
+        array of shape (n_more,), or (n_more, n_classes) for more than two classes
+            A lazy Dask array if the rows are a Dask collection.
+        """
+        return self._labels_of(X_unlabeled)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.solver not in ONE_NUMBER
+        return tags

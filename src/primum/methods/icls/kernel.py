@@ -1,0 +1,277 @@
+"""Implicitly constrained least squares with a kernel.
+
+The method of ``icls.py`` for the functions of a kernel's reproducing space:
+
+    minimise over q in [0, 1]^U   (1/L) || f(X_l) + b - y ||^2 + alpha_labeled ||f||^2
+    where (f, b) = (f, b)(q) minimises   (1/n) || f(X) + b - [y; q] ||^2 + alpha ||f||^2,
+
+n = L + U. It is linear ICLS on rows Phi with ``Phi Phi' = K``, the kernel matrix of all rows: one
+eigendecomposition of K gives coordinates in which the fit to all rows is diagonal.
+"""
+
+from typing import Any, ClassVar, Self
+
+from primum._typing import Floats
+from primum.equations import kernel_features
+from primum.labellings import LeastSquaresFamily, kernel_family, kernel_problem, metric_of_rows
+from primum.methods.base import copy_feature_names, fitting
+from primum.methods.icls.base import ImplicitlyConstrained
+from primum.methods.kernels import KernelClassifier, KernelRows
+from primum.methods.least_squares.kernel import KernelLeastSquaresClassifier
+from primum.reading.data import TrainingData, split_rows
+from primum.reading.shares import WithPrior
+from primum.rows import joined_weights
+
+
+class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
+    """Implicitly constrained least squares with a kernel: a semi-supervised classifier.
+
+    Of all models that kernel least squares gives for some labelling of the unlabelled rows, the fit
+    is the one closest to the supervised model, its *twin*. It is ``ICLSClassifier`` in the feature
+    space of the kernel; the penalties make the model unique. More than two classes (at most 62) are
+    fitted jointly.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Penalty of the fit to all rows, above 0: ``alpha * ||f||^2`` is added to the mean squared
+        loss, where the norm is that of the kernel's reproducing space. The intercept is not
+        penalised.
+    kernel : str or callable, default="rbf"
+        A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, such as "linear",
+        "rbf", "poly", "sigmoid", "laplacian" or "cosine"; "precomputed", if X is a kernel matrix;
+        or a function of two arrays of rows that returns their kernel values, of shape
+        (n_rows, n_other_rows), as kernels of Gaussian processes do. It must be positive
+        semi-definite; with an intercept, conditionally (once centred).
+    gamma : float, "scale" or None, default="scale"
+        Parameter of the named kernels that have it. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are all rows of the fit, labelled or not; None is
+        scikit-learn's default of the kernel, usually 1 / n_features. Both are equal for
+        standardised features.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and the sigmoid kernel.
+    kernel_params : dict, default=None
+        Keyword arguments of a kernel that is a function.
+    alpha_labeled : float, default=None
+        Penalty of the labelled loss and the supervised twin, above 0; None means ``alpha``. Much
+        smaller values are not recommended: a great many functions then fit the labelled rows
+        exactly.
+    metric : {"auto", "labeled", "all", "euclidean"} or float in [0, 1], default="auto"
+        How closeness to the supervised twin is measured, as in ICLSClassifier: by the penalised
+        labelled loss, by the penalised loss on all rows, by the norm of the difference (and, if
+        there is an intercept, the mean score of all rows), or by the mixture
+        ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` where the labelled rows span the
+        feature space of all rows, and 0.2 where they do not: with most kernels always, and with
+        ``kernel="linear"`` where there are fewer labels than features. ``metric_`` says which of
+        the two it is. For every s, and whatever the true labels are, the fit
+        is at least as close to the model of the true labels, in this metric, as the supervised
+        twin is.
+    prior : None, dict, array-like or "confidence", default=None
+        What is known about the share of each class among the unlabelled rows, as in
+        ICLSClassifier: a dict of shares or pairs of bounds, an array of either, or "confidence",
+        intervals computed from the labelled rows.
+    prior_level : float, default=0.95
+        Probability with which the intervals of ``prior="confidence"`` contain all shares.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, as a free constant: the features of the kernel are centred on
+        the mean of all rows.
+    tol : float, default=1e-8
+        Tolerance on the proven gap, absolute plus relative, in units of the mean squared loss.
+    max_iter : int, default=10000
+        Maximum number of solver iterations.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted. The second of two is encoded as 1; more than two are encoded one-hot.
+    dual_coef_ : array of shape (n_fit,), or (n_fit, n_classes) for more than two classes
+        Coefficients of the kernel values with the rows ``X_fit_``. With a precomputed kernel there
+        is one for every row of the kernel matrix, 0 for rows of weight 0.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
+    X_fit_ : array or sparse matrix of shape (n_fit, n_features)
+        The labelled rows, the unlabelled rows of X and those of X_unlabeled, in this order. Absent
+        with a precomputed kernel.
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+        The labelling that gives this model: the unlabelled rows of X, then those of X_unlabeled.
+        For two classes it is the share of the second class, for more the share of each class.
+    prior_ : array of shape (n_classes, 2)
+        The bounds on the share of each class. Absent without a prior.
+    metric_ : str or float
+        The metric that was used: ``metric``, or what ``"auto"`` stands for.
+    supervised_ : KernelLeastSquaresClassifier
+        The supervised twin, fitted to the labelled rows only, with ``gamma_`` as its gamma.
+    certificate_ : Certificate
+        What is proven about this fit: its loss, the gap to the optimum, and whether the unlabelled
+        rows moved the model. Print it for a summary in words.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : int
+        Number of solver iterations, at least 1.
+    gamma_ : float or None
+        The value of gamma that was used; None: the kernel's own default, or it has no gamma.
+        Absent with a precomputed kernel.
+    n_features_in_ : int
+        Number of features; with a precomputed kernel, number of rows.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    KernelLeastSquaresClassifier : Its supervised twin.
+    ICLSClassifier : The linear model, for any number of rows.
+    ManifoldKernel : A kernel to combine it with, which is smooth along the graph of all rows.
+
+    Notes
+    -----
+    Standardise the features: most kernels depend on their scale.
+
+    Memory grows with the square of the number of rows, labelled or not, and time with its cube: for
+    2000 rows it is a few times that of the eigendecomposition of the kernel matrix. There can be at
+    most 10 000 rows. For more, use ``ICLSClassifier`` after
+    ``sklearn.kernel_approximation.Nystroem`` or ``RBFSampler`` in a pipeline: with as many
+    components as rows, Nystroem gives the same model.
+
+    References
+    ----------
+    J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by implicit
+    constraints", Pattern Recognition 63 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import KernelICLSClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> truth = (np.linalg.norm(X, axis=1) > 1.2).astype(int)
+    >>> y = np.where(np.arange(200) < 20, truth, -1)
+    >>> clf = KernelICLSClassifier().fit(X, y)
+    >>> clf.certificate_.converged
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: ImplicitlyConstrained._parameter_constraints[name]
+            for name in ("metric", "tol", "max_iter")
+        },
+        **KernelClassifier._parameter_constraints,
+        **WithPrior._parameter_constraints,
+        "alpha_labeled": [*KernelClassifier._parameter_constraints["alpha"], None],
+    }
+    solver = "auto"
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        *,
+        kernel: Any = "rbf",
+        gamma: float | str | None = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        alpha_labeled: float | None = None,
+        metric: str | float = "auto",
+        prior: Any = None,
+        prior_level: float = 0.95,
+        fit_intercept: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 10000,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha_labeled = alpha_labeled
+        self.metric = metric
+        self.prior = prior
+        self.prior_level = prior_level
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        possible: Any = None,
+        label_bounds: Any = None,
+    ) -> Self:
+        """Fit to labelled, partially labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. With ``kernel="precomputed"``, the kernel matrix of all rows, of shape
+            (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows, each of weight 1, of any class. With a precomputed kernel, all
+            unlabelled rows are in X.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the loss: an integer weight counts a row that many times.
+        possible : array-like of bool of shape (n_samples, n_classes), default=None
+            Which classes each row of X may have, as in ICLSClassifier.
+        label_bounds : array-like of shape (n_samples, 2), default=None
+            For two classes, bounds on the soft label of each unlabelled row of X, as in
+            ICLSClassifier.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with fitting(self):
+            given = self._read(
+                X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
+            )
+            self._fit_data(split_rows(given), self._kernel_rows(given, unlabeled=True))
+        return self
+
+    def _fit_data(self, data: TrainingData, rows: KernelRows) -> None:
+        shares, K, n_labeled = self._shares(data), self._kernel_matrix(rows), len(data.labeled.y)
+        model = self._fit_twin(data, rows.first(n_labeled), K[:n_labeled, :n_labeled].copy())
+        parts = [(n_labeled, data.labeled.weight), (data.unlabeled.n_rows, data.unlabeled.weight)]
+        features = kernel_features(K, joined_weights(parts), self.fit_intercept)
+        family, twin = (
+            kernel_family(features, data.labeled.y, self.alpha),
+            features.from_kernel(*model),
+        )
+        self.metric_ = metric_of_rows(self.metric, family.labeled, self.fit_intercept)
+        problem = kernel_problem(
+            family,
+            metric=self.metric_,
+            alpha_labeled=self._alpha_labeled,
+            supervised=twin,
+            labels=data.label_set,
+            shares=shares,
+        )
+        fit = self._solve(data, family, problem, twin)
+        self._remember(data.classes, rows, *features.to_kernel(*fit))
+        self._warn_if_short(data)
+
+    def _fit_twin(self, data: TrainingData, rows: KernelRows, K: Floats) -> tuple[Floats, Any]:
+        """Fit the twin to the labelled rows, and return its model of their kernel values."""
+        names = ("kernel", "degree", "coef0", "kernel_params", "fit_intercept")
+        parameters = {name: getattr(self, name) for name in names}
+        # The same kernel: its gamma may have been computed from all rows.
+        gamma = getattr(self, "gamma_", None)
+        twin = KernelLeastSquaresClassifier(self._alpha_labeled, gamma=gamma, **parameters)
+        self.supervised_, twin.gamma_ = twin, gamma
+        self.supervised_.n_features_in_ = self.n_features_in_
+        copy_feature_names(self, self.supervised_)
+        return self.supervised_._fit_kernel(data.classes, rows, K, data.labeled)
+
+    def _remember_labels(
+        self, data: TrainingData, family: LeastSquaresFamily, q: Any, of_rows: Any
+    ) -> None:
+        self._keep_labels(data, q)

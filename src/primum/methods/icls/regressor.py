@@ -1,0 +1,312 @@
+"""Implicitly constrained least squares for targets within bounds.
+
+The problem is that of ``icls.py``, with a target instead of a label in {0, 1}: among all models
+that least squares gives for the known targets and *some* targets of the unlabelled rows, take the
+one with the least loss on the labelled rows:
+
+    minimise over low_i <= q_i <= high_i    (1/L) || X beta(q) - y ||^2 (+ alpha_labeled ||w||^2)
+    where beta(q) minimises                 (1/n) || Xe beta - [y; q] ||^2 + alpha ||w||^2.
+
+It is solved on a scale on which all targets span a range of 1, ``y = shift + width z``. Losses in z
+are losses in y divided by width^2, with a ridge too, because w is divided by width. Without an
+intercept there is no shift.
+
+Bounds can be so wide that they say nothing, and sums of targets as large as they allow would leave
+no digit of the known ones. So the targets of the unlabelled rows are searched for near the known
+ones first. The proof is always about the bounds themselves.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from primum._typing import Floats
+from primum.labellings import ImplicitProblem, Interval, Model
+from primum.methods.base import fitting
+from primum.methods.icls.base import ImplicitlyConstrained
+from primum.methods.least_squares.base import LeastSquaresRegressionBase
+from primum.methods.least_squares.regressor import LeastSquaresRegressor
+from primum.reading.data import TrainingData, read_regression_data
+from primum.reading.targets import KnownTargets
+from primum.rows import to_numpy
+
+# Wide bounds are searched up to this many ranges of the targets first, and then up to this factor
+# more, until the solution is proven to be that of the bounds.
+NEAR, WIDER = 1e2, 1e3
+
+
+class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
+    """Implicitly constrained least squares: semi-supervised linear regression within bounds.
+
+    The targets of the unlabelled rows are unknown, but known to lie within bounds: percentages,
+    ratings, a price range, the bin of a binned target, the limit of a censored one. Of all models
+    that least squares gives for some targets within these bounds, the fit is the one closest to
+    the supervised least-squares model, its *twin*. Narrow bounds carry more information than wide
+    ones.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty of the fit to all rows: ``alpha * ||w||^2`` is added to the mean squared
+        loss. The intercept is not penalised.
+    alpha_labeled : float, default=None
+        Ridge penalty of the labelled loss and the supervised twin; None means ``alpha``. Both
+        penalties are added to a mean, so a given value shrinks equally strongly on 20 rows and on
+        20 million.
+    bounds : pair of float, default=None
+        The range (low, high) of the targets of all unlabelled rows without bounds of their own. It
+        is required unless every unlabelled row has its own (``target_bounds``). The range of the
+        known targets is deliberately not a default: other targets usually exceed it, and the
+        guarantee (see ``metric``) holds only if all true targets are within their bounds. A known
+        target outside its bounds is an error.
+    metric : {"auto", "labeled", "all", "euclidean"} or float in [0, 1], default="auto"
+        How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss.
+        ``"all"`` or 1: by the second moment of all rows. A number s in between is the mixture
+        ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` where the labelled rows of positive
+        weight have full column rank (with a column of ones, if there is an intercept), and 0.2
+        where they do not, whatever the ridge; ``metric_`` says which. ``"euclidean"``: by the
+        coefficients of the features and, if there is an intercept, the mean prediction of all
+        rows, as in ICLSClassifier. For every s, and whatever
+        the true targets are within their bounds, the fit is at least as close to the model of the
+        true targets, in this metric, as the supervised twin is. For ``"all"`` and ``alpha=0`` this
+        means that its squared loss on all training rows is never higher. With a ridge the same
+        holds for the penalised loss, not for the squared loss alone.
+    tie_break : {"twin", "half"}, default="twin"
+        Which model ``metric="labeled"`` chooses if the labelled rows do not determine it, as with
+        fewer labelled rows than features and no ridge. ``"twin"``: of all models with the least
+        labelled loss, the one nearest to the supervised twin in the metric of all rows.
+        ``"half"``: the one whose targets are closest to the middle of their bounds, which is often
+        much worse.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    rcond : float, default=None
+        Drop directions of the features whose second moment is below rcond times the largest, a
+        crude form of regularisation. None keeps every direction above rounding.
+    solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
+        ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
+        sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests.
+    tol : float, default=1e-8
+        Tolerance on the proven gap, absolute plus relative. The absolute part is in units of the
+        squared range of the targets, so that their units do not matter: of the known ones and
+        of all bounds within ten times the range of these.
+    max_iter : int, default=10000
+        Maximum number of solver iterations.
+    n_jobs : int, default=None
+        Number of threads that process blocks of rows; -1 means all processors. None means the
+        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
+        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
+        affect the result.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Coefficients.
+    intercept_ : float
+        Intercept; 0.0 if ``fit_intercept=False``.
+    targets_ : array of shape (n_unlabeled,)
+        The targets within their bounds that give this model: the unlabelled rows of X, then those
+        of X_unlabeled. They correspond to ``soft_labels_`` of a classifier and are not
+        predictions. If several choices give the model, they are those closest to the middle of
+        their bounds, or of the part of very wide bounds that is near the known targets. Absent if
+        X_unlabeled is in files or on a cluster; use the method ``targets``
+        instead.
+    metric_ : str or float
+        The metric that was used: ``metric``, or what ``"auto"`` stands for.
+    supervised_ : LeastSquaresRegressor
+        The supervised twin, fitted to the labelled rows only.
+    certificate_ : Certificate
+        What is proven about this fit, in units of the squared target: its loss, the gap to the
+        optimum, and whether the unlabelled rows moved the model. Print it for a summary in words.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : int
+        Number of solver iterations, at least 1.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    ICLSRegressorCV : Chooses the ridge and the metric by cross-validation.
+    ICLSClassifier : The same method for classes.
+    LeastSquaresRegressor : Its supervised twin.
+
+    Notes
+    -----
+    The guarantee compares with the supervised twin, which ignores the bounds of the unlabelled
+    rows. If most rows have narrow bounds, as binned targets do, these say much about the targets
+    themselves, and plain regression on the midpoints of the bins is often better, although nothing
+    is guaranteed of it: compare with ``LeastSquaresRegressor`` fitted to them. ICLS is meant for
+    bounds that are wide or the same for all rows.
+
+    References
+    ----------
+    J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by implicit
+    constraints", Pattern Recognition 63 (2017), for labels 0 and 1. For ``metric="all"``:
+    J. H. Krijthe and M. Loog, "Projected estimators for robust semi-supervised classification",
+    Machine Learning 106 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ICLSRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> truth = np.clip(50 + X @ [10.0, -5.0, 0.0] + 30 * rng.normal(size=200), 0, 100)
+    >>> y = np.where(np.arange(200) < 6, truth, np.nan)  # six percentages are known exactly
+    >>> low = np.minimum(20 * np.floor(truth / 20), 80)  # and the others within bins of 20
+    >>> bins = np.column_stack([low, low + 20])
+    >>> reg = ICLSRegressor(metric="all").fit(X, y, target_bounds=bins)
+    >>> reg.certificate_.moved
+    True
+    >>> loss, twin = (np.mean((m.predict(X) - truth) ** 2) for m in (reg, reg.supervised_))
+    >>> bool(loss <= twin)  # guaranteed for all true targets within their bounds
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ImplicitlyConstrained._parameter_constraints,
+        "bounds": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        *,
+        alpha_labeled: float | None = None,
+        bounds: tuple[float, float] | None = None,
+        metric: str | float = "auto",
+        tie_break: str = "twin",
+        fit_intercept: bool = True,
+        rcond: float | None = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 10000,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.alpha_labeled = alpha_labeled
+        self.bounds = bounds
+        self.metric = metric
+        self.tie_break = tie_break
+        self.fit_intercept = fit_intercept
+        self.rcond = rcond
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        target_bounds: Any = None,
+    ) -> Self:
+        """Fit to rows with known targets and to rows whose targets are within bounds.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Targets; NaN, None or pd.NA where the target is unknown. Every number is a target.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1 and with the common ``bounds``. A Parquet file
+            or folder, or a Dask array or DataFrame, is processed out of core, block by block, in a
+            few passes. A pipeline transforms them only if its ``transform_input`` names them. For
+            cross-validation, wrap them in UnlabeledRows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the loss: an integer weight counts a row that many times.
+        target_bounds : array-like of shape (n_samples, 2), default=None
+            The lowest and the highest possible target of each row of X, instead of the common
+            ``bounds``. NaN means the common bound: (3, 5) is a binned target, (7, NaN) a target
+            censored at 7 and at most the upper end of ``bounds``, and (NaN, NaN) any target within
+            ``bounds``. Infinite bounds raise an error. The two bounds can be equal; unlike a
+            labelled row, such a row does not enter the labelled loss. The target of a labelled row
+            must be within its bounds.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with fitting(self):
+            data = read_regression_data(self, X, y, X_unlabeled, sample_weight, target_bounds)
+            data.known.check_bounded(data.n_more)
+            with self._computing(data.home):
+                self._fit_data(data)
+        return self
+
+    def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
+        self._scale = scale = data.known.scale(shifted=self.fit_intercept)
+        self._common = data.known.common_set
+        labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
+        assert isinstance(data.label_set, Interval)
+        possible = scale.possible(data.label_set)
+        fit = self._fit_implicit(replace(data, labeled=labeled), possible)
+        self._remember(*scale.restored_fit(*fit))
+        self.certificate_ = self.certificate_.in_units(scale.width)
+        self._warn_if_short(data)
+        self._warn_if_undetermined(data)
+
+    def _fit_linear_twin(self, data: TrainingData[KnownTargets], known: Model | None) -> Model:
+        self.supervised_ = LeastSquaresRegressor(
+            self._alpha_labeled,
+            fit_intercept=self.fit_intercept,
+            rcond=self.rcond,
+            n_jobs=self.n_jobs,
+        )
+        return self.supervised_._fit_labeled(data.labeled, self._scale, like=self, known=known)
+
+    def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
+        labels, reach = problem.problem.labels, NEAR
+        assert isinstance(labels, Interval)
+        low, high = float(np.min(labels.low)), float(np.max(labels.high))
+        # Which model is the one of targets closest to the middle depends on the bounds themselves.
+        while problem.tie_break != "half" and (low < -reach or high > reach):
+            near = labels.near(-reach, reach)
+            tie = None if problem.tie is None else replace(problem.tie, labels=near)
+            yield replace(problem, problem=replace(problem.problem, labels=near), tie=tie)
+            reach *= WIDER
+        yield problem
+
+    def _keep_labels(self, data: TrainingData[KnownTargets], labels: Any) -> None:
+        assert data.label_set is not None
+        if not data.label_set.uniform:  # bounds of rows are stored in NumPy arrays
+            labels = to_numpy(labels)
+        possible = data.label_set.take(np.arange(labels.shape[0]))
+        # Restored targets can exceed their bounds by rounding.
+        self.targets_ = data.for_all_rows(possible.project(self._scale.restored(labels)))
+
+    def targets(self, X_unlabeled: Any) -> Any:
+        """Return the targets of the rows that were passed to ``fit`` as X_unlabeled.
+
+        For rows in files or on a cluster, whose targets are not stored in ``targets_``.
+
+        Parameters
+        ----------
+        X_unlabeled : path or Dask collection
+            The same rows, in the same order.
+
+        Returns
+        -------
+        array of shape (n_more,)
+            Targets within the common bounds. A lazy Dask array if the rows are a Dask collection.
+        """
+        check_is_fitted(self)
+        scale, possible = self._scale, self._common
+
+        def restore(labels: Floats) -> Floats:
+            return np.asarray(possible.project(scale.restored(labels)))
+
+        return self._labels_of(X_unlabeled, restore)

@@ -1,0 +1,310 @@
+"""What the kernel classifiers share: kernels, their rows, and predictions.
+
+A fitted model is ``k(x)'dual_coef_ + intercept_``, where k(x) are the kernel values of a row with
+the rows of the fit.
+
+The parameter gamma of kernels, given as a number or computed from the rows of the fit.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.utils import Tags, gen_batches
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primum._sklearn import Interval, StrOptions
+from primum._typing import AnyArray, Floats, Index
+from primum.methods.base import ClassPredictionMixin, KnownLabelsScoreMixin, nearest_probabilities
+from primum.reading.arrays import locating_bad_values, refuse_other_library
+from primum.reading.data import FitArguments, in_memory, read_arguments, stack_rows
+from primum.reading.labels import KnownLabels
+from primum.rows import joined_weights
+
+# Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
+# times as much and tens of minutes.
+LARGEST_KERNEL = 10_000
+# Kernel values of new rows are computed in blocks of this many numbers (32 MB).
+KERNEL_BLOCK = 2**22
+# A matrix is symmetric if its entries differ by no more than this fraction of the largest.
+SYMMETRIC = 1e-6
+
+
+@dataclass(frozen=True)
+class KernelRows:
+    """Rows of a kernel fit: an array of features, or their positions in a precomputed matrix."""
+
+    X: Any
+    index: Index | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0] if self.index is None else len(self.index))
+
+    def first(self, n: int) -> "KernelRows":
+        """Return the first rows."""
+        if self.index is None:
+            return KernelRows(self.X[:n])
+        return replace(self, index=self.index[:n])
+
+
+class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
+    """Predictions from scores that are linear in kernel values, fitted to labels 0 and 1.
+
+    As in the linear classifiers, two classes have one score, and ``decision_function`` is the score
+    minus 1/2. K > 2 classes have one score each.
+    """
+
+    _several_classes: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions({*kernel_metrics(), "precomputed"}), callable],
+        "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="left"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+        "fit_intercept": ["boolean"],
+    }
+    alpha: float
+    kernel: Any
+    gamma: float | str | None
+    degree: float
+    coef0: float
+    kernel_params: dict[str, Any] | None
+    fit_intercept: bool
+    classes_: AnyArray
+    dual_coef_: Floats
+    intercept_: Floats
+    X_fit_: Any
+    gamma_: float | None
+    n_features_in_: int
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _read(self, X: Any, y: Any, X_unlabeled: Any, *more: Any, **partial: Any) -> FitArguments:
+        """Validate the arguments of ``fit``."""
+        if self._precomputed and X_unlabeled is not None:
+            raise ValueError(
+                "With kernel='precomputed', X is the kernel matrix of all rows, so X_unlabeled "
+                "must be None: include the unlabelled rows in X, with unknown labels in y."
+            )
+        given = read_arguments(self, X, y, X_unlabeled, *more, **partial)
+        refuse_other_library(self, given.home)
+        if self._precomputed:
+            _refuse_other_shapes(given.X)
+        return given
+
+    def _kernel_rows(self, given: FitArguments[KnownLabels], unlabeled: bool) -> KernelRows:
+        """Return the labelled rows that have weight, then the unlabelled ones if they are used."""
+        labels = given.labels
+        index = labels.labeled[given.known]
+        if unlabeled:
+            index = np.concatenate([index, labels.unlabeled[given.unknown]])
+        n_more = given.more.n_rows if unlabeled else 0
+        self._refuse_many(len(index) + n_more)
+        if self._precomputed:
+            return KernelRows(given.X, index)
+        parts = [given.X[index]]
+        if n_more:
+            parts.append(in_memory(self, given.more))
+        rows = stack_rows(parts)
+        weight = joined_weights([(len(index), given.weight_of(index)), (n_more, None)])
+        self.gamma_ = gamma_of(self.kernel, self.gamma, rows, weight)
+        return KernelRows(rows)
+
+    def _refuse_many(self, n_rows: int) -> None:
+        if n_rows > LARGEST_KERNEL:
+            plain = type(self).__name__.removeprefix("Kernel")
+            raise ValueError(
+                f"{type(self).__name__} computes the kernel matrix of all {n_rows} rows, more than "
+                f"{LARGEST_KERNEL}: approximate the kernel, for example by make_pipeline("
+                f"Nystroem(n_components=1000), {plain}(alpha={self.alpha:g}))."
+            )
+
+    def _kernel_matrix(self, rows: KernelRows) -> Floats:
+        """Return the kernel matrix of rows, in memory of its own."""
+        if rows.index is not None:
+            K = np.asarray(rows.X[np.ix_(rows.index, rows.index)], dtype=np.float64)
+        else:
+            K = self._kernel_values(rows.X, rows.X)
+        if rows.index is not None or callable(self.kernel):
+            _refuse_asymmetric(K)
+        return K
+
+    def _kernel_values(self, X: Any, Z: Any) -> Floats:
+        """Return the kernel values of rows X with rows Z, in memory of their own."""
+        if callable(self.kernel):
+            K = computed_kernel(self.kernel, X, Z, self.kernel_params)
+        else:
+            named = {"degree": self.degree, "coef0": self.coef0}
+            if self.gamma_ is not None:  # a kernel's own default may be another than None
+                named["gamma"] = self.gamma_
+            X, other = _with_short_indices(X), None if Z is X else _with_short_indices(Z)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)
+        if not np.isfinite(K.sum()):
+            raise ValueError(
+                "The kernel has values that are infinite or not numbers: standardise the features, "
+                "or use another kernel or other parameters."
+            )
+        return np.ascontiguousarray(K)
+
+    def _remember(
+        self, classes: AnyArray, rows: KernelRows, dual: Floats, intercept: Floats | float
+    ) -> Self:
+        """Keep the coefficients (n,) or (n, K) of the kernel values, and the scores' intercept."""
+        self.classes_ = classes
+        if rows.index is None:
+            self.X_fit_, self.dual_coef_ = rows.X, dual
+        else:
+            self.dual_coef_ = np.zeros((rows.X.shape[0], *dual.shape[1:]))
+            self.dual_coef_[rows.index] = dual
+        self.intercept_ = np.asarray(intercept) if dual.ndim == 2 else np.array([intercept - 0.5])
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the decision values of every row.
+
+        For two classes it is the score minus 1/2: the second class is predicted where it is at
+        least 0. For more it is the score of every class: the class with the largest is predicted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to score. With ``kernel="precomputed"``, their kernel values with all rows that
+            were passed to ``fit``, of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            The decision values.
+        """
+        check_is_fitted(self)
+        with locating_bad_values(X, "X"):
+            X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        intercept = self.intercept_ if self.dual_coef_.ndim == 2 else self.intercept_[0]
+        if self._precomputed:
+            return np.asarray(X @ self.dual_coef_ + intercept)
+        size = max(1, KERNEL_BLOCK // self.X_fit_.shape[0])
+        blocks = (X[rows] for rows in gen_batches(X.shape[0], size))
+        products = [self._kernel_values(block, self.X_fit_) @ self.dual_coef_ for block in blocks]
+        return np.concatenate(products) + intercept
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities nearest to the scores, which are not calibrated.
+
+        For two classes they are the score clipped to [0, 1], and 1 minus it; for more, the point of
+        the probability simplex at the least Euclidean distance from the scores.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, as in ``decision_function``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        return np.asarray(nearest_probabilities(self.decision_function(X)))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._precomputed
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+
+def computed_kernel(
+    kernel: Callable[..., Any], X: Any, Z: Any, parameters: dict[str, Any] | None
+) -> Floats:
+    """Return the values of a kernel that is a function, in memory of their own."""
+    values = kernel(X, Z, **(parameters or {}))
+    if hasattr(values, "toarray"):  # sparse, of sparse rows
+        values = values.toarray()
+    K = np.array(values)
+    if K.shape != (X.shape[0], Z.shape[0]) or K.dtype.kind not in "biuf":
+        raise ValueError(
+            f"kernel returned an array of shape {K.shape} and type {K.dtype} for {X.shape[0]} and "
+            f"{Z.shape[0]} rows: pass a function of two arrays of rows that returns all kernel "
+            "values; for a function f of two rows it is lambda X, Z: "
+            "sklearn.metrics.pairwise_kernels(X, Z, metric=f)."
+        )
+    return K.astype(np.float64, copy=False)
+
+
+def _with_short_indices(X: Any) -> Any:
+    """Return sparse rows with short indices, if possible: some kernels do not read long ones."""
+    if not sparse.issparse(X):
+        return X
+    as_csr: Any = sparse.csr_array
+    rows = as_csr(X, copy=False)
+    if max(rows.nnz, rows.shape[1]) < 2**31:
+        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
+
+
+def _refuse_other_shapes(K: Any) -> None:
+    if sparse.issparse(K):
+        raise ValueError("With kernel='precomputed', X is sparse: pass a dense kernel matrix.")
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            "With kernel='precomputed', X must be the square matrix of the kernel values of all "
+            f"rows with each other, but its shape is {K.shape}."
+        )
+
+
+def _refuse_asymmetric(K: Floats) -> None:
+    largest = max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
+    for rows in gen_batches(len(K), max(1, KERNEL_BLOCK // len(K))):
+        off = np.abs(K[rows] - K[:, rows].T)
+        if off.max() > SYMMETRIC * largest:
+            i, j = np.unravel_index(off.argmax(), off.shape)
+            raise ValueError(
+                f"The kernel matrix is not symmetric: the kernel of rows {rows.start + i} and {j} "
+                f"is {K[rows][i, j]:.6g}, and {K[j, rows.start + i]:.6g} in the other order."
+            )
+
+
+# Kernels of scikit-learn that have a parameter gamma.
+TAKES_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "chi2", "sigmoid")
+
+
+def gamma_of(
+    kernel: str | Callable[..., Any],
+    gamma: float | str | None,
+    rows: Any,
+    weight: Floats | None = None,
+) -> float | None:
+    """Return the value of gamma for a fit to rows; None: the kernel's own default, or no gamma.
+
+    "scale" is 1 / (n_features * variance of all entries), as in scikit-learn's SVC, and 1 for rows
+    that do not vary. A row of integer weight counts that many times.
+    """
+    if callable(kernel) or kernel not in TAKES_GAMMA or gamma is None:
+        return None
+    if gamma != "scale":
+        return float(gamma)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        variance = _variance(rows, weight)
+    if not np.isfinite(variance):
+        raise ValueError("The variance of the features overflows: standardise the features.")
+    return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
+
+
+def _variance(rows: Any, weight: Floats | None) -> float:
+    """Return the variance of all entries of rows."""
+    share = np.full(rows.shape[0], 1.0) if weight is None else weight
+    share = share / (share.sum() * rows.shape[1])
+    mean = float((share @ rows).sum())
+    if isinstance(rows, np.ndarray):
+        return float((share @ (rows - mean) ** 2).sum())
+    return float((share @ rows.multiply(rows)).sum()) - mean**2

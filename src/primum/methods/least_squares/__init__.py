@@ -1,0 +1,1 @@
+"""Least squares: supervised, tuned, and with labels or moments that are filled in."""

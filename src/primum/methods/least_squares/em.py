@@ -1,0 +1,419 @@
+"""Least squares with soft labels for the unlabelled rows: a convex function of the coefficients.
+
+The best label in a label set S for a score is the nearest point of S: the score itself, clipped to
+[0, 1], for two classes; the nearest point of the simplex to the K scores, for more. With these,
+
+    f(beta) = 1/2 sum_l w |x'beta - y|^2 + 1/2 sum_u w dist(x'beta, S)^2 + n alpha/2 ||coef||^2
+
+is convex, smooth and piecewise quadratic. Write a ridge as further labelled rows with label 0, and
+r for the residuals: ``x'beta - y`` of labelled rows, ``x'beta - project(x'beta)`` of unlabelled
+ones. The gradient is ``g = X'Wr``. The derivative of r with respect to the score is 1 for labelled
+rows and ``M = 1 - C`` for unlabelled ones. C, the derivative of ``project``, is the orthogonal
+projection on the directions of the face of S that the label is inside of. The Hessian H is the
+normal matrix of all rows with these M, and g is in its range even where H is singular. Newton steps
+``beta - t H^+ g`` with the best t are taken until the gap is closed.
+
+The labels of K classes add up to 1, so the sum of the K scores is fitted by plain least squares to
+labels that are 1 everywhere. Every fit to labels has this sum, so steps are taken in the other
+directions only, K - 1 contrasts.
+
+Gap. By Fenchel's inequality, for any residuals v with ``X'Wv = 0``,
+
+    f(beta) - min f  <=  1/2 sum w |r - v|^2 + sum_u w (max over q in S of v.q - v.c),
+
+where ``c = project(x'beta)``, and every term is non-negative. The residuals after the Newton step
+satisfy this: with ``H step + A rest = g`` (A is the normal matrix of all rows),
+
+    v = r - M x'step - x'rest,       X'Wv = g - H step - A rest = 0.
+
+If the step moves no label to another face, and rest = 0, the gap is ``1/2 step'H step``, which is
+exactly the decrease of the step.
+
+Least squares with labels estimated for the unlabelled rows (EM, alternating minimisation).
+
+    minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
+        || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge)
+
+With K > 2 classes, y, q and beta have one column per class, and the squares are summed over the
+classes; every row of q is a point of the simplex (soft) or one of its vertices (hard).
+
+Refitting to all rows with the current labels, and relabelling the unlabelled rows with the fitted
+scores, each lower this objective. For hard labels this alternation is self-learning, and it ends in
+a local minimum. All refits share one factorisation: only ``X_u'q`` changes.
+
+For soft labels the objective is convex, and its minimum over q is known, so it is minimised over
+beta directly, by Newton's method. The alternation is a gradient method
+and would take thousands of rounds where Newton's method takes a dozen steps.
+"""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from primum._sklearn import Interval, StrOptions
+from primum._typing import Floats
+from primum.equations import Design, RowCurvature
+from primum.labellings import LeastSquaresFamily, least_squares_family, sets
+from primum.labellings.sets import LabelSet
+from primum.methods.base import convergence_advice
+from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.reading.data import TrainingData, not_in_memory
+from primum.reading.labels import targets_of
+
+# The length of a step is best if the slope there is below this fraction of the initial one; it is
+# searched for in at most this many steps.
+FLAT, LENGTH_STEPS = 1e-9, 100
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A fit given by its coordinates, and the value of f there with its ingredients.
+
+    ``scores`` and ``labels`` are those of the unlabelled rows, ``errors`` the residuals of the
+    labelled ones, with one column, or one per class; ``slope`` is the gradient with respect to the
+    coefficients of design rows.
+    """
+
+    gamma: Floats
+    value: float
+    slope: Floats
+    scores: Floats
+    labels: Floats
+    errors: Floats
+
+    @property
+    def excess(self) -> Floats:
+        """How far the scores of unlabelled rows are outside the label set."""
+        return self.scores - self.labels
+
+
+class SoftLabelProblem:
+    """The function f of a family of least-squares fits and a label set."""
+
+    def __init__(self, family: LeastSquaresFamily, label_set: LabelSet) -> None:
+        equations = self.equations = family.equations
+        self.label_set = label_set
+        contrasts = label_set.contrasts
+        self.contrasts = np.ones((1, 1)) if contrasts is None else contrasts
+        self.labeled, self.unlabeled = equations.design(family.labeled.rows), family.unlabeled
+        self.y = _columns(family.labeled.y)
+        self.size = float(np.linalg.norm(family.known))  # of the slope at beta = 0
+        self.weight, self.weight_u = _weight(self.labeled), _weight(self.unlabeled)
+
+    def _coef(self, beta: Floats) -> Floats:
+        return beta[int(self.equations.fit_intercept) :]
+
+    def _squares(self, errors: Floats, excess: Floats, coef: Floats) -> float:
+        """Return half the weighted sum of squares over labelled rows, unlabelled ones and ridge."""
+        ridge = self.equations.ridge * float(np.vdot(coef, coef))
+        of_rows = self.weight @ _dots(errors, errors) + self.weight_u @ _dots(excess, excess)
+        return 0.5 * float(of_rows + ridge)
+
+    def _natural(self, labels: Floats) -> Floats:
+        """Return labels, or scores, in the shape that the label set has."""
+        return labels.reshape(len(labels), *self.label_set.shape)
+
+    def _project(self, scores: Floats) -> Floats:
+        return _columns(np.asarray(self.label_set.project(self._natural(scores))))
+
+    def _free(self, labels: Floats, change: Floats) -> Floats:
+        """Return how labels change with their scores, for a small change of these."""
+        face = self.label_set.open(self._natural(labels))
+        return _columns(np.asarray(self.label_set.along(face, self._natural(change))))
+
+    def per_labeled_row(self, value: float) -> float:
+        """Return a value of f, or a difference, in units of the labelled rows' mean squared loss.
+
+        The constant scores 1/2, or 1/K, show that min f is below 1 in these units, for any number
+        of rows.
+        """
+        return 2.0 * value / float(self.weight.sum())
+
+    def labels_of(self, point: Point) -> Floats:
+        """Return the labels of a point, one per row or one per row and class."""
+        return self._natural(point.labels)
+
+    def at(self, gamma: Floats) -> Point:
+        """Return the point with the given coordinates: two passes over the rows."""
+        beta = _columns(self.equations.expand(gamma))
+        scores, errors = self.unlabeled.dot(beta), self.labeled.dot(beta) - self.y
+        labels = self._project(scores)
+        slope = self.labeled.weighted_sum(errors) + self.unlabeled.weighted_sum(scores - labels)
+        self._coef(slope)[:] += self.equations.ridge * self._coef(beta)
+        value = self._squares(errors, scores - labels, self._coef(beta))
+        return Point(gamma, value, slope, scores, labels, errors)
+
+    def newton(self, point: Point) -> tuple[Point, float]:
+        """Return (the lowest point in the Newton direction, a proven gap of the given point)."""
+        n_values = self.contrasts.shape[1]
+        curvature = self._curvature(point)
+        parts = [
+            (self.labeled, RowCurvature.full(self.weight, n_values)),
+            (self.unlabeled, curvature),
+        ]
+        step, rest = self.equations.solve_part(point.slope @ self.contrasts, parts, self.size)
+        betas = np.hstack([self.equations.expand(step), self.equations.expand(rest)])
+        on_labeled, on_unlabeled = self.labeled.dot(betas), self.unlabeled.dot(betas)
+        gap = self._gap(point, curvature, betas, on_labeled, on_unlabeled)
+        step, beta, change, change_u = (
+            V[:, :n_values] @ self.contrasts.T for V in (step, betas, on_labeled, on_unlabeled)
+        )
+        t = self._best_length(point, beta, change, change_u)
+        return self.at(point.gamma - t * step.reshape(point.gamma.shape)), gap
+
+    def _curvature(self, point: Point) -> RowCurvature:
+        """Return M of every unlabelled row."""
+        keys = self.label_set.keys(self.label_set.open(self._natural(point.labels)))
+        distinct = np.unique(keys)
+        distinct = distinct[distinct != 0]  # a label with key 0 cannot move: full curvature
+        full = np.eye(self.contrasts.shape[1])
+        matrices = [full]
+        for key in distinct:
+            free = self.contrasts.T @ self.label_set.directions(int(key))
+            matrices.append(full - free @ free.T)
+        kind = np.where(keys == 0, 0, 1 + np.searchsorted(distinct, keys))
+        return RowCurvature(self.weight_u, kind, np.stack(matrices))
+
+    def _gap(
+        self,
+        point: Point,
+        curvature: RowCurvature,
+        betas: Floats,
+        on_labeled: Floats,
+        on_unlabeled: Floats,
+    ) -> float:
+        """Return the proven gap, from a step and a rest: their coefficients and their scores."""
+        half = betas.shape[1] // 2
+        off = curvature.times(on_unlabeled[:, :half]) + on_unlabeled[:, half:]
+        v = self._natural(point.excess - off @ self.contrasts.T)
+        slack = self.label_set.slack(-v, self._natural(point.labels))
+        both = betas[:, :half] + betas[:, half:]
+        squares = self._squares(on_labeled[:, :half] + on_labeled[:, half:], off, self._coef(both))
+        return squares + float(self.weight_u @ slack)
+
+    def _best_length(self, point: Point, beta: Floats, change: Floats, change_u: Floats) -> float:
+        """Return the t at which f is lowest, where coefficients and scores fall by t times these.
+
+        The slope of f along the step is continuous, increasing and piecewise linear.
+        """
+        start = -float(np.vdot(point.slope, beta))
+        bend = 2.0 * self._squares(change, np.zeros_like(change_u), self._coef(beta))
+        if -start <= EPS * point.value:  # whatever the length, f does not change
+            return 1.0
+        low, high, t = 0.0, np.inf, 1.0
+        for n_steps in range(LENGTH_STEPS):
+            slope, curvature = self._along_step(point, change_u, t)
+            slope, curvature = start + t * bend + slope, bend + curvature
+            if abs(slope) <= -FLAT * start:
+                return t
+            low, high = (t, high) if slope < 0.0 else (low, t)
+            newton = t - slope / curvature if curvature > 0.0 else np.inf
+            # Newton's method for the slope can alternate between two pieces: bisect now and then.
+            if low < newton < high and n_steps % 4 < 3:
+                t = newton
+            else:
+                t = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
+        return t
+
+    def _along_step(self, point: Point, change: Floats, t: float) -> tuple[float, float]:
+        """Return what unlabelled rows add, at t, to the change of the slope and the curvature."""
+        scores = point.scores - t * change
+        labels = self._project(scores)
+        moved = scores - labels - point.excess
+        free = self._free(labels, change)
+        curvature = self.weight_u @ (_dots(change, change) - _dots(free, free))
+        return -float(self.weight_u @ _dots(change, moved)), float(curvature)
+
+
+def _columns(values: Floats) -> Floats:
+    """Return values as columns: one, or one per class."""
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _dots(V: Floats, W: Floats) -> Floats:
+    """Return the products of the rows of V with those of W."""
+    return np.asarray(np.einsum("ij,ij->i", V, W))
+
+
+def _weight(design: Design) -> Floats:
+    weight = design.rows.weight
+    return np.ones(design.n_rows) if weight is None else weight
+
+
+class EMLeastSquaresClassifier(LeastSquaresBase):
+    """Least squares on all rows, with the labels of the unlabelled rows also fitted. Not safe.
+
+    Parameters
+    ----------
+    labels : {"soft", "hard"}, default="soft"
+        Whether the label of an unlabelled row is its score clipped to [0, 1], or 0 or 1; for more
+        than two classes, the point of the simplex nearest to its scores, or the class of the
+        largest one. With soft labels the objective is convex and is minimised globally, up to
+        ``tol``; with hard labels, refitting and relabelling alternate, which ends in a local
+        minimum. Without a ridge and with fewer labelled rows than features, the soft minimum may
+        not be unique, and the model found depends on ``solver_``. Any alpha above 0 makes it
+        unique.
+    alpha : float, default=0.0
+        Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss of all rows.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    rcond : float, default=None
+        Drop directions of the features whose second moment is below rcond times the largest, a
+        crude form of regularisation. None keeps every direction above rounding. The paper's
+        experiments appear to have used 1.5e-8.
+    max_iter : int, default=10000
+        Maximum number of Newton steps (soft), or of rounds of refitting and relabelling (hard).
+    tol : float, default=1e-8
+        With soft labels, the tolerance on the proven gap, absolute plus relative, in units of the
+        mean squared loss on the labelled rows, as for ICLSClassifier. Hard labels have converged
+        when none of them changes.
+    n_jobs : int, default=None
+        Number of threads that process blocks of rows; -1 means all processors. None means the
+        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
+        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
+        affect the result.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted. The second of two is encoded as 1; more than two are encoded one-hot.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the score of the second of two classes, or of every class.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+        Label in [0, 1] of every unlabelled row, or its shares of the classes, which add up to 1:
+        the rows of X, then those of X_unlabeled.
+    gap_ : float
+        Only for soft labels: a proven bound on the difference between the objective and its
+        minimum. The objective is the sum of squares over all rows (and classes, if there are more
+        than two), plus the ridge penalty, divided by the number of labelled rows (the sum of their
+        weights).
+    n_iter_ : int
+        Number of Newton steps or rounds.
+    solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
+        How the linear systems were solved, as in LeastSquaresClassifier.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import EMLeastSquaresClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> EMLeastSquaresClassifier().fit(X, y).soft_labels_
+    array([1.])
+    """
+
+    _several_classes: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "labels": [StrOptions({"soft", "hard"})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "rcond": [Interval(Real, 0, 1, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(
+        self,
+        labels: str = "soft",
+        *,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        rcond: float | None = None,
+        max_iter: int = 10000,
+        tol: float = 1e-8,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.labels = labels
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.rcond = rcond
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    def _fit_data(self, data: TrainingData) -> None:
+        if not data.unlabeled.in_memory:
+            raise not_in_memory(self)
+        family = least_squares_family(
+            data.labeled,
+            data.unlabeled,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            rcond=self.rcond,
+        )
+        twin = LeastSquaresClassifier(
+            self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
+        )
+        twin._fit_labeled(data.classes, data.labeled)
+        self.solver_ = family.equations.solver
+        q = self._relabel(family.scores(family.equations.encode(*twin._score_parameters)))
+        fit = self._alternate if self.labels == "hard" else self._descend
+        gamma, q = fit(family, q)
+        self.soft_labels_ = data.for_all_rows(q)
+        self._remember(data.classes, *family.equations.decode(gamma))
+
+    def _descend(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
+        """Return (coordinates, labels) of the minimum for soft labels, starting from labels q."""
+        problem = SoftLabelProblem(family, sets.any_class(family.labeled.y))
+        point, falls = problem.at(family.gamma(q)), True
+        for n_iter in range(1, self.max_iter + 1):
+            lower, gap = problem.newton(point)
+            # The gap belongs to the point before the last step; it also bounds the lower one.
+            self.n_iter_, self.gap_ = n_iter, problem.per_labeled_row(gap)
+            closed = self.gap_ <= self.tol * (1.0 + problem.per_labeled_row(point.value))
+            falls = lower.value < point.value
+            if falls:
+                point = lower
+            if closed or not falls:
+                break
+        if not closed:
+            self._warn_of_gap(falls)
+        return point.gamma, problem.labels_of(point)
+
+    def _warn_of_gap(self, falls: bool) -> None:
+        advice = convergence_advice(self.max_iter, reached=falls)
+        warnings.warn(
+            f"EMLeastSquaresClassifier stopped after {self.n_iter_} Newton steps with an objective "
+            f"proven to be within {self.gap_:.1e} of the optimum, not within the requested "
+            f"tol={self.tol:.1e}; {advice}.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def _alternate(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
+        """Return (coordinates, labels) once refitting and relabelling change no label."""
+        changes, self.n_iter_, gamma = 1, 0, None
+        while gamma is None or (changes and self.n_iter_ < self.max_iter):
+            gamma = family.gamma(q, gamma)
+            before, q = q, self._relabel(family.scores(gamma))
+            changes = int(np.count_nonzero(np.atleast_2d((q != before).T).any(axis=0)))
+            self.n_iter_ += 1
+        if changes:
+            self._warn_of_changes(changes)
+        return gamma, before
+
+    def _warn_of_changes(self, changes: int) -> None:
+        warnings.warn(
+            f"EMLeastSquaresClassifier stopped after max_iter={self.max_iter} rounds with "
+            f"{changes} labels still changing; raise max_iter.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def _relabel(self, scores: Floats) -> Floats:
+        """Return the best labels for scores (U,) of two classes, or (U, K) of more."""
+        if self.labels == "soft":
+            return np.asarray(sets.any_class(scores).project(scores))
+        if scores.ndim == 1:
+            return (scores >= 0.5).astype(np.float64)
+        return targets_of(scores.argmax(axis=1), scores.shape[1])

@@ -1,0 +1,109 @@
+"""Updated second moment least squares (USM), after Shaffer (1991).
+
+Least squares needs the second moment of the features and their cross moment with the labels. The
+first can be estimated on all rows, the second only on the labelled ones:
+
+    w = ( (L/n) Xe'Xe )^+  X'y,        n = L + U,
+
+with the features centred on the mean of all rows and y on the mean of the labelled ones. In the
+coordinates of ``equations.coordinates`` the matrix is the identity and this is one weighted sum;
+where the coordinates are not computed, it is one linear system. With K > 2 classes, y is one-hot
+and, as w, has one column per class.
+"""
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from primum._sklearn import Interval
+from primum.equations import equations_of
+from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase
+from primum.reading.data import TrainingData
+
+
+class USMClassifier(LeastSquaresBase):
+    """Least squares with the second moment estimated on all rows. Often good, but not safe.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss.
+    fit_intercept : bool, default=True
+        Whether to centre features and labels and fit an intercept.
+    rcond : float, default=None
+        Drop directions of the features whose second moment is below rcond times the largest, a
+        crude form of regularisation. None keeps every direction above rounding. The paper's
+        experiments appear to have used 1.5e-8.
+    n_jobs : int, default=None
+        Number of threads that process blocks of rows; -1 means all processors. None means the
+        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
+        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
+        affect the result.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted. The second of two is encoded as 1; more than two are encoded one-hot.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
+        Coefficients of the score of the second of two classes, or of every class.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
+    solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
+        How the least-squares problem was solved, as in LeastSquaresClassifier.
+
+    References
+    ----------
+    J. P. Shaffer, "The Gauss-Markov theorem and random regressors", The American Statistician
+    45 (1991); as a classifier: J. H. Krijthe and M. Loog, Pattern Recognition 63 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import USMClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> USMClassifier().fit(X, y).predict([[0.0], [30.0]])
+    array([0, 1])
+    """
+
+    _several_classes: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "rcond": [Interval(Real, 0, 1, closed="left"), None],
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        *,
+        fit_intercept: bool = True,
+        rcond: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.rcond = rcond
+        self.n_jobs = n_jobs
+
+    def _fit_data(self, data: TrainingData) -> None:
+        labeled = data.labeled
+        equations = equations_of(
+            [labeled.rows, data.unlabeled],
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            rcond=self.rcond,
+        )
+        self.solver_ = equations.solver
+        design = equations.design(labeled.rows)
+        share = equations.weight / labeled.total
+        if self.fit_intercept:
+            level = np.average(labeled.y, axis=0, weights=labeled.weight)
+            sums = share * design.weighted_sum(labeled.y - level)
+            sums[0] = level * equations.weight
+        else:
+            sums = share * design.weighted_sum(labeled.y)
+        self._remember(data.classes, *equations.decode(equations.solve(sums)))

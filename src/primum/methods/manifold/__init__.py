@@ -1,0 +1,1 @@
+"""Methods that follow the manifold of all rows, by its graph."""

@@ -1,0 +1,311 @@
+"""What the manifold methods share: distinct rows, their graph, and their deformed kernel.
+
+Neighbour graphs and their Laplacians, sparse throughout.
+
+The graph connects row i and row j if one is among the k nearest neighbours of the other. Its
+Laplacian measures how much a function varies between connected rows:
+
+    f' Lap f = 1/2 sum_ij w_ij (f_i - f_j)^2,      Lap = D - W,   D = diag(W 1),
+
+and, normalised, I - D^(-1/2) W D^(-1/2), for which f_i is divided by the square root of the degree.
+Powers of it penalise rapid variation more. The weights w_ij of connected rows are 1 ("binary") or
+exp(-||x_i - x_j||^2 / (2 s^2)) ("heat"), with s the median distance between connected rows.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import laplacian
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.utils import Tags, gen_batches
+from sklearn.utils.validation import validate_data
+
+from primum._sklearn import Interval, StrOptions
+from primum._typing import AnyArray, Floats, Index
+from primum.methods.base import KnownLabelsScoreMixin, documented_fit, fitting
+from primum.methods.kernels import computed_kernel, gamma_of
+from primum.methods.manifold.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
+from primum.reading.arrays import backend_of, locating_bad_values, refuse_other_library
+from primum.reading.data import DTYPES, FitArguments, read_arguments, stack_rows
+from primum.reading.labels import KnownLabels
+from primum.rows import ArrayRows
+
+GRAPH_WEIGHTS = ("binary", "heat")
+# With more features, trees find neighbours no faster than computing all distances.
+TREE_DIMENSIONS = 5
+
+
+def neighbour_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
+    """Return the symmetric sparse weight matrix of the graph of nearest neighbours.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+        Rows. Equal rows would be each other's neighbours and cut off from the others: pass
+        distinct rows.
+    n_neighbors : int
+        Number of neighbours of each row, itself not counted; all other rows if there are fewer.
+    weights : {"binary", "heat"}
+        Weights of the edges.
+
+    Returns
+    -------
+    CSR array of shape (n_rows, n_rows)
+        Isolated rows, if underflowing heat weights leave any, have no entries.
+    """
+    from sklearn.neighbors import NearestNeighbors  # not needed to import the package
+
+    n = X.shape[0]
+    if n_neighbors < 1:
+        raise ValueError(
+            f"n_neighbors is {n_neighbors}, so that every row of the graph is isolated: pass at "
+            "least 1."
+        )
+    if weights not in GRAPH_WEIGHTS:
+        raise ValueError(f"weights must be one of {GRAPH_WEIGHTS}, got {weights!r}.")
+    if n < 2:
+        return sparse.csr_array((n, n))
+    if isinstance(X, np.ndarray):
+        X = X - X.mean(axis=0)  # distances by inner products lose digits far from the origin
+    mode = "connectivity" if weights == "binary" else "distance"
+    algorithm = "brute" if X.shape[1] > TREE_DIMENSIONS else "auto"
+    search = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1), algorithm=algorithm).fit(X)
+    graph = sparse.csr_array(search.kneighbors_graph(mode=mode))
+    graph = graph.maximum(graph.T).tocsr()
+    if weights == "heat":
+        graph.data = _heat(graph.data)
+        graph.eliminate_zeros()
+    return graph
+
+
+def _heat(distances: Any) -> Any:
+    """Return the heat weights of edges, given their lengths."""
+    if len(distances) == 0:
+        raise ValueError(
+            "The distances between neighbouring rows underflow: multiply the features by a "
+            "constant, or pass graph_weights='binary'."
+        )
+    scaled = distances / np.median(distances)
+    return np.exp(-0.5 * scaled * scaled)
+
+
+def laplacian_power(graph: Any, *, normalized: bool = False, power: int = 1) -> Any:
+    """Return a power of the graph's Laplacian as a CSR array; a larger one is less sparse."""
+    found: Any = laplacian(graph.astype(np.float64), normed=normalized)
+    plain = sparse.csr_array(found)
+    raised = plain
+    for _ in range(power - 1):
+        raised = (raised @ plain).tocsr()
+    return raised
+
+
+# A fit to n distinct rows needs up to 7 n^2 numbers, 5.6 GB at this limit, if most are labelled,
+# and half as many if few are.
+MAX_ROWS = 10_000
+# Kernel values that a prediction computes at a time.
+MAX_KERNEL_VALUES = 2**23
+
+MANIFOLD_CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [StrOptions(set(kernel_metrics())), callable],
+    "kernel_gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither"), None],
+    "kernel_params": [dict, None],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "graph_weights": [StrOptions(set(GRAPH_WEIGHTS))],
+    "normalized": ["boolean"],
+    "power": [Interval(Integral, 1, None, closed="left")],
+}
+
+
+class KernelOnGraph(BaseEstimator):
+    """A kernel deformed by the neighbour graph of all training rows, labelled or not."""
+
+    X_fit_: Any
+    n_features_in_: int
+    kernel: str | Callable[..., Any]
+    kernel_gamma: float | str | None
+    kernel_gamma_: float | None
+    kernel_params: dict[str, Any] | None
+    n_neighbors: int
+    graph_weights: str
+    normalized: bool
+    power: int
+
+    def _deform(self, rows: Any, ratio: float) -> DeformedKernel:
+        """Return the deformed kernel of distinct rows, which are stored for new ones."""
+        self.kernel_gamma_ = self._gamma(rows)
+        penalty = self._penalty(rows) if ratio else sparse.csr_array((rows.shape[0],) * 2)
+        if self._in_features(rows.shape):
+            return deform_linear(rows, penalty).at(ratio)
+        self._refuse_many(rows.shape[0])
+        self.X_fit_ = rows
+        return deform_kernel(self._kernel(rows), penalty, overwrite=True).at(ratio)
+
+    def _gamma(self, rows: Any) -> float | None:
+        """Return the kernel's gamma; the default gives way to one among ``kernel_params``."""
+        gamma = self.kernel_gamma
+        if gamma == "scale":
+            gamma = (self.kernel_params or {}).get("gamma", gamma)
+        return gamma_of(self.kernel, gamma, rows)
+
+    def _penalty(self, rows: Any) -> Any:
+        graph = neighbour_graph(rows, self.n_neighbors, self.graph_weights)
+        return laplacian_power(graph, normalized=self.normalized, power=self.power)
+
+    def _in_features(self, shape: tuple[int, int]) -> bool:
+        """Return whether to compute with the rows themselves instead of their kernel matrix."""
+        return self.kernel == "linear" and shape[1] <= min(shape[0], MAX_ROWS)
+
+    def _kernel(self, rows: Any, others: Any = None) -> Floats:
+        """Return the undeformed kernel between rows, or rows and others, in memory of its own."""
+        parameters = dict(self.kernel_params or {})
+        if callable(self.kernel):
+            return computed_kernel(
+                self.kernel, rows, rows if others is None else others, parameters
+            )
+        if self.kernel_gamma_ is not None:
+            parameters["gamma"] = self.kernel_gamma_
+        return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **parameters))
+
+    def _expand(self, X: Any, expansion: Floats) -> Floats:
+        """Return functions of new rows, given their expansion (see ``DeformedKernel``)."""
+        rows = self._read_new(X)
+        if not hasattr(self, "X_fit_"):
+            return np.asarray(rows @ expansion)
+        n = rows.shape[0]
+        values = np.empty((n, *expansion.shape[1:]))
+        for batch in gen_batches(n, max(1, MAX_KERNEL_VALUES // len(expansion))):
+            values[batch] = self._kernel(rows[batch], self.X_fit_) @ expansion
+        return values
+
+    def _read_new(self, X: Any) -> Any:
+        """Validate new rows."""
+        refuse_other_library(self, backend_of(X))
+        with locating_bad_values(X, "X"):
+            rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        return rows.astype(np.float64, copy=False)
+
+    def _refuse_many(self, n_rows: int) -> None:
+        if n_rows > MAX_ROWS:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} needs the kernel matrix of all rows, labelled or not, but there are "
+                f"{n_rows} distinct ones, and at most {MAX_ROWS} are supported: pass fewer "
+                "unlabelled rows, or approximate the kernel by features, for which there is no "
+                f"such limit, for example make_pipeline(Nystroem(), {name}(kernel='linear'))."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel not in ("laplacian", "chi2")
+        return tags
+
+
+@dataclass(frozen=True)
+class ManifoldData:
+    """Labelled and unlabelled rows of positive weight, equal ones merged.
+
+    A row that occurs twice counts twice in the loss, but is one vertex of the graph.
+
+    Attributes
+    ----------
+    rows : array or CSR matrix of shape (n_rows, n_features)
+        The distinct rows, in double precision.
+    labeled : array of shape (n_labeled,)
+        The position of every labelled row among them.
+    codes : array of shape (n_labeled,)
+        Labels as 0, 1, ...
+    targets : array of shape (n_labeled,), or (n_labeled, n_classes) for more than two classes
+        Labels as least squares fits them.
+    weight : array of shape (n_labeled,), or None
+        Weight of every labelled row; None if none were given.
+    classes : array of shape (n_classes,)
+        The classes.
+    """
+
+    rows: Any
+    labeled: Index
+    codes: Index
+    targets: Floats
+    weight: Floats | None
+    classes: AnyArray
+
+
+def read_manifold_data(
+    estimator: BaseEstimator, given: FitArguments[KnownLabels], *, uses_unlabeled: bool
+) -> ManifoldData:
+    """Return the distinct rows of validated arguments, without the unlabelled ones if not used."""
+    refuse_other_library(estimator, given.home)
+    labels, index = given.labels, given.labels.labeled[given.known]
+    n_labeled, parts = len(index), []
+    if uses_unlabeled:
+        index = np.concatenate([index, labels.unlabeled[given.unknown]])
+        if not isinstance(given.more, ArrayRows):
+            raise ValueError(
+                f"{type(estimator).__name__} needs a graph of all rows, but X_unlabeled is not in "
+                "memory: load a sample of it, or use ICLSClassifier or USMClassifier."
+            )
+        parts = [given.more.array] if given.more.n_rows else []
+    rows, position = distinct_rows(stack_rows([given.X[index], *parts]))
+    return ManifoldData(
+        rows=rows,
+        labeled=position[:n_labeled],
+        codes=labels.codes[given.known],
+        targets=labels.targets[given.known],
+        weight=given.weight_of(index[:n_labeled]),
+        classes=labels.classes,
+    )
+
+
+def distinct_rows(X: Any) -> tuple[Any, Index]:
+    """Return the distinct rows, and for every row its position among them.
+
+    Dense rows are sorted: where neighbours are tied, their order does not affect the graph.
+    """
+    if isinstance(X, np.ndarray):
+        rows, inverse = np.unique(X, axis=0, return_inverse=True)
+        return rows, inverse.ravel()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    seen: dict[tuple[bytes, bytes], int] = {}
+    position: Index = np.empty(X.shape[0], dtype=np.intp)
+    first: list[int] = []
+    for i, (start, stop) in enumerate(zip(X.indptr[:-1], X.indptr[1:], strict=True)):
+        key = X.indices[start:stop].tobytes(), X.data[start:stop].tobytes()
+        position[i] = seen.setdefault(key, len(seen))
+        if len(seen) > len(first):
+            first.append(i)
+    return X[first], position
+
+
+class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
+    """A classifier in the deformed kernel."""
+
+    classes_: AnyArray
+    _several_classes: ClassVar[bool] = True
+
+    @documented_fit(
+        in_memory=True,
+        weights="Equal rows are one vertex of the graph, whatever their weights.",
+    )
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
+        with fitting(self):
+            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
+            data = read_manifold_data(self, given, uses_unlabeled=self._ratio > 0)
+            self.classes_ = data.classes
+            self._fit_deformed(data, self._deform(data.rows, self._ratio))
+        return self
+
+    @property
+    @abstractmethod
+    def _ratio(self) -> float:
+        """The ratio r of the two penalties; 0 means the undeformed kernel of the labelled rows."""
+
+    @abstractmethod
+    def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
+        """Fit to validated data in the deformed kernel of its rows."""

@@ -1,0 +1,255 @@
+"""Any kernel machine, fitted to the labelled rows in the deformed kernel of all rows.
+
+    minimise over f    loss(f) + alpha/c (||f||_K^2 + r f' Lap^p f)
+
+for a machine whose objective is loss(f) + alpha ||f||^2, see
+``methods/manifold/deformed_kernel.py``. The constant c gives the deformed kernel the mean diagonal
+of the kernel as it is.
+"""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.svm import SVC
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from primum._sklearn import HasMethods, Interval
+from primum._typing import AnyArray, Floats
+from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
+from primum.methods.manifold.deformed_kernel import DeformedKernel
+
+
+def _has(method: str) -> Callable[["ManifoldClassifier"], bool]:
+    """Return a check that the kernel machine has a method."""
+
+    def check(self: "ManifoldClassifier") -> bool:
+        getattr(getattr(self, "estimator_", self._machine()), method)
+        return True
+
+    return check
+
+
+class ManifoldClassifier(ManifoldMachine):
+    """Semi-supervised version of a kernel machine, smooth along the neighbour graph of all rows.
+
+    The machine is fitted to the labelled rows, with the kernel that ManifoldKernel computes from
+    all rows: any classifier with ``kernel="precomputed"``, although it knows nothing of unlabelled
+    rows. If classes are not smooth along the graph, this can be worse than the machine with the
+    kernel as it is, which is ``ratio=0``.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        A classifier that is fitted to kernel matrices. None is ``SVC(kernel="precomputed")``.
+    ratio : float, default=10.0
+        Weight of ``f' Lap^p f`` relative to the squared norm of f in the space of the kernel, with
+        f the scores of all rows: the ratio gamma / alpha of LaplacianLeastSquaresClassifier. 0 is
+        the machine with the kernel as it is.
+    kernel : str or callable, default="rbf"
+        A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
+        arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
+        positive semi-definite.
+    kernel_gamma : float, "scale" or None, default="scale"
+        Parameter gamma of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2"; for "rbf"
+        it is 1 / (2 s^2) for the bandwidth s. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are the distinct rows, labelled or not (for ``ratio=0``, the
+        labelled ones); None is scikit-learn's default, 1 / n_features for all but "chi2". Both are
+        equal for standardised features.
+    kernel_params : dict, default=None
+        Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
+    n_neighbors : int, default=10
+        Number of neighbours of each row in the graph; all other distinct rows if there are fewer.
+        Two rows are connected if one of them is a neighbour of the other.
+    graph_weights : {"binary", "heat"}, default="binary"
+        Weights of connected rows: 1, or exp(-d^2 / (2 s^2)) for the distance d, with s the median
+        distance between connected rows.
+    normalized : bool, default=True
+        Whether to normalise the Laplacian by the degrees of the rows.
+    power : int, default=1
+        Power p of the Laplacian. A larger one penalises rapid variation more, and needs more time
+        and memory.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The machine, fitted to the deformed kernel of the labelled rows.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    expansion_ : array of shape (n_rows, n_labeled)
+        The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
+        with the labelled rows. For a linear kernel with no more features than rows, the features of
+        a row are multiplied instead.
+    scale_ : float
+        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``ratio=0``.
+    X_fit_ : array or sparse matrix of shape (n_rows, n_features)
+        The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
+        more features than rows.
+    kernel_gamma_ : float or None
+        The value of ``kernel_gamma`` that was used; None: the kernel's own default, or it has no
+        gamma.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    LaplacianSVMClassifier : SVC in this kernel, with penalties on the mean loss.
+    ManifoldKernel : The kernel as a transformer, for machines that use unlabelled rows themselves.
+
+    Notes
+    -----
+    The deformation shrinks the kernel, the more so the larger ``ratio`` is. It is therefore
+    multiplied by a constant, ``scale_``, so that its mean diagonal over the distinct rows is
+    that of the kernel as it is, and the penalty of the machine, such as C of SVC, keeps its
+    meaning. With ``ratio=0`` the kernel is unchanged.
+
+    A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
+    Standardise the features: neighbours and kernels depend on their scale.
+
+    References
+    ----------
+    V. Sindhwani, P. Niyogi and M. Belkin, "Beyond the point cloud: from transductive to
+    semi-supervised learning", ICML 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.svm import NuSVC
+    >>> from primum import ManifoldClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> clf = ManifoldClassifier(NuSVC(nu=0.5, kernel="precomputed"), n_neighbors=1).fit(X, y)
+    >>> clf.predict([[0.0], [3.0]])
+    array([0, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "ratio": [Interval(Real, 0, None, closed="left")],
+        **MANIFOLD_CONSTRAINTS,
+    }
+    estimator_: Any
+    expansion_: Floats
+    scale_: float
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        ratio: float = 10.0,
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        kernel_gamma: float | str | None = "scale",
+        kernel_params: dict[str, Any] | None = None,
+        n_neighbors: int = 10,
+        graph_weights: str = "binary",
+        normalized: bool = True,
+        power: int = 1,
+    ) -> None:
+        self.estimator = estimator
+        self.ratio = ratio
+        self.kernel = kernel
+        self.kernel_gamma = kernel_gamma
+        self.kernel_params = kernel_params
+        self.n_neighbors = n_neighbors
+        self.graph_weights = graph_weights
+        self.normalized = normalized
+        self.power = power
+
+    @property
+    def _ratio(self) -> float:
+        return float(self.ratio)
+
+    @property
+    def _several_classes(self) -> bool:  # type: ignore[override]
+        tags = get_tags(self._machine()).classifier_tags
+        return tags is not None and tags.multi_class
+
+    def _machine(self) -> Any:
+        """Return the machine, not fitted."""
+        return SVC(kernel="precomputed") if self.estimator is None else clone(self.estimator)
+
+    def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
+        machine, extra = self._machine(), {}
+        _check_machine(machine)
+        if data.weight is not None:
+            if not has_fit_parameter(machine, "sample_weight"):
+                raise ValueError(
+                    f"sample_weight was passed, but {type(machine).__name__} does not support it: "
+                    "omit it or use another estimator."
+                )
+            extra = {"sample_weight": data.weight}
+        kernel = kernel.rescaled()
+        self.scale_ = kernel.scale
+        features = kernel.features(data.labeled)
+        self.estimator_ = machine.fit(features @ features.T, data.classes[data.codes], **extra)
+        self.expansion_ = kernel.expansion(data.labeled)
+
+    def _predict_with(self, method: str, X: Any) -> AnyArray:
+        check_is_fitted(self)
+        return np.asarray(getattr(self.estimator_, method)(self._expand(X, self.expansion_)))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The classes.
+        """
+        return self._predict_with("predict", X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> AnyArray:
+        """Return the class probabilities of the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        return self._predict_with("predict_proba", X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> AnyArray:
+        """Return the decision values of the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            The decision values.
+        """
+        return self._predict_with("decision_function", X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._several_classes
+        return tags
+
+
+def _check_machine(machine: Any) -> None:
+    """Raise an error unless this is a classifier that takes kernel matrices."""
+    if not is_classifier(machine) or not get_tags(machine).input_tags.pairwise:
+        raise ValueError(
+            "The estimator of ManifoldClassifier must be a classifier that is fitted to kernel "
+            f"matrices, got {machine!r}: pass, for example, SVC(kernel='precomputed')."
+        )

@@ -1,0 +1,211 @@
+"""The deformed kernel as a transformer, see ``methods/manifold/deformed_kernel.py``.
+
+    k~(x, z) = c (k(x, z) - k_x' (I + r Lap^p K)^-1 r Lap^p k_z)
+
+with c such that its mean diagonal is that of k. A kernel machine that minimises
+loss + alpha ||f||^2 in this kernel minimises, in the kernel k,
+loss + alpha/c (||f||^2 + r f' Lap^p f).
+"""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primum._sklearn import Interval, check_parameters
+from primum._typing import AnyArray, Floats
+from primum.methods.base import fitting
+from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, KernelOnGraph, distinct_rows
+from primum.methods.manifold.deformed_kernel import DeformedKernel
+from primum.reading.arrays import backend_of, locating_bad_values, refuse_other_library
+from primum.reading.data import DTYPES, stack_rows
+
+
+class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOnGraph):
+    """Kernel deformed by the neighbour graph of the rows, for machines with a precomputed kernel.
+
+    Functions in the space of this kernel have a small norm only if they vary little between
+    neighbouring rows. A kernel machine that takes all rows, labelled and not, becomes a manifold
+    method after it in a pipeline: ``make_pipeline(ManifoldKernel(), machine)`` for a machine with
+    ``kernel="precomputed"``. For machines that take labelled rows only, such as SVC, use
+    ManifoldClassifier.
+
+    Parameters
+    ----------
+    ratio : float, default=10.0
+        Weight of ``f' Lap^p f`` relative to the squared norm of f in the space of the kernel, with
+        f the values on all rows: the ratio gamma / alpha of LaplacianLeastSquaresClassifier. 0 is
+        the kernel as it is.
+    kernel : str or callable, default="rbf"
+        A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
+        arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
+        positive semi-definite.
+    kernel_gamma : float, "scale" or None, default="scale"
+        Parameter gamma of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2"; for "rbf"
+        it is 1 / (2 s^2) for the bandwidth s. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are the distinct rows, labelled or not; None is scikit-learn's
+        default, 1 / n_features for all but "chi2". Both are equal for standardised features.
+    kernel_params : dict, default=None
+        Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
+    n_neighbors : int, default=10
+        Number of neighbours of each row in the graph; all other distinct rows if there are fewer.
+        Two rows are connected if one of them is a neighbour of the other.
+    graph_weights : {"binary", "heat"}, default="binary"
+        Weights of connected rows: 1, or exp(-d^2 / (2 s^2)) for the distance d, with s the median
+        distance between connected rows.
+    normalized : bool, default=True
+        Whether to normalise the Laplacian by the degrees of the rows.
+    power : int, default=1
+        Power p of the Laplacian. A larger one penalises rapid variation more, and needs more time
+        and memory.
+
+    Attributes
+    ----------
+    expansion_ : array of shape (n_rows, n_samples)
+        The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
+        with the rows of the fit. For a linear kernel with no more features than rows, the features
+        of a row are multiplied instead.
+    scale_ : float
+        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``ratio=0``.
+    X_fit_ : array or sparse matrix of shape (n_rows, n_features)
+        The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
+        more features than rows.
+    kernel_gamma_ : float or None
+        The value of ``kernel_gamma`` that was used; None: the kernel's own default, or it has no
+        gamma.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    ManifoldClassifier : Fits a kernel machine to the labelled rows in this kernel.
+
+    Notes
+    -----
+    The deformation shrinks the kernel, the more so the larger ``ratio`` is. It is therefore
+    multiplied by a constant, ``scale_``, so that its mean diagonal over the distinct rows is
+    that of the kernel as it is, and the penalty of the machine, such as C of SVC, keeps its
+    meaning. With ``ratio=0`` the kernel is unchanged.
+
+    A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
+    Standardise the features: neighbours and kernels depend on their scale.
+
+    References
+    ----------
+    V. Sindhwani, P. Niyogi and M. Belkin, "Beyond the point cloud: from transductive to
+    semi-supervised learning", ICML 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ManifoldKernel
+    >>> X = np.array([[0.0], [1.0], [2.0], [9.0]])
+    >>> K = ManifoldKernel(n_neighbors=1).fit_transform(X)
+    >>> K.shape, bool(np.allclose(K, K.T))
+    ((4, 4), True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ratio": [Interval(Real, 0, None, closed="left")],
+        **MANIFOLD_CONSTRAINTS,
+    }
+    expansion_: Floats
+    scale_: float
+
+    def __init__(
+        self,
+        ratio: float = 10.0,
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        kernel_gamma: float | str | None = "scale",
+        kernel_params: dict[str, Any] | None = None,
+        n_neighbors: int = 10,
+        graph_weights: str = "binary",
+        normalized: bool = True,
+        power: int = 1,
+    ) -> None:
+        self.ratio = ratio
+        self.kernel = kernel
+        self.kernel_gamma = kernel_gamma
+        self.kernel_params = kernel_params
+        self.n_neighbors = n_neighbors
+        self.graph_weights = graph_weights
+        self.normalized = normalized
+        self.power = power
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.expansion_.shape[1]
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Deform the kernel by the graph of the rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, labelled and unlabelled.
+        y : ignored
+            Labels are not used.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        with fitting(self):
+            self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        """Fit, and return the deformed kernel matrix of the rows, symmetric to the last digit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, labelled and unlabelled.
+        y : ignored
+            Labels are not used.
+
+        Returns
+        -------
+        array of shape (n_samples, n_samples)
+            The deformed kernel between the rows.
+        """
+        with fitting(self):
+            kernel, position = self._fit(X)
+            features = kernel.features()[position]
+            return np.asarray(features @ features.T)
+
+    def _fit(self, X: Any) -> tuple[DeformedKernel, AnyArray]:
+        """Return the deformed kernel of the distinct rows, and the position of every row."""
+        check_parameters(self)
+        refuse_other_library(self, backend_of(X))
+        with locating_bad_values(X, "X"):
+            rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr")
+        rows, position = distinct_rows(stack_rows([rows]))
+        kernel = self._deform(rows, self.ratio).rescaled()
+        self.scale_ = kernel.scale
+        self.expansion_ = kernel.expansion(np.arange(rows.shape[0]))
+        self.expansion_ = self.expansion_[:, position]
+        return kernel, position
+
+    def transform(self, X: Any) -> Floats:
+        """Return the deformed kernel between rows, new or not, and the rows of the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_samples_fit)
+            The deformed kernel.
+        """
+        check_is_fitted(self)
+        return self._expand(X, self.expansion_)

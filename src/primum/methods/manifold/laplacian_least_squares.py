@@ -1,0 +1,228 @@
+"""Laplacian regularised least squares (Belkin, Niyogi & Sindhwani 2006).
+
+    minimise over f, b    (1/L) sum_i (f(x_i) + b - y_i)^2 + alpha ||f||_K^2 + gamma f' Lap^p f
+
+The loss is over the labelled rows, and f' Lap^p f over the values of f on all rows. In the deformed
+kernel (``methods/manifold/deformed_kernel.py``) this is kernel ridge regression on the labelled
+rows:
+
+    f = sum_j c_j k~(., x_j),      (K~_ll + alpha L I) c + b 1 = y,      1'c = 0.
+
+Labels are 0 and 1, or one-hot for K > 2 classes, which have one f and b each. The intercept b is
+not penalised, neither by the norm nor along the graph. With weights w_i, which add up to 1,
+alpha L I becomes alpha diag(1 / w_i).
+"""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from primum._sklearn import Interval
+from primum._typing import AnyArray, Floats
+from primum.equations import kernel_ridge
+from primum.methods.base import nearest_probabilities, predicted_classes
+from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
+from primum.methods.manifold.deformed_kernel import DeformedKernel
+
+
+class LaplacianLeastSquaresClassifier(ManifoldMachine):
+    """Kernel least squares whose scores vary little between neighbouring rows.
+
+    The neighbour graph of all rows, labelled or not, shows where the data are. A penalty makes the
+    scores smooth along it, so that classes that are separate clusters, or lie on separate curves or
+    surfaces, need few labels. If they are not, the penalty can make the classifier worse than the
+    supervised one, which is ``gamma=0``.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        Ridge: ``alpha * ||f||^2``, the squared norm in the kernel's function space, is added to the
+        mean squared loss of the labelled rows.
+    gamma : float, default=1e-3
+        Weight of ``f' Lap^p f``, with f the scores of all rows and Lap the Laplacian of their
+        graph (the gamma of the kernel is ``kernel_gamma``). 0 is kernel ridge regression on the
+        labelled rows.
+    kernel : str or callable, default="rbf"
+        A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
+        arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
+        positive semi-definite.
+    kernel_gamma : float, "scale" or None, default="scale"
+        Parameter gamma of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2"; for "rbf"
+        it is 1 / (2 s^2) for the bandwidth s. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are the distinct rows, labelled or not (for ``gamma=0``, the
+        labelled ones); None is scikit-learn's default, 1 / n_features for all but "chi2". Both are
+        equal for standardised features.
+    kernel_params : dict, default=None
+        Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
+    n_neighbors : int, default=10
+        Number of neighbours of each row in the graph; all other distinct rows if there are fewer.
+        Two rows are connected if one of them is a neighbour of the other.
+    graph_weights : {"binary", "heat"}, default="binary"
+        Weights of connected rows: 1, or exp(-d^2 / (2 s^2)) for the distance d, with s the median
+        distance between connected rows.
+    normalized : bool, default=True
+        Whether to normalise the Laplacian by the degrees of the rows.
+    power : int, default=1
+        Power p of the Laplacian. A larger one penalises rapid variation more, and needs more time
+        and memory.
+    fit_intercept : bool, default=True
+        Whether to add a constant to the scores, without a penalty. Without it, scores are 0 where
+        the kernel is.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted. The second of two is encoded as 1; more than two are encoded one-hot.
+    dual_coef_ : array of shape (n_rows,), or (n_rows, n_classes) for more than two classes
+        Coefficients of the kernel values between a row and ``X_fit_``; for a linear kernel with no
+        more features than rows, coefficients of the features.
+    intercept_ : array of shape (1,), or (n_classes,) for more than two classes
+        Intercept of the decision function: for two classes the intercept of the score minus 1/2,
+        for more the intercepts of the scores.
+    X_fit_ : array or sparse matrix of shape (n_rows, n_features)
+        The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
+        more features than rows.
+    kernel_gamma_ : float or None
+        The value of ``kernel_gamma`` that was used; None: the kernel's own default, or it has no
+        gamma.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    LaplacianSVMClassifier : The same with the hinge loss.
+    ManifoldClassifier : The same for any kernel machine.
+    LeastSquaresClassifier : The supervised linear classifier.
+
+    Notes
+    -----
+    A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
+    For more rows, approximate the kernel by features, for which there is no limit:
+    ``make_pipeline(Nystroem(gamma=...), LaplacianLeastSquaresClassifier(kernel="linear"))``.
+
+    Standardise the features: neighbours and kernels depend on their scale.
+
+    References
+    ----------
+    M. Belkin, P. Niyogi and V. Sindhwani, "Manifold regularization: a geometric framework for
+    learning from labeled and unlabeled examples", Journal of Machine Learning Research 7 (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from primum import LaplacianLeastSquaresClassifier
+    >>> X, truth = make_moons(200, noise=0.05, random_state=0)
+    >>> y = np.full(200, -1)
+    >>> for label in (0, 1):  # one labelled row of each class
+    ...     y[np.flatnonzero(truth == label)[0]] = label
+    >>> clf = LaplacianLeastSquaresClassifier(kernel_gamma=5.0).fit(X, y)
+    >>> float(clf.score(X, truth))
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        **MANIFOLD_CONSTRAINTS,
+    }
+    dual_coef_: Floats
+    intercept_: Floats
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        gamma: float = 1e-3,
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        kernel_gamma: float | str | None = "scale",
+        kernel_params: dict[str, Any] | None = None,
+        n_neighbors: int = 10,
+        graph_weights: str = "binary",
+        normalized: bool = True,
+        power: int = 1,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.alpha = alpha
+        self.gamma = gamma
+        self.kernel = kernel
+        self.kernel_gamma = kernel_gamma
+        self.kernel_params = kernel_params
+        self.n_neighbors = n_neighbors
+        self.graph_weights = graph_weights
+        self.normalized = normalized
+        self.power = power
+        self.fit_intercept = fit_intercept
+
+    @property
+    def _ratio(self) -> float:
+        return self.gamma / self.alpha
+
+    def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
+        features = kernel.features(data.labeled)
+        coef, intercept = kernel_ridge(
+            features @ features.T,
+            data.targets,
+            data.weight,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+        )
+        self.dual_coef_ = kernel.expansion(data.labeled, coef)
+        self.intercept_ = np.asarray(intercept) if coef.ndim == 2 else np.array([intercept - 0.5])
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the decision values of every row.
+
+        For two classes it is the score minus 1/2: the second class is predicted where it is at
+        least 0. For more it is the score of every class: the class with the largest is predicted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            The decision values.
+        """
+        check_is_fitted(self)
+        return self._expand(X, self.dual_coef_) + self.intercept_
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            For two classes, the second where its score is at least 1/2; for more, the class with
+            the largest score, and the first of them if several are equal.
+        """
+        return np.asarray(predicted_classes(self.decision_function(X), self.classes_))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities nearest to the scores, which are not calibrated.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            For two classes, 1 minus the score and the score, clipped to [0, 1]; for more, the point
+            of the probability simplex at the least Euclidean distance from the scores.
+        """
+        return np.asarray(nearest_probabilities(self.decision_function(X)))

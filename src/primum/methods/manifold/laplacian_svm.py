@@ -1,0 +1,214 @@
+"""The Laplacian support vector machine (Belkin, Niyogi & Sindhwani 2006).
+
+    minimise over f, b    (1/L) sum_i max(0, 1 - y_i (f(x_i) + b))
+                          + alpha ||f||_K^2 + gamma f' Lap^p f,      y in {-1, 1}
+
+The loss is over the labelled rows, and f' Lap^p f over the values of f on all rows. In the deformed
+kernel (``methods/manifold/deformed_kernel.py``) this is the supervised SVM of scikit-learn on the
+labelled rows, with C = 1 / (2 alpha L), or C_i = w_i / (2 alpha) with weights w_i that add up to 1.
+K > 2 classes have one such SVM for each pair of classes, as in scikit-learn's ``SVC``.
+"""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
+
+from primum._sklearn import Interval
+from primum._typing import AnyArray, Floats
+from primum.methods.base import predicted_classes
+from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
+from primum.methods.manifold.deformed_kernel import DeformedKernel
+
+
+class LaplacianSVMClassifier(ManifoldMachine):
+    """Support vector machine whose scores vary little between neighbouring rows.
+
+    The neighbour graph of all rows, labelled or not, shows where the data are. A penalty makes the
+    scores smooth along it, so that classes that are separate clusters, or lie on separate curves or
+    surfaces, need few labels. If they are not, the penalty can make the classifier worse than the
+    supervised one, which is ``gamma=0``.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        Penalty: ``alpha * ||f||^2``, the squared norm in the kernel's function space, is added to
+        the mean hinge loss of the L labelled rows. It is C = 1 / (2 alpha L) of scikit-learn's SVC.
+    gamma : float, default=1e-3
+        Weight of ``f' Lap^p f``, with f the scores of all rows and Lap the Laplacian of their
+        graph (the gamma of the kernel is ``kernel_gamma``). 0 is the SVM of the labelled rows.
+    kernel : str or callable, default="rbf"
+        A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
+        arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
+        positive semi-definite.
+    kernel_gamma : float, "scale" or None, default="scale"
+        Parameter gamma of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2"; for "rbf"
+        it is 1 / (2 s^2) for the bandwidth s. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are the distinct rows, labelled or not (for ``gamma=0``, the
+        labelled ones); None is scikit-learn's default, 1 / n_features for all but "chi2". Both are
+        equal for standardised features.
+    kernel_params : dict, default=None
+        Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
+    n_neighbors : int, default=10
+        Number of neighbours of each row in the graph; all other distinct rows if there are fewer.
+        Two rows are connected if one of them is a neighbour of the other.
+    graph_weights : {"binary", "heat"}, default="binary"
+        Weights of connected rows: 1, or exp(-d^2 / (2 s^2)) for the distance d, with s the median
+        distance between connected rows.
+    normalized : bool, default=True
+        Whether to normalise the Laplacian by the degrees of the rows.
+    power : int, default=1
+        Power p of the Laplacian. A larger one penalises rapid variation more, and needs more time
+        and memory.
+    tol : float, default=1e-8
+        Tolerance of the SVM's solver.
+    max_iter : int, default=1000000
+        Maximum number of iterations of the SVM's solver; they grow as 1 / alpha.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted. For two classes, positive scores mean the second.
+    svm_ : SVC
+        The SVM fitted to the deformed kernel of the labelled rows, with labels 0, 1, ...
+    expansion_ : array of shape (n_rows, n_labeled)
+        The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
+        with the labelled rows. For a linear kernel with no more features than rows, the features of
+        a row are multiplied instead.
+    X_fit_ : array or sparse matrix of shape (n_rows, n_features)
+        The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
+        more features than rows.
+    kernel_gamma_ : float or None
+        The value of ``kernel_gamma`` that was used; None: the kernel's own default, or it has no
+        gamma.
+    n_iter_ : int
+        Number of iterations of the SVM's solver, at least 1; of several SVMs, the largest.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the SVM's solver stopped after ``max_iter`` iterations.
+
+    See Also
+    --------
+    LaplacianLeastSquaresClassifier : The same with the squared loss.
+    ManifoldClassifier : The same for any kernel machine.
+    TSVMClassifier : A linear SVM that avoids regions with many rows.
+
+    Notes
+    -----
+    A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
+    For more rows, approximate the kernel by features, for which there is no limit:
+    ``make_pipeline(Nystroem(gamma=...), LaplacianSVMClassifier(kernel="linear"))``.
+
+    Standardise the features: neighbours and kernels depend on their scale.
+
+    References
+    ----------
+    M. Belkin, P. Niyogi and V. Sindhwani, "Manifold regularization: a geometric framework for
+    learning from labeled and unlabeled examples", Journal of Machine Learning Research 7 (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from primum import LaplacianSVMClassifier
+    >>> X, truth = make_moons(200, noise=0.05, random_state=0)
+    >>> y = np.full(200, -1)
+    >>> for label in (0, 1):  # one labelled row of each class
+    ...     y[np.flatnonzero(truth == label)[0]] = label
+    >>> clf = LaplacianSVMClassifier(kernel_gamma=5.0).fit(X, y)
+    >>> float(clf.score(X, truth))
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        **MANIFOLD_CONSTRAINTS,
+    }
+    svm_: SVC
+    expansion_: Floats
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        gamma: float = 1e-3,
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        kernel_gamma: float | str | None = "scale",
+        kernel_params: dict[str, Any] | None = None,
+        n_neighbors: int = 10,
+        graph_weights: str = "binary",
+        normalized: bool = True,
+        power: int = 1,
+        tol: float = 1e-8,
+        max_iter: int = 1_000_000,
+    ) -> None:
+        self.alpha = alpha
+        self.gamma = gamma
+        self.kernel = kernel
+        self.kernel_gamma = kernel_gamma
+        self.kernel_params = kernel_params
+        self.n_neighbors = n_neighbors
+        self.graph_weights = graph_weights
+        self.normalized = normalized
+        self.power = power
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @property
+    def _ratio(self) -> float:
+        return self.gamma / self.alpha
+
+    def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
+        features, L = kernel.features(data.labeled), len(data.codes)
+        share = np.full(L, 1.0 / L) if data.weight is None else data.weight / data.weight.sum()
+        settings = {"tol": self.tol, "max_iter": self.max_iter}
+        svm = SVC(C=0.5 / self.alpha, kernel="precomputed", **settings)
+        self.svm_ = svm.fit(features @ features.T, data.codes, sample_weight=share)
+        self.n_iter_ = max(1, int(np.max(svm.n_iter_)))
+        self.expansion_ = kernel.expansion(data.labeled)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the decision values of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            For two classes, the score: the second class is predicted where it is at least 0. For
+            more, the number of comparisons that each class wins, plus a bounded sum of their
+            margins, as in SVC: the class with the largest is predicted.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.svm_.decision_function(self._expand(X, self.expansion_)))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            For two classes, the second where the decision function is at least 0; for more, the
+            class with the largest decision value (``SVC`` with ``break_ties=True``).
+        """
+        return np.asarray(predicted_classes(self.decision_function(X), self.classes_))

@@ -1,0 +1,311 @@
+"""Self-learning (McLachlan 1975), around any classifier.
+
+Fit to the labelled rows; label the unlabelled rows with the predictions; refit to all rows;
+repeat until no prediction changes. In general this minimises no objective and has no guarantee:
+wrong labels can reinforce themselves.
+"""
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from primum._sklearn import HasMethods, Interval, check_parameters, count_rows, take_rows
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats, Index
+from primum.methods.base import KnownLabelsScoreMixin, documented_fit, fitting, predicted_classes
+from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.reading.arrays import (
+    backend_of,
+    check_same_columns,
+    locating_bad_values,
+    refuse_masked,
+    refuse_other_library,
+)
+from primum.reading.data import (
+    DTYPES,
+    check_every_class_has_weight,
+    given_rows,
+    not_in_memory,
+    read_unlabeled,
+    read_weight,
+)
+from primum.reading.labels import KnownLabels, read_labels, targets_of
+from primum.rows import is_outside
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(getattr(self, "estimator_", self._kind), method)
+
+
+class SelfLearningClassifier(
+    KnownLabelsScoreMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
+    """A classifier refitted to its own predictions for the unlabelled rows. Not safe.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Any scikit-learn classifier, with any kind of X that it accepts; None means
+        ``LeastSquaresClassifier()``.
+    max_iter : int, default=100
+        Maximum number of rounds of labelling and refitting.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The classifier fitted to all rows.
+    supervised_ : classifier
+        The classifier fitted to the labelled rows only.
+    classes_ : array of shape (n_classes,)
+        The classes.
+    transduction_ : array of shape (n_samples + n_more,)
+        Class of every row, known or inferred: the rows of X, then those of X_unlabeled.
+    n_iter_ : int
+        Number of rounds.
+    termination_condition_ : {"no_change", "max_iter", "no_unlabeled"}
+        Why the iteration stopped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from primum import SelfLearningClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> SelfLearningClassifier(LogisticRegression()).fit(X, y).transduction_
+    array([0, 0, 1, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, estimator: Any = None, *, max_iter: int = 100) -> None:
+        self.estimator = estimator
+        self.max_iter = max_iter
+
+    @documented_fit(in_memory=True, weights="They need a classifier that supports weights.")
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
+        with fitting(self):
+            return self._fit(X, y, X_unlabeled, sample_weight)
+
+    def _fit(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> Self:
+        check_parameters(self)
+        X = self._read_rows(X, reset=True)
+        n = count_rows(X)
+        several = get_tags(self).classifier_tags.multi_class
+        labels = read_labels(y, n, multi_class=several, method=type(self._kind).__name__)
+        weight = self._read_weight(sample_weight, X)
+        check_every_class_has_weight(labels, weight)
+        if X_unlabeled is not None:
+            more = self._read_more(X_unlabeled, X)
+            X, further = stack_rows(X, more), np.arange(n, n + count_rows(more))
+            unlabeled = np.concatenate([labels.unlabeled, further])
+            labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
+            weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
+        with one_blas_thread() if _refits_cheaply(self._kind) else nullcontext():
+            return self._learn(X, labels, weight)
+
+    def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
+        self.classes_ = labels.classes
+        known, unknown = labels.labeled, labels.unlabeled
+        known_weight = None if weight is None else weight[known]
+        self.supervised_ = self.estimator_ = self._fit_supervised(
+            take_rows(X, known), known_weight, labels.classes, labels.codes
+        )
+        codes = np.empty(len(known) + len(unknown), dtype=np.intp)
+        codes[known] = labels.codes
+        self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
+        if len(unknown):
+            refit = _refitter(self._base(), X, weight)
+            self._repeat(take_rows(X, unknown), codes, unknown, refit)
+            if hasattr(self, "feature_names_in_") and not hasattr(X, "columns"):
+                self.supervised_.feature_names_in_ = self.feature_names_in_
+        self.transduction_ = labels.classes[codes]
+        return self
+
+    def _fit_supervised(
+        self, X: Any, weight: Floats | None, classes: AnyArray, codes: Index
+    ) -> Any:
+        """Return the classifier fitted to the labelled rows, which gives the first labels."""
+        return _refitter(self._base(), X, weight)(classes, codes)
+
+    def _repeat(self, X_u: Any, codes: Index, unknown: Index, refit: "_Refit") -> None:
+        """Label and refit until no label changes; ``codes`` ends as the labels of the last fit."""
+        changes, n_iter, guess = 1, 0, self._codes(X_u)
+        while changes and n_iter < self.max_iter:
+            codes[unknown] = guess
+            self.estimator_ = refit(self.classes_, codes)
+            before, guess = guess, self._codes(X_u)
+            changes = int(np.count_nonzero(guess != before))
+            n_iter += 1
+        self.n_iter_ = n_iter
+        self.termination_condition_ = "max_iter" if changes else "no_change"
+        if changes:
+            warnings.warn(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds with "
+                f"{changes} labels still changing; raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _codes(self, X: Any) -> Index:
+        if not _refits_cheaply(self.estimator_):
+            return np.searchsorted(self.classes_, self.estimator_.predict(X))
+        # The rows are valid, and checking them again in every round would take longer than this.
+        decisions = X @ self.estimator_.coef_.T + self.estimator_.intercept_
+        values = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+        return np.asarray(predicted_classes(values, np.arange(len(self.classes_))))
+
+    @property
+    def _kind(self) -> Any:
+        """The classifier that is to be fitted, for questions about it."""
+        return LeastSquaresClassifier() if self.estimator is None else self.estimator
+
+    def _base(self) -> Any:
+        """Return a new classifier to fit."""
+        return clone(self._kind)
+
+    def _read_rows(self, X: Any, *, reset: bool) -> Any:
+        """Validate X as far as the base estimator does not do so itself."""
+        if _refits_cheaply(self._kind):
+            refuse_other_library(self, backend_of(X))
+            with locating_bad_values(X, "X"):
+                return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
+        if not is_classifier(self._kind):
+            raise ValueError(
+                f"The estimator of {type(self).__name__} must be a classifier, got "
+                f"{type(self._kind).__name__}: pass a scikit-learn classifier."
+            )
+        if hasattr(X, "iloc"):
+            return validate_data(self, X, skip_check_array=True, reset=reset)
+        refuse_masked(X, "X")
+        return validate_data(
+            self, X, dtype=None, accept_sparse="csr", ensure_all_finite=False, reset=reset
+        )
+
+    def _read_more(self, X_unlabeled: Any, X: Any) -> Any:
+        X_unlabeled = given_rows(X_unlabeled)
+        if is_outside(X_unlabeled):
+            raise not_in_memory(self)
+        if _refits_cheaply(self._kind):
+            return read_unlabeled(self, X_unlabeled, X)
+        refuse_masked(X_unlabeled, "X_unlabeled")
+        check_same_columns(self, X_unlabeled)
+        return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)
+
+    def _read_weight(self, sample_weight: Any, X: Any) -> Floats | None:
+        if sample_weight is not None and not has_fit_parameter(self._kind, "sample_weight"):
+            raise ValueError(
+                f"sample_weight was passed, but {type(self._kind).__name__} does not support it: "
+                "omit it or use another estimator."
+            )
+        return read_weight(sample_weight, X)
+
+    def _predict_with(self, method: str, X: Any) -> AnyArray:
+        check_is_fitted(self)
+        return np.asarray(getattr(self.estimator_, method)(self._read_rows(X, reset=False)))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Predicted classes.
+        """
+        return self._predict_with("predict", X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> AnyArray:
+        """Predict probabilities, if the classifier does.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Probabilities of the classes.
+        """
+        return self._predict_with("predict_proba", X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> AnyArray:
+        """Return decision values, if the classifier has them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Decision values of the fitted classifier.
+        """
+        return self._predict_with("decision_function", X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._kind)
+        tags.input_tags = base.input_tags
+        if base.classifier_tags is not None:
+            tags.classifier_tags = base.classifier_tags
+        return tags
+
+
+def stack_rows(X: Any, more: Any) -> Any:
+    """Return X with more rows below, in the format of X."""
+    if sparse.issparse(X) or sparse.issparse(more):
+        rows = [sparse.csr_array(X), sparse.csr_array(more)]
+        return sparse.vstack(rows, format="csr")
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        if not hasattr(more, "iloc"):
+            more = pd.DataFrame(np.asarray(more), columns=X.columns)
+        return pd.concat([X, more], ignore_index=True)
+    return np.concatenate([np.asarray(X), np.asarray(more)])
+
+
+def _refits_cheaply(base: Any) -> bool:
+    """Return whether this is a classifier of this library with a cheap refit to other labels."""
+    return hasattr(base, "_refitter")
+
+
+def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
+    """Return a function that fits base to given labels of X.
+
+    A classifier that can do this cheaply, because only the labels change, has a ``_refitter``
+    method; any other is fitted from scratch.
+    """
+    if _refits_cheaply(base):
+        refit = base._refitter(X.astype(np.float64, copy=False), weight)
+        return lambda classes, codes: refit(classes, targets_of(codes, len(classes)))
+    extra = {} if weight is None else {"sample_weight": weight}
+    return lambda classes, codes: clone(base).fit(X, classes[codes], **extra)
+
+
+_Refit = Callable[[AnyArray, Index], Any]

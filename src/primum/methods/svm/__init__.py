@@ -1,0 +1,1 @@
+"""Support vector machines, and searches for the labels of unlabelled rows."""

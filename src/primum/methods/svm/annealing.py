@@ -1,0 +1,174 @@
+"""Deterministic annealing (Sindhwani & Keerthi 2006).
+
+Labels are probabilities p_j, of mean R, and  T/2U sum_j (p_j log p_j + (1 - p_j) log(1 - p_j))  is
+added to the objective. Refit and relabel in turn while the temperature T falls; then switch.
+
+Newton systems (``systems.py``) solved with the inverse of an earlier matrix.
+
+While labels change little from one refit to the next, so does ``A = R + X'HX``. An earlier matrix
+``A_0 = R + X'H_0 X``, whose inverse is known, is then an excellent preconditioner. The difference
+of the two is a sum over the rows whose h has changed, and products of A_0 with the directions of
+conjugate gradients follow from their residuals: a step takes two products with these rows, and a
+solution two with all.
+"""
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import entr, expit, rel_entr
+
+from primum._typing import Floats
+from primum.methods.svm.newton import NewtonSystem, Primal
+from primum.methods.svm.search import Search, Step, balanced_labels
+from primum.methods.svm.switching import switch_all
+
+# The error of a solution, as a fraction of what counts as exact.
+ACCURATE = 1e-4
+# If this many steps do not suffice, another matrix is inverted.
+STEPS = 4
+# Costs that differ by less than this fraction of the largest are equal.
+EQUAL = 1e-14
+
+
+class Nearby:
+    """Conjugate gradients, preconditioned by the last matrix that was inverted."""
+
+    exact = False
+    name = "primal"
+
+    def __init__(self, system: Primal) -> None:
+        self.system, self.X, self.ridge = system, system.X, system.ridge
+        self._inverse: Floats | None = None
+        self._h = np.zeros(len(system.X))
+        self._changed, self._rows = np.empty(0, dtype=np.intp), system.X[:0]
+
+    def solve(
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        """Return the solution v of ``(R + X'HX) v = X'rho`` and Xv, starting from w and o = Xw."""
+        if self._inverse is not None and h.any():
+            residual = self.X.T @ (rho - h * o) - self.ridge * w
+            step = self._steps(h, residual, (ACCURATE * accuracy) ** 2)
+            if step is not None:
+                return w + step, o + self.X @ step
+        w, factor = self.system.factorised(h, rho, w)
+        self._inverse, self._h = None if factor is None else _inverse(factor), h.copy()
+        return w, self.X @ w
+
+    def _steps(self, h: Floats, residual: Floats, enough: float) -> Floats | None:
+        """Solve for a residual until the square of the error, estimated with A_0, is small.
+
+        None if ``STEPS`` do not suffice.
+        """
+        X, change = self._changes(h)
+        assert self._inverse is not None
+        direction, image = self._inverse @ residual, residual  # image: of the direction under A_0
+        solution, square = np.zeros_like(residual), float(residual @ direction)
+        for _ in range(STEPS):
+            if square <= enough:
+                return solution
+            of_A = image + X.T @ (change * (X @ direction))
+            length = square / float(direction @ of_A)
+            solution, residual = solution + length * direction, residual - length * of_A
+            z, before = self._inverse @ residual, square
+            square = float(residual @ z)
+            direction = z + (square / before) * direction
+            image = residual + (square / before) * image
+        return solution if square <= enough else None
+
+    def _changes(self, h: Floats) -> tuple[Floats, Floats]:
+        """Return the rows whose h has changed, and by how much."""
+        change = h - self._h
+        changed = (np.abs(change) > EQUAL * h.max()).nonzero()[0]
+        if not np.array_equal(changed, self._changed):
+            self._changed, self._rows = changed, self.X[changed]
+        return self._rows, change[changed]
+
+
+def _inverse(factor: Floats) -> Floats:
+    """Return the inverse of a matrix, given its lower Cholesky factor."""
+    lower = np.tril(lapack.dpotri(factor, lower=1)[0])
+    return np.asarray(lower + np.tril(lower, -1).T)
+
+
+def nearby(system: NewtonSystem) -> NewtonSystem:
+    """Return a faster system for refits that follow each other closely, if there is one."""
+    return Nearby(system) if isinstance(system, Primal) else system
+
+
+FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
+ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 1000
+# Tolerance of the refits on the way, whose labels are about to change anyway: if the Newton steps
+# are exact, and for conjugate gradients, where it is also the accuracy of a step.
+ROUGH, ROUGH_STEPS = 1e-4, 1e-6
+
+
+def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> Floats:
+    """Lower the temperature until the labels are almost 0 or 1, then switch; return the labels."""
+    cost = lambda_u * search.cost_unlabeled
+    enough = _least_entropy(search.share, len(cost)) + ENTROPY_ENOUGH
+    p = np.full(len(cost), search.share)
+    temperature, nu = FIRST_TEMPERATURE, 0.0
+    original = search.system
+    tol = max(search.tol, ROUGH if original.exact else ROUGH_STEPS)
+    # Labels change little between two refits, so an earlier inverse is used again.
+    search.system = nearby(original)
+    while True:
+        for _ in range(MOST_ROUNDS):
+            search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
+            search.history.append(Step(temperature, search.machine.objective, 0))
+            before = p
+            p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
+            if _is_close(p, before):
+                break
+        else:
+            search.unfinished.add(
+                f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature with labels "
+                "still changing; raise alpha or lower lambda_u"
+            )
+        if _entropy(p) < enough or temperature < 1e-8:
+            break
+        temperature /= COOLING_RATE
+    search.system = original
+    labels = balanced_labels(search.outputs, search.share)
+    search.refit_labels(labels, lambda_u)
+    switch_all(search, labels, lambda_u, max_switches)
+    return labels
+
+
+def _soft_labels(
+    o: Floats, cost: Floats, share: float, temperature: float, nu: float
+) -> tuple[Floats, float]:
+    """Return (best probabilities of mean ``share``, their common shift) for given outputs."""
+    g = np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2
+    g *= len(o) * cost
+    low, high = g.min() - 50 * temperature, g.max() + 50 * temperature
+    nu = min(max(nu, low), high)
+    for _ in range(200):
+        p = expit((nu - g) / temperature)
+        excess = p.sum() / len(p) - share
+        if abs(excess) < 1e-12:
+            break
+        low, high = (nu, high) if excess < 0 else (low, nu)
+        slope = p @ (1.0 - p) / len(p) / temperature
+        newton = nu - excess / slope if slope > 0 else low
+        nu = newton if low < newton < high else 0.5 * (low + high)
+    return p, nu
+
+
+def _is_close(p: Floats, q: Floats) -> bool:
+    """Return whether the mean Kullback-Leibler divergence of p from q is small."""
+    change = p - q
+    if 2.0 * float(change @ change) >= CHANGE_ENOUGH * len(p):  # a lower bound (Pinsker)
+        return False
+    q = np.clip(q, 1e-300, 1.0 - 1e-16)
+    return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))) < CHANGE_ENOUGH
+
+
+def _entropy(p: Floats) -> float:
+    return float(np.mean(entr(p) + entr(1.0 - p)))
+
+
+def _least_entropy(share: float, n: int) -> float:
+    """Return the least entropy of n probabilities of a given mean: at most one is not 0 or 1."""
+    rest = round(share * n, 9) % 1.0
+    return float(entr(rest) + entr(1.0 - rest)) / n

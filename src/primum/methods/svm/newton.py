@@ -1,0 +1,434 @@
+"""Three ways to solve the linear system of a Newton step (``svm``).
+
+(R + X'HX) w = X'rho
+
+Primal      Cholesky of R + X'HX, updated by the rows that enter or leave the margin
+Dual        w = X'b / alpha and Cholesky of alpha / h_i + x_i'x_j over the rows inside the margin
+Conjugate   conjugate gradients, for sparse rows
+
+Finite Newton method for linear SVMs with squared hinge loss (Keerthi & DeCoste 2005).
+
+    minimise over w    1/2 w'Rw + 1/2 sum_k c_k max(0, 1 - y_k o_k)^2,        o = Xw,
+
+R is diagonal, 0 for an unpenalised intercept. The sum has one term for every row, or two (y = -1
+and 1) for rows that count on both sides; optionally there is one constraint  a'o = t.  Only terms
+inside the margin, I = {k: y_k o_k < 1}, have a slope. With h_i and r_i the sums of c_k and c_k y_k
+over the terms of row i in I, the quadratic through them has its minimum at the Newton point
+
+    (R + X'HX) w = X'r,        H = diag(h).
+
+Move there, or towards it by an exact line search if the objective does not decrease enough over two
+steps (Grippo, Lampariello & Lucidi 1986). If a full step leaves I unchanged, w is the minimum, so
+the method ends after finitely many steps. ``systems`` solves the system.
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import blas, lapack
+from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.exceptions import ConvergenceWarning
+
+from primum._typing import Floats, Index, Mask
+
+# Up to this many sparse rows, the dense matrix of their inner products is used.
+DUAL_ROWS = 2000
+# After this many updates sums are recomputed, so that rounding errors do not accumulate.
+REFRESH = 200
+
+
+class NewtonSystem(Protocol):
+    """The linear systems that the finite Newton method has to solve."""
+
+    X: Any
+    ridge: Floats
+    exact: bool
+    name: str
+
+    def solve(
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        """Return the solution v of ``(R + X'HX) v = X'rho`` and Xv, starting from w and o = Xw.
+
+        If the solver is not exact, ``accuracy`` is the gradient error at which the solution counts
+        as exact; for a step, a hundredth of the error at w suffices, unless w is 0.
+        """
+
+
+def newton_system(X: Any, ridge: Floats, groups: Sequence[slice] | None = None) -> NewtonSystem:
+    """Return the cheapest system for these rows.
+
+    ``groups`` are rows whose costs are likely to be rescaled together.
+    """
+    n, d = X.shape
+    if sparse.issparse(X):
+        return Dual(X, ridge) if n <= min(DUAL_ROWS, d) else Conjugate(X, ridge)
+    if 2 * n <= 3 * d:
+        return Dual(X, ridge)
+    return Primal(X, ridge, [slice(0, n)] if groups is None else list(groups))
+
+
+class Primal:
+    """Cholesky of ``R + X'HX``, for more rows than columns.
+
+    The sum over each group of rows is stored for its costs divided by their maximum, so that
+    rescaling a group is free, and is updated by the rows that changed. Only one triangle of the
+    symmetric sums is computed.
+    """
+
+    exact = True
+    name = "primal"
+
+    def __init__(self, X: Floats, ridge: Floats, groups: list[slice]) -> None:
+        self.X, self.ridge, self.groups = X, ridge, groups
+        d = X.shape[1]
+        self._sums = [np.zeros((d, d), order="F") for _ in groups]
+        self._shares = [np.zeros(group.stop - group.start) for group in groups]
+        self._updates = [0 for _ in groups]
+        # Allocating new arrays would take longer than computing them.
+        self._H, self._scratch = np.empty((d, d), order="F"), np.empty((d, d), order="F")
+        self._rows = np.empty((max(map(len, self._shares), default=0), d))
+
+    def solve(  # noqa: D102
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        v = self.factorised(h, rho, w)[0]
+        return v, self.X @ v
+
+    def factorised(self, h: Floats, rho: Floats, w: Floats) -> tuple[Floats, Floats | None]:
+        """Return the solution and the lower Cholesky factor, None if the matrix is singular."""
+        right = self.X.T @ rho
+        if not h.any():
+            return _without_rows(right, self.ridge, w), None
+        factor, solution, info = lapack.dposv(self._matrix(h), right, lower=1, overwrite_a=1)
+        if info == 0:
+            return np.asarray(solution), factor
+        H = self._matrix(h)
+        full = np.tril(H) + np.tril(H, -1).T
+        return np.asarray(np.linalg.lstsq(full, right, rcond=None)[0]), None
+
+    def _matrix(self, h: Floats) -> Floats:
+        """Return the lower triangle of ``R + X'HX``."""
+        H = self._H
+        H.fill(0.0)
+        H.ravel(order="K")[:: len(H) + 1] = self.ridge
+        for k, group in enumerate(self.groups):
+            part = h[group]
+            largest = part.max(initial=0.0)
+            if largest > 0:
+                H += np.multiply(self._sum(k, part / largest), largest, out=self._scratch)
+        return H
+
+    def _sum(self, k: int, share: Floats) -> Floats:
+        """Return the lower triangle of ``sum_i share_i x_i x_i'`` over group k."""
+        self._updates[k] += 1
+        change = share - self._shares[k]
+        changed = np.abs(change) > 1e-14
+        if not changed.any():
+            return self._sums[k]
+        if np.count_nonzero(changed) > np.count_nonzero(share) or self._updates[k] > REFRESH:
+            self._sums[k].fill(0.0)
+            self._updates[k], self._shares[k] = 0, np.zeros_like(share)
+            change, changed = share, share > 0
+        for sign in (1.0, -1.0):
+            self._add(k, (changed & (sign * change > 0)).nonzero()[0], change, sign)
+        self._shares[k][changed] = share[changed]
+        return self._sums[k]
+
+    def _add(self, k: int, rows: Index, change: Floats, sign: float) -> None:
+        """Add ``change_i x_i x_i'`` of rows of group k whose changes have the given sign."""
+        if len(rows):
+            A = self._rows[: len(rows)]
+            self.X[self.groups[k]].take(rows, axis=0, out=A, mode="clip")
+            A *= np.sqrt(sign * change[rows])[:, None]
+            blas.dsyrk(sign, A.T, beta=1.0, c=self._sums[k], lower=1, overwrite_c=1)
+
+
+class Dual:
+    """Cholesky over the rows inside the margin, for fewer rows than columns.
+
+    With K = ZZ' over the penalised columns and b = rho - Ho, the system is alpha w = Z'b and,
+    over the rows inside, ``(K + alpha / h) b = alpha rho / h - alpha intercept`` with ``1'b = 0``
+    if the intercept is unpenalised.
+    """
+
+    exact = True
+    name = "dual"
+
+    def __init__(self, X: Any, ridge: Floats) -> None:
+        self.X, self.ridge = X, ridge
+        self.alpha = float(ridge[0])
+        self.free = bool(ridge[-1] == 0)
+        Z = X[:, :-1] if self.free else X
+        self._K = (Z @ Z.T).toarray() if sparse.issparse(X) else Z @ Z.T
+
+    def solve(  # noqa: D102
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        v = self._solution(h, rho, w)
+        return v, self.X @ v
+
+    def _solution(self, h: Floats, rho: Floats, w: Floats) -> Floats:
+        rows = h.nonzero()[0]
+        if len(rows) == 0:
+            return _without_rows(self.X.T @ rho, self.ridge, w)
+        b = rho.copy()
+        b[rows] = 0.0
+        whole = len(rows) == len(h)
+        M = self._K.copy() if whole else self._K[rows].take(rows, axis=1)
+        inverse = self.alpha / h[rows]
+        M.ravel()[:: len(rows) + 1] += inverse
+        q = inverse * rho[rows]
+        if b.any():
+            q -= self._K[rows] @ b
+        if not self.free:
+            b[rows] = _cholesky_solve(M, q)
+            return (self.X.T @ b) / self.alpha
+        known, ones = _cholesky_solve(M, np.column_stack([q, np.ones(len(rows))])).T
+        intercept = (known.sum() + b.sum()) / ones.sum()
+        b[rows] = known - intercept * ones
+        w = (self.X.T @ b) / self.alpha
+        w[-1] = intercept / self.alpha
+        return w
+
+
+class Conjugate:
+    """Conjugate gradients, preconditioned by the diagonal; no matrix but X is stored."""
+
+    exact = False
+    name = "conjugate_gradients"
+
+    def __init__(self, X: Any, ridge: Floats) -> None:
+        if X.nnz < 2**31:  # halves the memory traffic for indices
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        self.X, self.ridge = X, ridge
+        self._transposed = X.T.tocsr()
+        self._squares = self._transposed.multiply(self._transposed).tocsr()
+
+    def solve(  # noqa: D102
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        v = self._solution(h, rho, w, accuracy)
+        return v, self.X @ v
+
+    def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
+        X, transposed = self.X, self._transposed
+        right = transposed @ rho
+        if not h.any():
+            return _without_rows(right, self.ridge, w)
+        d = len(right)
+        diagonal = self.ridge + self._squares @ h
+        diagonal[diagonal <= 0] = 1.0
+        system = LinearOperator(
+            (d, d), matvec=lambda v: self.ridge * v + transposed @ (h * (X @ v)), dtype=np.float64
+        )
+        inverse = LinearOperator((d, d), matvec=lambda v: v / diagonal, dtype=np.float64)
+        start = np.linalg.norm(right - system @ w) if w.any() else 0.0
+        enough = max(0.01 * start, 0.3 * accuracy * np.sqrt(2 * self.ridge[0]))
+        solution, _ = cg(system, right, x0=w, rtol=1e-12, atol=enough, maxiter=10 * d, M=inverse)
+        return np.asarray(solution)
+
+
+def _without_rows(right: Floats, ridge: Floats, w: Floats) -> Floats:
+    """Return the minimum of the penalty alone; an unpenalised intercept keeps its value."""
+    return np.where(ridge > 0, right / np.where(ridge > 0, ridge, 1.0), w)
+
+
+def _cholesky_solve(M: Floats, right: Floats) -> Floats:
+    """Return ``M^-1 right``; M is overwritten."""
+    # The transpose of a symmetric C array is a Fortran array, which LAPACK factorises in place.
+    diagonal = M.diagonal().copy()
+    _, solution, info = lapack.dposv(M.T, right, lower=1, overwrite_a=1)
+    if info != 0:
+        np.fill_diagonal(M, diagonal)
+        symmetric = np.tril(M) + np.tril(M, -1).T
+        return np.asarray(np.linalg.lstsq(symmetric, right, rcond=None)[0])
+    return np.asarray(solution)
+
+
+# A full Newton step is accepted if the objective decreases by this fraction of the slope (1/2 for a
+# quadratic) from the current or the previous point: a step up is often followed by two down.
+SUFFICIENT_DECREASE = 0.01
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Half squared hinges ``cost / 2 * max(0, 1 - sign * o)^2``, one or two for every row.
+
+    Attributes
+    ----------
+    sign, cost : arrays of shape (n_terms,)
+        The side, -1 or 1, and the cost of each term.
+    twice : int
+        How many of the last rows have two terms. There is one term for every row, in order, and
+        then a second one for each of these.
+    """
+
+    sign: Floats
+    cost: Floats
+    twice: int = 0
+
+    def slack(self, o: Floats) -> Floats:
+        """Return ``1 - sign * o`` for every term."""
+        return 1.0 - self.sign * (np.concatenate([o, o[-self.twice :]]) if self.twice else o)
+
+    def per_row(self, values: Floats) -> Floats:
+        """Return the sum of values over the terms of each row."""
+        if self.twice == 0:
+            return values
+        total = values[: -self.twice].copy()
+        total[-self.twice :] += values[-self.twice :]
+        return total
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The constraint ``weight'o = target``."""
+
+    weight: Floats
+    target: float
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A point w with its outputs o = Xw and its objective."""
+
+    w: Floats
+    o: Floats
+    objective: float
+    n_iter: int = 0
+    converged: bool = True
+
+
+def two_sided_costs(y: Floats, cost: Floats, plus: Floats, minus: Floats) -> Costs:
+    """Return the costs of rows with labels y, then of rows that count on both sides."""
+    m = len(plus)
+    return Costs(
+        np.concatenate([y, np.ones(m), -np.ones(m)]), np.concatenate([cost, plus, minus]), m
+    )
+
+
+def machine_at(system: NewtonSystem, w: Floats) -> Machine:
+    """Return a point with its outputs; its objective is not computed yet."""
+    return Machine(w, system.X @ w, np.inf)
+
+
+class _Point:
+    """A point, each term's slack and pull there, and the objective."""
+
+    __slots__ = ("inside", "o", "pull", "slack", "value", "w")
+
+    def __init__(self, ridge: Floats, costs: Costs, w: Floats, o: Floats) -> None:
+        self.w, self.o = w, o
+        self.slack = costs.slack(o)
+        self.inside: Mask = self.slack > 0
+        self.pull = costs.cost * self.inside * self.slack
+        self.value = 0.5 * float(ridge @ (w * w) + self.pull @ self.slack)
+
+
+def minimise(
+    system: NewtonSystem,
+    costs: Costs,
+    start: Machine,
+    *,
+    tol: float,
+    max_iter: int,
+    balance: Balance | None = None,
+) -> Machine:
+    """Return the minimum, from any start.
+
+    It stops if a Newton step moves no row into or out of the margin, or if its predicted decrease
+    is below ``tol`` times the objective.
+    """
+    ridge, feasible, done, n_iter = system.ridge, balance is None, False, 0
+    at = _Point(ridge, costs, start.w, start.o)
+    before = at.value
+    while not done and n_iter < max_iter:
+        n_iter += 1
+        newton = _newton_point(system, costs, at, math.sqrt(tol * at.value), balance)
+        crosses = (newton.inside != at.inside).nonzero()[0]
+        if not feasible or len(crosses) == 0:
+            done = feasible and (system.exact or at.value - newton.value <= tol * at.value)
+            at, feasible = newton, True
+        else:
+            slope = float(ridge @ (at.w * (newton.w - at.w)) + at.pull @ (newton.slack - at.slack))
+            done = -0.5 * slope <= tol * at.value
+            if newton.value > max(before, at.value) + SUFFICIENT_DECREASE * slope:
+                newton = _lowest_point(ridge, costs, at, newton, slope, crosses)
+            before, at = at.value, newton
+    return Machine(at.w, at.o, at.value, n_iter, converged=done)
+
+
+def warn_if_short(machine: Machine, name: str, max_iter: int, stacklevel: int = 4) -> None:
+    """Warn if a fit stopped before its minimum."""
+    if not machine.converged:
+        warnings.warn(
+            f"{name} stopped after max_iter={max_iter} Newton steps before reaching tol; raise "
+            "max_iter or tol, or scale the features.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _newton_point(
+    system: NewtonSystem, costs: Costs, at: _Point, accuracy: float, balance: Balance | None
+) -> _Point:
+    active = costs.cost * at.inside
+    h, rho = costs.per_row(active), costs.per_row(costs.sign * active)
+    w, o = system.solve(h, rho, at.w, at.o, accuracy)
+    if balance is not None:
+        # The multiplier moves the minimum along (R + X'HX)^-1 X'a until the constraint holds.
+        still = np.zeros_like(w), np.zeros_like(o)
+        along, o_along = system.solve(h, balance.weight, *still, accuracy)
+        far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
+        w, o = w + far * along, o + far * o_along
+    return _Point(system.ridge, costs, w, o)
+
+
+def _lowest_point(
+    ridge: Floats, costs: Costs, at: _Point, newton: _Point, slope: float, crosses: Index
+) -> _Point:
+    """Return the lowest point on the line from a point through its Newton point.
+
+    The slope along the line is continuous and piecewise linear, with a kink where the slack of a
+    term changes sign. Up to the Newton point these are the terms ``crosses``; without them, slope
+    and curvature would cancel there.
+    """
+    change = newton.slack - at.slack
+    bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
+    if jumps @ (1.0 - bends) < 0.0:  # still decreasing there: further terms cross beyond
+        crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
+        bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
+    step = first_flat(slope, -slope, bends, jumps)
+    w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
+    return _Point(ridge, costs, w, o)
+
+
+def bends_of(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:
+    """Return where terms cross, and by how much the curvature jumps there."""
+    start, speed = slack[crosses], change[crosses]
+    # A term that enters the margin, speed > 0, adds curvature; one that leaves removes it.
+    return -start / speed, cost[crosses] * speed * np.abs(speed)
+
+
+def first_flat(slope: float, curvature: float, bends: Floats, jumps: Floats) -> float:
+    """Return where an increasing piecewise linear slope reaches zero."""
+    if slope >= 0.0:
+        return 0.0
+    if len(bends) == 0:
+        return -slope / curvature if curvature > 0 else 0.0
+    order = bends.argsort()
+    at, curvatures, slopes = np.zeros((3, len(bends) + 1))
+    at[1:], curvatures[1:] = bends[order], jumps[order]
+    curvatures[0] = curvature
+    curvatures.cumsum(out=curvatures)
+    slopes[0], slopes[1:] = slope, curvatures[:-1] * (at[1:] - at[:-1])
+    slopes.cumsum(out=slopes)
+    last = int(slopes.searchsorted(0.0)) - 1
+    bend = curvatures[last]
+    return float(at[last] - slopes[last] / bend if bend > 0 else at[last])

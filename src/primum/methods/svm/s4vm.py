@@ -1,0 +1,239 @@
+"""S4VM (Li & Zhou 2011): guard against the worst of several low-density separators.
+
+There are many low-density separators, and it is not known which one is right. So collect several
+different ones, v_1 ... v_T (labels -1 and 1 of the unlabelled rows), and choose the labels v with
+the largest gain over the labels s of the supervised SVM in the worst case, over which v_t is right:
+
+    maximise over v    min over t    earn(v, v_t) - risk * lose(v, v_t),
+
+    earn = rows where v is right and s wrong,    lose = rows where v is wrong and s right.
+
+With v in [-1, 1] this is a linear program, because a row adds (1 + v v_t) / 2 to earn where s is
+not v_t, and (1 - v v_t) / 2 to lose where it is. Its vertices have at most T fractional labels,
+which are rounded. s itself gains 0 in every case; if the rounded labels gain less, s is kept.
+
+The separators are local minima of the TSVM objective, from random directions; directions come in
+opposite pairs, so that neither the order of the rows nor the names of the classes matter. Similar
+separators are clustered, and the best of each cluster is kept.
+"""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from primum._sklearn import Interval, StrOptions
+from primum._typing import Floats, Index
+from primum.methods.svm.base import MachineData, TransductiveMachine
+from primum.methods.svm.search import Search, balanced_labels, start_search
+from primum.methods.svm.switching import switch_all
+
+
+class S4VMClassifier(TransductiveMachine):
+    """S4VM, a semi-supervised support vector machine that guards against its worst separator.
+
+    If one of the separators it finds is right, its labels for the unlabelled rows are no less
+    accurate than the supervised ones (for ``risk`` of at least 1). Nothing ensures that one of them
+    is right, and nothing is proven about other rows: it can be worse than the supervised SVM.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
+    lambda_u : float, default=1.0
+        Weight of the mean loss of the unlabelled rows.
+    risk : float, default=3.0
+        Weight of a lost row relative to an earned one.
+    n_starts : int, default=50
+        Number of random starts of the search for separators.
+    n_separators : int, default=10
+        Maximum number of separators kept.
+    positive_fraction : "labeled" or float, default="labeled"
+        Fraction of the unlabelled rows that a separator assigns to the second class, as in
+        TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    penalize_intercept : bool, default=False
+        Whether the intercept is penalised like a coefficient.
+    tol : float, default=1e-6
+        Accuracy of each refit, as in L2SVMClassifier.
+    max_iter : int, default=1000
+        Maximum number of Newton steps per refit.
+    random_state : int, RandomState or None, default=0
+        Seed of the random starts.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second is encoded as 1.
+    coef_, intercept_ : arrays
+        The SVM fitted to the labelled rows and the chosen labels, or the supervised SVM if the
+        chosen labels are the supervised ones.
+    transduction_ : array of shape (n_samples + n_more,)
+        Class of every row, known or inferred: the rows of X, then those of X_unlabeled.
+    separators_ : array of shape (n_separators, n_unlabeled)
+        Labels -1 and 1 of the separators, for the unlabelled rows of positive weight.
+    gains_ : array of shape (n_separators,)
+        Earned minus ``risk`` times lost rows, if each separator were right; never below 0.
+    n_iter_ : int
+        Number of refits.
+    solver_ : {"primal", "dual", "conjugate_gradients"}
+        How the linear systems of the refits were solved, as in L2SVMClassifier.
+    supervised_ : L2SVMClassifier
+        The SVM fitted to the labelled rows.
+
+    References
+    ----------
+    Y.-F. Li and Z.-H. Zhou, "Towards making unlabeled data never hurt", ICML 2011; IEEE TPAMI 37
+    (2015).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import S4VMClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0], [-5.0]]), np.array([0, 0, 1, -1, -1])
+    >>> S4VMClassifier().fit(X, y).transduction_
+    array([0, 0, 1, 1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "lambda_u": [Interval(Real, 0, None, closed="neither")],
+        "risk": [Interval(Real, 0, None, closed="left")],
+        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "n_separators": [Interval(Integral, 1, None, closed="left")],
+        "positive_fraction": [StrOptions({"labeled"}), Interval(Real, 0, 1, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "penalize_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        lambda_u: float = 1.0,
+        risk: float = 3.0,
+        n_starts: int = 50,
+        n_separators: int = 10,
+        positive_fraction: str | float = "labeled",
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: Any = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.lambda_u = lambda_u
+        self.risk = risk
+        self.n_starts = n_starts
+        self.n_separators = n_separators
+        self.positive_fraction = positive_fraction
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _fit_data(self, data: MachineData) -> None:
+        search, self.supervised_ = start_search(self, data)
+        supervised = np.where(search.outputs >= 0, 1.0, -1.0)
+        labels = supervised
+        self.separators_ = np.zeros((0, data.n_unlabeled))
+        self.gains_ = np.zeros(0)
+        if data.n_unlabeled:
+            self.separators_ = self._separators(search)
+            labels, self.gains_ = safest_labels(self.separators_, supervised, self.risk)
+            if np.any(labels != supervised):
+                search.refit_labels(labels, self.lambda_u)
+        search.warn_if_unfinished(type(self).__name__)
+        self.solver_ = search.system.name
+        self.n_iter_ = max(1, len(search.history))
+        self._remember_labels(data, search.machine.w, labels)
+
+    def _separators(self, search: Search) -> Floats:
+        """Return the labels of several different local minima, the best of each kind."""
+        supervised, found = search.machine, {}
+        for direction in self._directions(search.system.X.shape[1]):
+            labels = balanced_labels(search.system.X[len(search.y) :] @ direction, search.share)
+            search.machine = supervised
+            search.refit_labels(labels, self.lambda_u)
+            switch_all(search, labels, self.lambda_u, len(labels))
+            found[labels.tobytes()] = (search.machine.objective, labels)
+        search.machine = supervised
+        values, candidates = zip(*found.values(), strict=True)
+        return best_of_clusters(np.array(values), np.array(candidates), self.n_separators)
+
+    def _directions(self, n_columns: int) -> Floats:
+        rng = check_random_state(self.random_state)
+        half = rng.normal(size=((self.n_starts + 1) // 2, n_columns))
+        if self.fit_intercept:
+            half[:, -1] = 0.0  # the fraction of positives, not the intercept, sets the threshold
+        return np.stack([half, -half], axis=1).reshape(-1, n_columns)[: self.n_starts]
+
+
+def best_of_clusters(values: Floats, candidates: Floats, most: int) -> Floats:
+    """Return the candidate with the lowest value in each of at most ``most`` clusters."""
+    if len(candidates) <= most:
+        return candidates
+    # Loading it takes half as long as loading all of this package, and no other method needs it.
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    cluster = fcluster(linkage(candidates, "average", metric="hamming"), most, "maxclust")
+    order = np.argsort(values, kind="stable")
+    _, first = np.unique(cluster[order], return_index=True)
+    return candidates[order[np.sort(first)]]
+
+
+def gains(labels: Floats, separators: Floats, supervised: Floats, risk: float) -> Floats:
+    """Return earned minus ``risk`` times lost rows over ``supervised``, for each separator."""
+    agrees, contested = labels == separators, separators != supervised
+    earned = np.count_nonzero(agrees & contested, axis=1)
+    lost = np.count_nonzero(~agrees & ~contested, axis=1)
+    return np.asarray(earned - risk * lost, dtype=np.float64)
+
+
+def safest_labels(separators: Floats, supervised: Floats, risk: float) -> tuple[Floats, Floats]:
+    """Return (labels whose smallest gain over the supervised ones is largest, their gains)."""
+    labels = supervised.copy()
+    contested: Index = np.flatnonzero((separators != supervised).any(axis=0))
+    if len(contested):
+        worst = _linear_program(separators[:, contested], supervised[contested], risk)
+        labels[contested] = np.where(worst == 0, supervised[contested], np.sign(worst))
+    gained = gains(labels, separators, supervised, risk)
+    if gained.min() < 0:
+        return supervised, np.zeros(len(separators))
+    return labels, gained
+
+
+def _linear_program(separators: Floats, supervised: Floats, risk: float) -> Floats:
+    """Return the v in [-1, 1] that maximises the smallest gain.
+
+    The gain from separator t is ``slope_t'v + level_t``; minimise -tau with tau below all gains.
+    """
+    contested = separators != supervised
+    slope = np.where(contested, 0.5, 0.5 * risk) * separators
+    level = np.where(contested, 0.5, -0.5 * risk).sum(axis=1)
+    T, n = separators.shape
+    answer = linprog(
+        np.append(np.zeros(n), -1.0),
+        A_ub=np.column_stack([-slope, np.ones(T)]),
+        b_ub=level,
+        bounds=[(-1.0, 1.0)] * n + [(None, None)],
+        method="highs",
+    )
+    if answer.success and answer.x is not None:
+        return np.asarray(answer.x[:n])
+    warnings.warn(
+        f"S4VMClassifier kept the supervised labels, because the linear program for better labels "
+        f"was not solved: {answer.message}",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
+    return supervised

@@ -1,0 +1,148 @@
+"""The state shared by all searches for transductive labels: refits and history.
+
+The start of every search for transductive labels: the supervised SVM.
+"""
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from primum._typing import Floats
+from primum.methods.base import copy_feature_names
+from primum.methods.svm.base import MachineData, ridge_of
+from primum.methods.svm.l2_svm import L2SVMClassifier
+from primum.methods.svm.newton import (
+    Balance,
+    Costs,
+    Machine,
+    NewtonSystem,
+    machine_at,
+    minimise,
+    newton_system,
+    two_sided_costs,
+)
+
+
+class Step(NamedTuple):
+    """A step of the search: where it was, the objective there, and the labels just switched.
+
+    ``at`` is lambda_u (switching), the temperature (annealing) or the round (cccp).
+    """
+
+    at: float
+    objective: float
+    n_switches: int
+
+
+@dataclass
+class Search:
+    """The state of a search; ``cost`` is each row's weight in its mean loss, labelled rows first.
+
+    ``unfinished`` describes every part of the search that ended early.
+    """
+
+    system: NewtonSystem
+    y: Floats
+    cost: Floats
+    machine: Machine
+    share: float
+    history: list[Step]
+    tol: float
+    max_iter: int
+    unfinished: set[str] = field(default_factory=set)
+
+    @property
+    def outputs(self) -> Floats:
+        """Outputs of the unlabelled rows."""
+        return self.machine.o[len(self.y) :]
+
+    @property
+    def cost_unlabeled(self) -> Floats:
+        """Weight of each unlabelled row in their mean loss."""
+        return self.cost[len(self.y) :]
+
+    def refit(self, costs: Costs, balance: Balance | None = None, tol: float | None = None) -> None:
+        """Move to the minimum for given costs, to the tolerance of the search unless given."""
+        self.machine = minimise(
+            self.system,
+            costs,
+            self.machine,
+            tol=self.tol if tol is None else tol,
+            max_iter=self.max_iter,
+            balance=balance,
+        )
+        if not self.machine.converged:
+            self.unfinished.add(
+                f"stopped a refit after max_iter={self.max_iter} Newton steps before reaching tol; "
+                "raise max_iter or tol, or scale the features"
+            )
+
+    def warn_if_unfinished(self, name: str, stacklevel: int = 4) -> None:
+        """Warn about every part of the search that ended early."""
+        for clause in sorted(self.unfinished):
+            warnings.warn(f"{name} {clause}.", ConvergenceWarning, stacklevel=stacklevel)
+
+    def refit_labels(self, labels: Floats, lambda_u: float, n_switches: int = 0) -> None:
+        """Move to the minimum for given labels of the unlabelled rows, and record it."""
+        cost = self.cost.copy()
+        cost[len(self.y) :] *= lambda_u
+        self.refit(Costs(np.concatenate([self.y, labels]), cost))
+        self.history.append(Step(lambda_u, self.machine.objective, n_switches))
+
+    def two_sided(self, plus: Floats, minus: Floats) -> Costs:
+        """Return the costs if unlabelled rows count on both sides."""
+        return two_sided_costs(self.y, self.cost[: len(self.y)], plus, minus)
+
+
+def check_share(share: float, n: int) -> None:
+    """Raise an error if a fraction of positives leaves one class without any of n rows."""
+    if n and not 0.5 < round(share * n, 9) < n - 0.5:
+        rows = f"{n} unlabelled row" + ("s" if n > 1 else "")
+        raise ValueError(
+            f"positive_fraction={share} of {rows} is {share * n:.2g} rows, which leaves one class "
+            "empty: pass more unlabelled rows, a fraction closer to 1/2, or "
+            'positive_fraction="labeled".'
+        )
+
+
+def balanced_labels(outputs: Floats, share: float) -> Floats:
+    """Return labels -1 and 1: the given fraction of rows, those with the highest outputs, get 1.
+
+    If the fraction ends in half a row, the row in the middle is labelled by the sign of its output,
+    so that exchanging the classes exchanges the labels.
+    """
+    n = len(outputs)
+    exact = round(share * n, 9)
+    n_positive = int(np.floor(exact + 0.5))
+    order = np.argsort(-outputs, kind="stable")
+    if exact % 1 == 0.5 and outputs[order[n_positive - 1]] < 0:
+        n_positive -= 1
+    labels = np.full(n, -1.0)
+    labels[order[:n_positive]] = 1.0
+    return labels
+
+
+def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
+    """Return (a search that starts at the supervised SVM, that SVM)."""
+    twin = L2SVMClassifier(
+        clf.alpha,
+        fit_intercept=clf.fit_intercept,
+        penalize_intercept=clf.penalize_intercept,
+        tol=min(clf.tol, 1e-8),
+    )._fit_data(data)
+    copy_feature_names(clf, twin)
+    L, cost = data.n_labeled, data.weight.copy()
+    cost[:L] /= cost[:L].sum()
+    cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
+    if isinstance(clf.positive_fraction, str):
+        share = float(np.mean(data.y > 0))
+    else:
+        share = float(clf.positive_fraction)
+        check_share(share, data.n_unlabeled)
+    ridge = ridge_of(clf.alpha, data.X.shape[1], clf.fit_intercept, clf.penalize_intercept)
+    system = newton_system(data.X, ridge, data.groups())
+    start = replace(machine_at(system, twin._weights()[0]), objective=twin.objective_)
+    return Search(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin

@@ -1,0 +1,161 @@
+"""Transductive support vector machines: a wide margin on the unlabelled rows too. Not safe.
+
+    minimise over w, b and labels v of the unlabelled rows
+
+        alpha/2 ||w||^2 + 1/2L sum_i l(y_i o_i) + lambda_u/2U sum_j l(v_j o_j),
+
+    o = w'x + b,  l(t) = max(0, 1 - t)^2,  with a given number of the v_j positive.
+
+It has many local minima, and the three methods are three ways to search for a good one. All start
+from the supervised SVM and use the finite Newton method of ``methods.svm.newton``:
+
+    switching   switch labels while the weight of the unlabelled rows increases (``_switching``)
+    annealing   labels are probabilities; cooling drives them to 0 or 1 (``_annealing``)
+    cccp        rows count on both sides, with a ramp loss; labels are not balanced (``_cccp``)
+"""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from primum._sklearn import Interval, StrOptions
+from primum._typing import Floats
+from primum.methods.svm.annealing import search_by_annealing
+from primum.methods.svm.base import MachineData, TransductiveMachine
+from primum.methods.svm.cccp import search_by_cccp
+from primum.methods.svm.search import Search, start_search
+from primum.methods.svm.switching import search_by_switching
+
+
+class TSVMClassifier(TransductiveMachine):
+    """Transductive support vector machine with squared hinge loss. Not safe.
+
+    Parameters
+    ----------
+    method : {"switching", "annealing", "cccp"}, default="switching"
+        How to search for a minimum.
+    lambda_u : float, default=1.0
+        Weight of the mean loss of the unlabelled rows relative to that of the labelled rows.
+    positive_fraction : "labeled" or float, default="labeled"
+        Fraction of the unlabelled rows that get the second class; "labeled" means its fraction
+        among the labelled rows. Rows are counted regardless of their weight, except those of
+        weight 0. The fraction times the number of unlabelled rows is rounded; if it ends in 1/2,
+        the row in the middle is labelled by the sign of its output. A float that leaves a class
+        without unlabelled rows raises an error. "labeled" is an estimate and may do so: the few
+        unlabelled rows then all get one class, as ``n_positive_`` shows. With ``method="cccp"``
+        labels are not counted; instead the mean output of the unlabelled rows is constrained to
+        ``2 * fraction - 1``.
+    alpha : float, default=1.0
+        Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    penalize_intercept : bool, default=False
+        Whether the intercept is penalised like a coefficient.
+    ramp : float, default=-0.3
+        Where the ramp loss of ``method="cccp"`` becomes flat, in (-1, 0]; at 0 it is the loss of
+        the other two methods.
+    max_switches : int, default=10000
+        Maximum number of pairs switched at once.
+    tol : float, default=1e-8
+        Accuracy of each refit, as in L2SVMClassifier.
+    max_iter : int, default=1000
+        Maximum number of Newton steps per refit.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second is encoded as 1.
+    coef_ : array of shape (1, n_features)
+        Coefficients.
+    intercept_ : array of shape (1,)
+        Intercept.
+    transduction_ : array of shape (n_samples + n_more,)
+        Class of every row, known or inferred: the rows of X, then those of X_unlabeled.
+    n_positive_ : int
+        Number of unlabelled rows of positive weight that got the second class.
+    objective_ : float
+        Value of the objective.
+    n_switches_ : int
+        Number of pairs switched.
+    n_iter_ : int
+        Number of refits.
+    solver_ : {"primal", "dual", "conjugate_gradients"}
+        How the linear systems of the refits were solved, as in L2SVMClassifier.
+    history_ : list of Step
+        For every refit: lambda_u, temperature or round; objective; pairs switched before it.
+    supervised_ : L2SVMClassifier
+        The SVM fitted to the labelled rows, where the search starts.
+
+    References
+    ----------
+    V. Sindhwani and S. S. Keerthi, "Large scale semi-supervised linear SVMs", SIGIR 2006.
+    R. Collobert, F. Sinz, J. Weston and L. Bottou, "Large scale transductive SVMs", Journal of
+    Machine Learning Research 7 (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import TSVMClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0], [-5.0]]), np.array([0, 0, 1, -1, -1])
+    >>> TSVMClassifier().fit(X, y).transduction_
+    array([0, 0, 1, 1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "method": [StrOptions({"switching", "annealing", "cccp"})],
+        "lambda_u": [Interval(Real, 0, None, closed="neither")],
+        "positive_fraction": [StrOptions({"labeled"}), Interval(Real, 0, 1, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "penalize_intercept": ["boolean"],
+        "ramp": [Interval(Real, -1, 0, closed="right")],
+        "max_switches": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        method: str = "switching",
+        *,
+        lambda_u: float = 1.0,
+        positive_fraction: str | float = "labeled",
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        ramp: float = -0.3,
+        max_switches: int = 10_000,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+    ) -> None:
+        self.method = method
+        self.lambda_u = lambda_u
+        self.positive_fraction = positive_fraction
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.ramp = ramp
+        self.max_switches = max_switches
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _fit_data(self, data: MachineData) -> None:
+        search, self.supervised_ = start_search(self, data)
+        labels = self._labels(search) if data.n_unlabeled else np.zeros(0)
+        search.warn_if_unfinished(type(self).__name__)
+        self.solver_ = search.system.name
+        self.objective_ = search.machine.objective
+        self.history_ = search.history
+        self.n_iter_ = max(1, len(search.history))
+        self.n_switches_ = sum(step.n_switches for step in search.history)
+        self.n_positive_ = int(np.count_nonzero(labels > 0))
+        self._remember_labels(data, search.machine.w, labels)
+
+    def _labels(self, search: Search) -> Floats:
+        """Move to a minimum and return the labels -1 and 1 there."""
+        if self.method == "cccp":
+            return search_by_cccp(search, self.lambda_u, self.ramp)
+        if self.method == "annealing":
+            return search_by_annealing(search, self.lambda_u, self.max_switches)
+        return search_by_switching(search, self.lambda_u, self.max_switches)

@@ -1,0 +1,267 @@
+"""WellSVM (Li, Tsang, Kwok & Zhou 2013): a convex relaxation of the transductive SVM.
+
+The TSVM searches for the labels v whose SVM has the lowest objective. In the dual,
+
+    min over v   max over a >= 0   sum_i a_i - 1/2 sum_i a_i^2 / c_i - 1/(2 alpha) ||X'(a v)||^2,
+
+with c_i = 1/L for labelled rows (whose v is known) and lambda_u/U for unlabelled ones. Exchanging
+min and max gives a convex problem with a lower optimum, over mixtures mu of labellings v_1 ... v_T
+instead of single ones,
+
+    min over mu in the simplex   max over a   ... - 1/(2 alpha) sum_t mu_t ||X'(a v_t)||^2.
+
+Its primal has one w_t for each labelling, with penalty alpha / mu_t, and the sum of v_t w_t'x as
+output: an SVM on T times the columns (``svm``). Fitting it alternates with multiplying mu_t by
+||X'(a v_t)||^2, until the largest of these is close to their mean, which bounds the gap.
+Labellings are generated one by one: the next is the one with the largest ||X'(a v)||, found by
+maximising its linear lower bound, which amounts to sorting. This ends when a labelling hardly
+lowers the objective. The classifier is the sum of the w_t.
+"""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from primum._sklearn import Interval, StrOptions
+from primum._typing import Floats
+from primum.methods.svm.base import MachineData, TransductiveMachine
+from primum.methods.svm.newton import (
+    Conjugate,
+    Costs,
+    Machine,
+    NewtonSystem,
+    Primal,
+    machine_at,
+    minimise,
+)
+from primum.methods.svm.search import balanced_labels, start_search
+
+LEAST_SHARE, MOST_ROUNDS, MOST_STEPS = 1e-7, 300, 1000
+
+
+class WellSVMClassifier(TransductiveMachine):
+    """Weakly labelled support vector machine: a mixture of labellings. Not safe.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
+    lambda_u : float, default=1.0
+        Weight of the mean loss of the unlabelled rows.
+    positive_fraction : "labeled" or float, default="labeled"
+        Fraction of the unlabelled rows that a labelling assigns to the second class, as in
+        TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept; it is penalised like a coefficient.
+    tol : float, default=1e-2
+        Stop when a further labelling lowers the objective by less than this fraction of it.
+    max_iter : int, default=30
+        Maximum number of labellings generated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes; the second is encoded as 1.
+    coef_, intercept_ : arrays
+        The sum of the SVMs of the mixture.
+    transduction_ : array of shape (n_samples + n_more,)
+        Class of every row, known or predicted: the rows of X, then those of X_unlabeled.
+    labelings_ : array of shape (n_labelings, n_unlabeled)
+        The labellings generated, with labels -1 and 1, for the unlabelled rows of positive weight.
+    mixture_ : array of shape (n_labelings,)
+        Their mixture weights, which sum to 1.
+    objective_ : float
+        Objective of the relaxed problem: at most that of the best labelling generated, up to a
+        tenth of ``tol``.
+    n_iter_ : int
+        Number of labellings generated.
+    solver_ : {"primal", "conjugate_gradients"}
+        How the linear systems of the mixture were solved, as in L2SVMClassifier.
+    history_ : list of float
+        The objective after each labelling; it never increases.
+    supervised_ : L2SVMClassifier
+        The SVM fitted to the labelled rows.
+
+    References
+    ----------
+    Y.-F. Li, I. W. Tsang, J. T. Kwok and Z.-H. Zhou, "Convex and scalable weakly labeled SVMs",
+    Journal of Machine Learning Research 14 (2013).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import WellSVMClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0], [-5.0]]), np.array([0, 0, 1, -1, -1])
+    >>> WellSVMClassifier().fit(X, y).transduction_
+    array([0, 0, 1, 1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "lambda_u": [Interval(Real, 0, None, closed="neither")],
+        "positive_fraction": [StrOptions({"labeled"}), Interval(Real, 0, 1, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    penalize_intercept = True
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        lambda_u: float = 1.0,
+        positive_fraction: str | float = "labeled",
+        fit_intercept: bool = True,
+        tol: float = 1e-2,
+        max_iter: int = 30,
+    ) -> None:
+        self.alpha = alpha
+        self.lambda_u = lambda_u
+        self.positive_fraction = positive_fraction
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _fit_data(self, data: MachineData) -> None:
+        search, self.supervised_ = start_search(self, data)
+        cost = search.cost.copy()
+        cost[data.n_labeled :] *= self.lambda_u
+        first = np.concatenate([data.y, balanced_labels(search.outputs, search.share)])
+        mixture = _Mixture(data.X, cost, self.alpha, self.tol, search.unfinished)
+        mixture.add(first)
+        self.history_ = [mixture.machine.objective]
+        if data.n_unlabeled:
+            self._generate(mixture, data.n_labeled, search.share)
+        search.warn_if_unfinished(type(self).__name__)
+        self.solver_ = mixture.solver
+        self.objective_, self.n_iter_ = mixture.machine.objective, len(self.history_)
+        self.labelings_ = np.array(mixture.labels)[:, data.n_labeled :]
+        self.mixture_ = mixture.shares
+        w = mixture.parts().sum(axis=0)
+        labels = np.where(data.X[data.n_labeled :] @ w >= 0, 1.0, -1.0)
+        self._remember_labels(data, w, labels)
+
+    def _generate(self, mixture: "_Mixture", n_labeled: int, share: float) -> None:
+        """Add labellings until one of them hardly lowers the objective."""
+        for _ in range(self.max_iter):
+            a = mixture.dual()
+            labels, length = longest_labels(mixture, a, n_labeled, share)
+            if length <= mixture.lengths(a).max() * (1 + 1e-9):
+                return
+            before = self.history_[-1]
+            if not mixture.add(labels):
+                return
+            self.history_.append(mixture.machine.objective)
+            if before - self.history_[-1] <= self.tol * before:
+                return
+        mixture.unfinished.add(
+            f"stopped after max_iter={self.max_iter} labellings although the last one still "
+            f"lowered the objective by more than tol={self.tol}; raise max_iter or tol"
+        )
+
+
+def longest_labels(
+    mixture: "_Mixture", a: Floats, n_labeled: int, share: float
+) -> tuple[Floats, float]:
+    """Return (labels of all rows, ``||X'(a v)||^2``), climbing from the longest labelling so far.
+
+    The square is convex in v, so labels that maximise its tangent have at least its value.
+    """
+    X = mixture.X
+    labels = mixture.labels[int(np.argmax(mixture.lengths(a)))]
+    length = -np.inf
+    while True:
+        direction = X.T @ (a * labels)
+        if direction @ direction <= length * (1 + 1e-12):
+            return labels, length
+        length = float(direction @ direction)
+        # Rows outside the margin have a = 0 and add nothing: label them by their side.
+        pull = np.maximum(a, 1e-12 * a.max()) * (X @ direction)
+        labels = np.concatenate([labels[:n_labeled], balanced_labels(pull[n_labeled:], share)])
+
+
+@dataclass
+class _Mixture:
+    """Labellings, their mixture weights, and the SVM on one copy of the columns for each.
+
+    ``unfinished`` describes the parts of the search that ended early.
+    """
+
+    X: Any
+    cost: Floats
+    alpha: float
+    tol: float
+    unfinished: set[str]
+    solver: str = ""
+
+    def __post_init__(self) -> None:
+        self.labels: list[Floats] = []
+        self.shares = np.zeros(0)
+        self.machine = Machine(np.zeros(0), np.zeros(0), np.inf)
+
+    def add(self, labels: Floats) -> bool:
+        """Add a labelling and refit the mixture; undo this and return False if it does not help."""
+        before = self.labels, self.shares, self.machine
+        T = len(self.labels)
+        self.labels = [*self.labels, labels]
+        self.shares = np.append(self.shares * T / (T + 1), 1 / (T + 1))
+        system = self._system()
+        self.solver = system.name
+        self.machine = machine_at(system, np.append(self.machine.w, np.zeros(self.X.shape[1])))
+        self._mix(system)
+        helps = self.machine.objective <= before[2].objective
+        if not helps:
+            self.labels, self.shares, self.machine = before
+        return helps
+
+    def _system(self) -> NewtonSystem:
+        X: Any = self.X
+        if sparse.issparse(X):
+            signs: list[Any] = [sparse.diags_array(labels) for labels in self.labels]
+            copies = [sign @ X for sign in signs]
+            return Conjugate(sparse.hstack(copies, format="csr"), self._ridge())
+        Z = np.hstack([labels[:, None] * self.X for labels in self.labels])
+        return Primal(Z, self._ridge(), [slice(0, len(Z))])
+
+    def _ridge(self) -> Floats:
+        return np.repeat(self.alpha / self.shares, self.X.shape[1])
+
+    def _mix(self, system: NewtonSystem) -> None:
+        """Alternate between fitting and reweighting, until no weight can gain."""
+        costs = Costs(np.ones(len(self.cost)), self.cost)
+        for _ in range(MOST_ROUNDS):
+            system.ridge = self._ridge()
+            self.machine = minimise(system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS)
+            if not self.machine.converged:
+                self.unfinished.add(
+                    f"stopped a refit after {MOST_STEPS} Newton steps; scale the features or raise "
+                    "alpha"
+                )
+            lengths = self.lengths(self.dual())
+            gap = (lengths.max() - self.shares @ lengths) / (2 * self.alpha)
+            if gap <= 0.1 * self.tol * self.machine.objective or len(self.labels) == 1:
+                return
+            shares = np.maximum(self.shares * lengths, LEAST_SHARE)
+            self.shares = shares / shares.sum()
+        self.unfinished.add(
+            f"stopped reweighting labellings after {MOST_ROUNDS} rounds with a gap above a tenth "
+            f"of tol={self.tol}; raise tol"
+        )
+
+    def dual(self) -> Floats:
+        """Return the dual variables a of the rows."""
+        return self.cost * np.maximum(0.0, 1.0 - self.machine.o)
+
+    def lengths(self, a: Floats) -> Floats:
+        """Return ``||X'(a v_t)||^2`` for every labelling."""
+        pulls = self.X.T @ (a[:, None] * np.array(self.labels).T)
+        return np.asarray((pulls**2).sum(axis=0))
+
+    def parts(self) -> Floats:
+        """Return the SVMs w_t, one in each row."""
+        return self.machine.w.reshape(len(self.labels), -1)

@@ -1,0 +1,246 @@
+"""The paper's two illustrations, drawn from actual fits.
+
+Two parameters: the exact set C_beta, a polygon, with the supervised solution, the constrained
+solution and, if given, the oracle. One parameter: the supervised loss as a curve, and C_beta as an
+interval below it.
+
+The scores of a tuned estimator over its grid.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from primum._lazy import needed
+from primum._typing import Floats
+from primum.labellings import LabeledRows
+from primum.methods import ICLSClassifier, LeastSquaresClassifier
+from primum.methods.icls.constraint_set import constraint_set
+from primum.reading.data import read_training_data
+
+if TYPE_CHECKING:
+    pass
+
+TWIN = "supervised"
+
+
+def plot_path(tuned: Any) -> Any:
+    """Draw the mean score over alpha, one line per metric and one for the supervised twin.
+
+    Bands are one standard error of the mean over the folds on either side; it is a rough guide,
+    because the training sets overlap. Dots mark the chosen points.
+
+    Parameters
+    ----------
+    tuned : ICLSClassifierCV or ICLSRegressorCV
+        A fitted estimator.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import ICLSClassifierCV
+    >>> from primum.pages.pictures import plot_path
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 2, 100)
+    >>> X = rng.normal(size=(100, 2)) + truth[:, None]
+    >>> y = np.where(np.arange(100) < 30, truth, -1)
+    >>> clf = ICLSClassifierCV(alphas=[0.01, 0.1], metrics=[0, 1], cv=3).fit(X, y)
+    >>> plot_path(clf).axes[0].get_xlabel()
+    'alpha'
+    """
+    check_is_fitted(tuned)
+    if not hasattr(tuned, "metric_"):
+        raise ValueError(
+            f"plot_path draws one line per metric, but {type(tuned).__name__} has none: pass an "
+            "ICLSClassifierCV or an ICLSRegressorCV, whose twin is drawn beside it."
+        )
+    with needed("Figures"):
+        from matplotlib.figure import Figure
+    metrics = list(dict.fromkeys(point["metric"] for point in tuned.cv_results_["params"]))
+    styles = line_styles(["Supervised", *(f"metric {metric}" for metric in metrics)])
+    twin_color, _ = styles.pop("Supervised")
+    figure = Figure(figsize=(6, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    for metric, style in zip(metrics, styles.values(), strict=True):
+        chosen = [point["metric"] == metric for point in tuned.cv_results_["params"]]
+        best = tuned.alpha_ if metric == tuned.best_params_["metric"] else None
+        _draw_line(axes, tuned, np.array(chosen), f"metric {metric}", style, best)
+    twin = tuned.supervised_
+    every = np.ones(len(twin.cv_results_["params"]), dtype=bool)
+    _draw_line(axes, twin, every, TWIN, (twin_color, "--"), twin.alpha_)
+    _finish(axes, tuned)
+    return figure
+
+
+def _draw_line(
+    axes: Any, tuned: Any, points: Any, name: str, style: tuple[str, str], best: float | None
+) -> None:
+    results = tuned.cv_results_
+    alpha = results["param_alpha"][points].astype(float)
+    order = np.argsort(alpha, kind="stable")
+    alpha, mean = alpha[order], results["mean_test_score"][points][order]
+    error = _standard_error(tuned)[points][order]
+    color, line = style
+    axes.plot(alpha, mean, line, color=color, label=name, linewidth=1.3)
+    axes.fill_between(alpha, mean - error, mean + error, color=color, alpha=0.12, linewidth=0)
+    if best is not None:
+        axes.plot(best, mean[alpha == best][0], "o", color=color, markersize=7, zorder=3)
+
+
+def _standard_error(tuned: Any) -> Floats:
+    """Return the standard error of the mean score over the folds; 0 for a single one."""
+    folds = tuned.n_splits_
+    spread = np.asarray(tuned.cv_results_["std_test_score"])
+    return np.asarray(spread / max(folds - 1, 1) ** 0.5)
+
+
+def _finish(axes: Any, tuned: Any) -> None:
+    alphas = np.asarray(tuned.cv_results_["param_alpha"], dtype=float)
+    positive = alphas[alphas > 0]
+    if len(positive) == len(alphas):
+        axes.set_xscale("log")
+    elif len(positive):  # 0 has no logarithm: the axis is linear up to the smallest other value
+        axes.set_xscale("symlog", linthresh=positive.min())
+    scoring = tuned.scoring if isinstance(tuned.scoring, str) else "score"
+    default = "minus Brier score" if hasattr(tuned, "classes_") else "minus mean squared error"
+    label = default if tuned.scoring is None else scoring
+    axes.set(xlabel="alpha", ylabel=f"{label}, mean of {tuned.n_splits_} folds")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+
+
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
+COLORS = {"C_beta": "#56B4E9", "supervised": "#D55E00", "ICLS": "#0072B2", "oracle": "#009E73"}
+
+
+def plot_constraint_set(
+    clf: ICLSClassifier,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    *,
+    oracle: LeastSquaresClassifier | None = None,
+    sample_weight: Any = None,
+    ax: Any = None,
+) -> Any:
+    """Draw C_beta with the supervised and the constrained solution.
+
+    Parameters
+    ----------
+    clf : ICLSClassifier
+        Fitted to the rows passed here, of two classes, with one or two parameters (features plus
+        intercept).
+    X, y, X_unlabeled : array-like
+        As passed to ``clf.fit``.
+    oracle : LeastSquaresClassifier, default=None
+        Fitted to the same rows with all labels known; drawn if given.
+    sample_weight : array-like, default=None
+        As passed to ``clf.fit``.
+    ax : matplotlib Axes, default=None
+        Where to draw; None creates a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from primum import ICLSClassifier
+    >>> from primum.pages.pictures import plot_constraint_set
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, -1, -1]
+    >>> clf = ICLSClassifier().fit(X, y)
+    >>> plot_constraint_set(clf, X, y).get_xlabel()
+    'intercept'
+    """
+    check_is_fitted(clf)
+    vertices = constraint_set(clf, X, y, X_unlabeled, sample_weight)
+    points = {"supervised": score_parameters(clf.supervised_), "ICLS": score_parameters(clf)}
+    if oracle is not None:
+        points["oracle"] = score_parameters(oracle)
+    if ax is None:
+        ax = _new_axes()
+    if vertices.shape[1] == 1:
+        labeled = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight).labeled
+        _draw_interval(ax, vertices[:, 0], points, labeled, clf.supervised_.alpha)
+    else:
+        _draw_polygon(ax, vertices, points, clf.fit_intercept)
+    ax.legend(frameon=False)
+    return ax
+
+
+def score_parameters(clf: Any) -> Floats:
+    """Return the parameters of the score, intercept first."""
+    coef, intercept = clf._score_parameters
+    return np.concatenate([[intercept], coef]) if clf.fit_intercept else coef
+
+
+def _new_axes() -> Any:
+    with needed("Figures"):
+        from matplotlib.figure import Figure
+    return Figure(figsize=(6, 4.5), layout="constrained").add_subplot()
+
+
+def _draw_polygon(ax: Any, vertices: Floats, points: dict[str, Floats], intercept: bool) -> None:
+    color = COLORS["C_beta"]
+    ax.fill(*vertices.T, facecolor=color, alpha=0.3, edgecolor=color, label=r"$C_\beta$")
+    start, end = points["supervised"], points["ICLS"]
+    ax.plot([start[0], end[0]], [start[1], end[1]], color="0.6", linestyle=":", zorder=2)
+    for (name, (x, y)), marker in zip(points.items(), "osD", strict=False):
+        ax.plot(x, y, marker, color=COLORS[name], markersize=8, label=name, zorder=3)
+    names = ("intercept", "coefficient") if intercept else ("coefficient 1", "coefficient 2")
+    ax.set(xlabel=names[0], ylabel=names[1])
+
+
+def _draw_interval(
+    ax: Any, ends: Floats, points: dict[str, Floats], labeled: LabeledRows, alpha: float
+) -> None:
+    at = np.array([point[0] for point in points.values()])
+    low, high = min(ends.min(), at.min()), max(ends.max(), at.max())
+    margin = 0.2 * (high - low) or 1.0
+    beta = np.linspace(low - margin, high + margin, 200)
+
+    def loss(values: Floats) -> Floats:
+        squares = (values[:, None] * labeled.X[:, 0] - labeled.y) ** 2
+        return np.average(squares, axis=1, weights=labeled.weight) + alpha * values**2
+
+    ax.plot(beta, loss(beta), color="0.2", label="supervised loss")
+    ax.axvspan(*ends, color=COLORS["C_beta"], alpha=0.3, label=r"$C_\beta$")
+    for (name, value), marker in zip(points.items(), "osD", strict=False):
+        ax.plot(value[0], loss(value[:1])[0], marker, color=COLORS[name], markersize=8, label=name)
+    ax.set(xlabel="coefficient", ylabel="mean squared loss on the labelled rows")
+
+
+# Okabe and Ito's colours.
+STYLES = {
+    "Supervised": ("#000000", "-"),
+    "Self-Learning": ("#E69F00", "-"),
+    "USM": ("#CC79A7", "-"),
+    "ICLS": ("#0072B2", "-"),
+    "Oracle": ("#009E73", "--"),
+    "Projection": ("#56B4E9", "-."),
+    "EM-LS": ("#D55E00", ":"),
+    "TSVM": ("#D55E00", "-"),
+}
+
+
+def line_styles(classifiers: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return a colour and line style for every classifier: its fixed one, or a free one."""
+    taken = [STYLES[name] for name in classifiers if name in STYLES]
+    colors = list(dict.fromkeys(color for color, _ in STYLES.values()))
+    spare = [style for style in product(colors, ("-", "--", "-.", ":")) if style not in taken]
+    # Neighbours differ in colour, and first come the colours that no fixed style has.
+    fixed = {color for color, _ in taken}
+    spare.sort(key=lambda style: (("-", "--", "-.", ":").index(style[1]), style[0] in fixed))
+    others = [name for name in classifiers if name not in STYLES]
+    free = {name: spare[k % len(spare)] for k, name in enumerate(others)}
+    return {name: STYLES.get(name) or free[name] for name in classifiers}

@@ -1,0 +1,1 @@
+"""What ``fit`` is given: rows, labels and unknown labels, shares, weights, folds, classifiers."""

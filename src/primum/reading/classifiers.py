@@ -1,0 +1,286 @@
+"""The classifiers that a comparison or a combination consists of, fitted to partly labelled rows.
+
+Labels are class codes 0, 1, ...; unknown ones are -1. An entry that uses unlabelled rows is fitted
+to all rows, with -1 for the unknown labels; any other to the labelled rows alone.
+
+A semi-supervised classifier of another library, fitted to the names of classes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, log_expit, softmax
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from primum._sklearn import count_rows, take_rows
+from primum._typing import AnyArray, Floats
+from primum.reading.labels import read_labels
+
+# By how much probabilities in single precision may miss 0 or 1.
+LARGEST_ROUNDING = 1e-4
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named classifier.
+
+    Attributes
+    ----------
+    name : str
+        Its name in messages and tables.
+    estimator : classifier
+        Cloned for every fit.
+    uses_unlabeled : bool
+        Whether it is fitted to the unlabelled rows too.
+    """
+
+    name: str
+    estimator: Any
+    uses_unlabeled: bool = True
+
+    def fit(self, X: Any, codes: Any, weight: Floats | None = None, **options: Any) -> Any:
+        """Return a clone fitted to the rows with class codes, of which -1 is unknown.
+
+        ``weight`` are the weights of the rows, and ``options`` whatever else its ``fit`` is passed.
+        """
+        codes = np.asarray(codes)
+        if not self.uses_unlabeled:
+            known = np.flatnonzero(codes >= 0)
+            X, codes = take_rows(X, known), codes[known]
+            weight = None if weight is None else weight[known]
+        if weight is not None:
+            options |= self._weighted(weight)
+        with config_context(enable_metadata_routing=False):  # the options have one destination
+            # Rows of its own: a classifier that alters them must not alter the caller's.
+            fitted = clone(self.estimator).fit(X.copy(), codes, **options)
+        if -1 in getattr(fitted, "classes_", ()):
+            raise ValueError(
+                f"{self.name!r} treats -1, the marker of unlabelled rows, as a class: it cannot "
+                "learn from unlabelled rows, so pass (name, estimator, False)."
+            )
+        return fitted
+
+    def _weighted(self, weight: Floats) -> dict[str, Floats]:
+        """Return the weights of rows by the name of the argument; a pipeline has one per step.
+
+        Raise an error if the classifier does not support any.
+        """
+        steps = dict(getattr(self.estimator, "steps", [("", self.estimator)]))
+        classifier = list(steps.values())[-1]
+        if not has_fit_parameter(classifier, "sample_weight"):
+            raise ValueError(
+                f"sample_weight is given, but {self.name!r} ({type(classifier).__name__}) does "
+                "not support weights of rows: leave it out, or pass no weights."
+            )
+        accepting = [name for name, step in steps.items() if _accepts_weights(step)]
+        return {f"{name}__sample_weight" if name else "sample_weight": weight for name in accepting}
+
+
+def _accepts_weights(step: Any) -> bool:
+    return hasattr(step, "fit") and has_fit_parameter(step, "sample_weight")
+
+
+def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = True) -> list[Entry]:
+    """Return the entries of a list of (name, estimator) or (name, estimator, uses_unlabeled).
+
+    ``what`` is the name of the parameter, and ``uses_unlabeled`` what a pair stands for.
+    """
+    found = []
+    for item in entries:
+        if isinstance(item, Entry):
+            found.append(item)
+            continue
+        if not (
+            isinstance(item, tuple | list) and len(item) in (2, 3) and isinstance(item[0], str)
+        ):
+            raise ValueError(
+                f"{what} must be a list of (name, estimator) or (name, estimator, uses_unlabeled), "
+                f"but one of its items is {item!r}."
+            )
+        found.append(Entry(item[0], item[1], bool(item[2]) if len(item) == 3 else uses_unlabeled))
+    _check_entries(found, what)
+    return found
+
+
+def _check_entries(entries: list[Entry], what: str) -> None:
+    names = [entry.name for entry in entries]
+    if not names:
+        raise ValueError(f"{what} is empty: pass at least one (name, estimator).")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"The names in {what} must be unique, but {twice[0]!r} is used twice.")
+    for entry in entries:
+        if not (hasattr(entry.estimator, "fit") and hasattr(entry.estimator, "predict")):
+            raise ValueError(
+                f"{what} must contain classifiers, but {entry.name!r} is "
+                f"{entry.estimator!r}, which has no fit and predict."
+            )
+        if isinstance(entry.estimator, type):
+            raise ValueError(
+                f"{what} must contain classifiers, but {entry.name!r} is the class "
+                f"{entry.estimator.__name__}: pass an instance, {entry.estimator.__name__}()."
+            )
+
+
+def class_scores(fitted: Any, X: Any, n_classes: int, name: str = "") -> Floats:
+    """Return scores in [0, 1], one column per class, which add up to 1 in every row.
+
+    They are the probabilities of ``predict_proba`` or, without it, the decision values mapped by
+    the logistic function. The classifier was fitted to class codes; a class that it has not seen
+    has the score 0. ``name`` is that of the classifier in messages. It gets rows of its own: it may
+    alter them, as StandardScaler(copy=False) does, and the caller's are read by others.
+    """
+    name = repr(name) if name else type(fitted).__name__
+    X = X.copy()
+    if hasattr(fitted, "predict_proba"):
+        scores = np.asarray(fitted.predict_proba(X), dtype=float)
+    elif hasattr(fitted, "decision_function"):
+        values = np.asarray(fitted.decision_function(X), dtype=float)
+        if values.ndim == 1:
+            second = expit(values)
+            scores = np.column_stack([1 - second, second])
+        else:  # in logarithms, because all of a row may be too small for numbers
+            scores = softmax(log_expit(values), axis=1)
+    else:
+        raise ValueError(
+            f"{name} has neither predict_proba nor decision_function: use a "
+            "classifier with scores, for example inside CalibratedClassifierCV."
+        )
+    columns = np.zeros((len(scores), n_classes))
+    known = np.asarray(fitted.classes_, dtype=np.intp)
+    columns[:, known] = _checked_shares(scores, len(known), name)
+    return columns
+
+
+def _checked_shares(scores: Floats, n_classes: int, name: str) -> Floats:
+    """Return scores; raise an error if they are not shares of the classes."""
+    if scores.ndim != 2 or scores.shape[1] != n_classes:
+        raise ValueError(
+            f"{name} returned scores of the shape {scores.shape} for {n_classes} classes"
+        )
+    if bad := np.count_nonzero(~np.isfinite(scores).all(axis=1)):
+        raise ValueError(f"{name} returned scores that are not finite for {bad} rows")
+    off = max(-scores.min(initial=0.0), np.abs(scores.sum(axis=1) - 1).max(initial=0.0))
+    if off > LARGEST_ROUNDING:
+        raise ValueError(
+            f"{name} returned scores that are not probabilities: some are below 0, or those of a "
+            f"row do not add up to 1 (by {off:.2g})"
+        )
+    return scores
+
+
+def _has_decision(self: "NamedClassifier") -> bool:
+    return hasattr(getattr(self, "classifier_", self.classifier), "decision_function")
+
+
+def _has_probabilities(self: "NamedClassifier") -> bool:
+    return hasattr(getattr(self, "classifier_", self.classifier), "predict_proba")
+
+
+def named(fitted: Any, classes: AnyArray) -> "NamedClassifier":
+    """Return a classifier that was fitted to class codes as one that predicts names."""
+    found = NamedClassifier(fitted)
+    found.classes_, found.classifier_ = classes, fitted
+    return found
+
+
+class NamedClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that wants class codes and -1, fitted to names and None.
+
+    Parameters
+    ----------
+    classifier : classifier
+        Fitted to codes 0, 1, ... of the classes and -1 where a label is unknown, as scikit-learn's
+        LabelSpreading and SelfTrainingClassifier are.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Names of the classes.
+    classifier_ : classifier
+        The fitted classifier.
+
+    Examples
+    --------
+    >>> from primum.reading.classifiers import NamedClassifier
+    >>> from sklearn.semi_supervised import LabelSpreading
+    >>> clf = NamedClassifier(LabelSpreading()).fit([[0.0], [1.0], [0.1]], ["a", "b", None])
+    >>> clf.predict([[0.9]]).tolist()
+    ['b']
+    """
+
+    def __init__(self, classifier: Any) -> None:
+        self.classifier = classifier
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Classes; None, NaN or, among integers, -1 where unknown.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        labels = read_labels(y, count_rows(X), multi_class=True)
+        codes = np.full(count_rows(X), -1)
+        codes[labels.labeled] = labels.codes
+        self.classes_ = labels.classes
+        self.classifier_ = clone(self.classifier).fit(X, codes)
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Names of classes.
+        """
+        return np.asarray(self.classes_[np.asarray(self.classifier_.predict(X), dtype=np.intp)])
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class.
+        """
+        return np.asarray(self.classifier_.predict_proba(X))
+
+    @available_if(_has_decision)
+    def decision_function(self, X: Any) -> Floats:
+        """Return the decision values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Those of the classifier.
+        """
+        return np.asarray(self.classifier_.decision_function(X))

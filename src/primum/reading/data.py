@@ -1,0 +1,394 @@
+"""Validation of the arguments of ``fit``, split into labelled and unlabelled rows.
+
+A wrapper that carries unlabelled rows through scikit-learn's meta-estimators.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+from primum._sklearn import check_parameters, check_sample_weight
+from primum._typing import AnyArray, Floats, Index
+from primum.labellings import LabeledRows, LabelSet
+from primum.reading.arrays import (
+    ArrayBackend,
+    backend_of,
+    check_same_columns,
+    locating_bad_values,
+    on_this_machine,
+    refuse_masked,
+)
+from primum.reading.labels import KnownLabels, check_labels, find_labels
+from primum.reading.partial_labels import read_label_bounds, read_possible, sets_of_masks
+from primum.reading.targets import KnownTargets, read_targets
+from primum.rows import ArrayRows, Rows, chain, is_outside, open_rows, to_numpy
+
+
+class UnlabeledRows:
+    """Unlabelled rows that scikit-learn passes to ``fit`` without indexing them.
+
+    Cross-validation, grid searches and ensembles of scikit-learn index every array-like argument
+    of ``fit`` that has as many rows as X. If ``X_unlabeled`` happens to have as many, only a part
+    of it reaches ``fit``, without a warning. Wrapped, it is not array-like, and every fit gets all
+    of it.
+
+    Parameters
+    ----------
+    rows : array-like or sparse matrix of shape (n_more, n_features), path or Dask collection
+        Anything that ``fit`` accepts as ``X_unlabeled``.
+
+    Attributes
+    ----------
+    rows : object
+        The wrapped rows, unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from primum import ICLSClassifier, UnlabeledRows
+    >>> X, y = np.array([[0.0], [1.0], [0.5], [9.0], [8.0], [8.5]]), [0, 0, 0, 1, 1, 1]
+    >>> more = UnlabeledRows(np.array([[0.2], [0.3], [0.7], [8.2], [8.3], [8.7]]))
+    >>> cross_val_score(ICLSClassifier(), X, y, cv=3, params={"X_unlabeled": more})
+    array([1., 1., 1.])
+    """
+
+    # No __len__, shape or __array__: any of them would make it array-like.
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return f"UnlabeledRows({type(self.rows).__name__})"
+
+
+def given_rows(X_unlabeled: Any) -> Any:
+    """Return ``X_unlabeled`` without the wrapper, if it has one."""
+    return X_unlabeled.rows if isinstance(X_unlabeled, UnlabeledRows) else X_unlabeled
+
+
+DTYPES = (np.float64, np.float32)
+# Within this and its reciprocal, the product of two weights neither underflows nor overflows.
+LEAST_WEIGHT = 1e-150
+
+# What y contains: classes, or numbers.
+Known = TypeVar("Known", KnownLabels, KnownTargets)
+
+
+@dataclass(frozen=True)
+class TrainingData(Generic[Known]):
+    """Labelled and unlabelled rows; rows of weight zero are left out.
+
+    Labels, known or not, are one number per row for two classes and for a regression, and one per
+    class for K > 2. ``known`` is the content of y. There are ``n_unlabeled`` unlabelled rows in the
+    user's order, first those of X, then the ``n_more`` of X_unlabeled; ``present`` indexes those of
+    X that have weight (None: all). ``home`` is the array library and device of the rows if they are
+    not NumPy arrays. ``sets`` are the label sets of the unlabelled rows of X, of weight zero or not
+    (None: any label).
+    """
+
+    known: Known
+    labeled: LabeledRows
+    unlabeled: Rows
+    present: Index | None
+    n_unlabeled: int
+    n_more: int
+    home: ArrayBackend | None = None
+    sets: LabelSet | None = None
+
+    @property
+    def label_set(self) -> LabelSet | None:
+        """The label sets of the unlabelled rows that have weight, in order; None: any label."""
+        if self.sets is None or self.present is None:
+            return self.sets
+        return self.sets.take(self.present)
+
+    @property
+    def classes(self: "TrainingData[KnownLabels]") -> AnyArray:
+        """The classes."""
+        return self.known.classes
+
+    def for_all_rows(self, q: Floats) -> Floats:
+        """Return q for all unlabelled rows; those of weight zero have the centre of their set."""
+        if self.present is None:
+            return q
+        if self.sets is None:
+            n_classes = 2 if q.ndim == 1 else q.shape[1]
+            labels = np.full((self.n_unlabeled, *q.shape[1:]), 1.0 / n_classes)
+        else:
+            labels = self.sets.centres(self.n_unlabeled)
+        labels[self.n_unlabeled - self.n_more :] = to_numpy(q)[len(self.present) :]
+        labels[self.present] = to_numpy(q)[: len(self.present)]
+        return labels
+
+
+@dataclass(frozen=True)
+class FitArguments(Generic[Known]):
+    """The validated arguments of ``fit``: X, its labels and weights (None: 1), and further rows.
+
+    ``home`` is the array library and device of X if it is not a NumPy array. ``sets`` are the label
+    sets of the unlabelled rows of X (None: any label).
+    """
+
+    X: AnyArray
+    labels: Known
+    weight: Floats | None
+    more: Rows
+    home: ArrayBackend | None
+    sets: LabelSet | None = None
+
+    @property
+    def known(self) -> Index:
+        """Positions, among the labelled rows, of those that have weight."""
+        return _with_weight(self.labels.labeled, self.weight)
+
+    @property
+    def unknown(self) -> Index:
+        """Positions, among the unlabelled rows of X, of those that have weight."""
+        return _with_weight(self.labels.unlabeled, self.weight)
+
+    def weight_of(self, index: Index) -> Floats | None:
+        """Return the weights of rows of X; None: 1."""
+        return None if self.weight is None else self.weight[index]
+
+
+def read_arguments(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    *,
+    possible: Any = None,
+    label_bounds: Any = None,
+) -> FitArguments[KnownLabels]:
+    """Validate the arguments of a classifier's ``fit``.
+
+    More than two classes raise an error, unless the estimator has set ``_several_classes``.
+    """
+
+    def read(y: Any, n_rows: int) -> tuple[KnownLabels, LabelSet | None]:
+        return _read_labels(estimator, y, n_rows, possible, label_bounds)
+
+    given = _read_arguments(estimator, X, y, X_unlabeled, sample_weight, read)
+    check_every_class_has_weight(given.labels, given.weight)
+    return given
+
+
+def _read_arguments(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any,
+    sample_weight: Any,
+    read: Callable[[Any, int], tuple[Known, LabelSet | None]],
+) -> FitArguments[Known]:
+    """Validate the arguments of ``fit``.
+
+    ``read`` returns the content of y, given the number of rows, and the label sets of the rows
+    without a label.
+    """
+    check_parameters(estimator)
+    home = backend_of(X)
+    with locating_bad_values(X, "X"):
+        X = validate_data(
+            estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
+        )
+    labels, sets = read(on_this_machine(y), X.shape[0])
+    weight = read_weight(sample_weight, X)
+    more = read_unlabeled_rows(estimator, X_unlabeled, X)
+    return FitArguments(X, labels, weight, more, home, sets)
+
+
+def _read_labels(
+    estimator: BaseEstimator, y: Any, n_rows: int, possible: Any, label_bounds: Any
+) -> tuple[KnownLabels, LabelSet | None]:
+    """Return the labels, and the label sets of the rows without one, given partial labels."""
+    labels, sets = find_labels(y, n_rows), None
+    if possible is not None:
+        labels, mask = read_possible(on_this_machine(possible), labels)
+        sets = sets_of_masks(mask[labels.unlabeled])
+    several = getattr(estimator, "_several_classes", False)
+    check_labels(labels, multi_class=several, method=type(estimator).__name__)
+    if label_bounds is not None:
+        sets = read_label_bounds(on_this_machine(label_bounds), labels)
+    return labels, sets
+
+
+def read_training_data(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    **partial: Any,
+) -> TrainingData[KnownLabels]:
+    """Validate the arguments of a classifier's ``fit``, partial labels too, and split the rows."""
+    return split_rows(read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial))
+
+
+def read_regression_data(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    target_bounds: Any = None,
+) -> TrainingData[KnownTargets]:
+    """Validate the arguments of a regressor's ``fit`` and split the rows."""
+    return split_rows(
+        read_regression_arguments(estimator, X, y, X_unlabeled, sample_weight, target_bounds)
+    )
+
+
+def read_regression_arguments(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    target_bounds: Any = None,
+) -> FitArguments[KnownTargets]:
+    """Validate the arguments of a regressor's ``fit``."""
+
+    def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
+        common = getattr(estimator, "bounds", None)
+        targets = read_targets(y, n_rows, common, on_this_machine(target_bounds))
+        return targets, targets.sets
+
+    given = _read_arguments(estimator, X, y, X_unlabeled, sample_weight, read)
+    if len(given.known) == 0:
+        raise ValueError(
+            "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
+        )
+    return given
+
+
+def split_rows(given: FitArguments[Known]) -> TrainingData[Known]:
+    """Return the labelled and the unlabelled rows that have weight."""
+    labels, more, present = given.labels, given.more, given.unknown
+    known, unknown = labels.labeled[given.known], labels.unlabeled[present]
+    return TrainingData(
+        known=labels,
+        labeled=LabeledRows(
+            ArrayRows(given.X).take(known).X, labels.targets[given.known], given.weight_of(known)
+        ),
+        unlabeled=chain([ArrayRows(given.X, unknown, given.weight_of(unknown)), more]),
+        present=present if len(unknown) < len(labels.unlabeled) else None,
+        n_unlabeled=len(labels.unlabeled) + more.n_rows,
+        n_more=more.n_rows,
+        home=given.home,
+        sets=given.sets,
+    )
+
+
+def read_unlabeled_rows(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> Rows:
+    """Return further unlabelled rows, wherever they are stored."""
+    X_unlabeled = given_rows(X_unlabeled)
+    outside = open_outside(estimator, X_unlabeled)
+    return outside or ArrayRows(read_unlabeled(estimator, X_unlabeled, X))
+
+
+def open_outside(estimator: BaseEstimator, X: Any) -> Rows | None:
+    """Return rows that are in files or on a cluster, or None if X is neither."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return open_rows(X, None if names is None else list(names), estimator.n_features_in_)
+
+
+def not_in_memory(estimator: BaseEstimator) -> ValueError:
+    """Return the error of an estimator that needs its unlabelled rows in memory."""
+    return ValueError(
+        f"{type(estimator).__name__} needs all rows in memory, and X_unlabeled is not: load it, "
+        "or use ICLSClassifier or USMClassifier."
+    )
+
+
+def in_memory(estimator: BaseEstimator, rows: Rows) -> Any:
+    """Return further unlabelled rows as one array; raise an error if they are stored elsewhere."""
+    if not isinstance(rows, ArrayRows):
+        raise not_in_memory(estimator)
+    return rows.array
+
+
+def stack_rows(parts: list[Any]) -> Any:
+    """Return rows below each other, in double precision: an array, or a CSR array."""
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=float)
+    return np.concatenate(parts, dtype=np.float64)
+
+
+def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
+    """Validate further unlabelled rows against the columns of X; None means no rows."""
+    X_unlabeled = given_rows(X_unlabeled)
+    if X_unlabeled is None:
+        return X[:0, :]
+    if is_outside(X_unlabeled):
+        raise not_in_memory(estimator)
+    home = backend_of(X)
+    _check_same_home(home, backend_of(X_unlabeled))
+    check_same_columns(estimator, X_unlabeled)
+    with locating_bad_values(X_unlabeled, "X_unlabeled"):
+        rows = check_array(
+            X_unlabeled,
+            dtype=DTYPES if home is None else home.dtypes,
+            accept_sparse="csr",
+            input_name="X_unlabeled",
+            estimator=estimator,
+            ensure_min_samples=0,
+        )
+    check_same_columns(estimator, rows)
+    return rows
+
+
+def _check_same_home(home: ArrayBackend | None, other: ArrayBackend | None) -> None:
+    """Raise an error if further rows are in another library or on another device than X."""
+    if home is None and other is None:
+        return
+    if home is None or other is None or (home.xp, home.device) != (other.xp, other.device):
+        raise ValueError(
+            f"X is an array of {home or 'NumPy'}, but X_unlabeled is one of {other or 'NumPy'}: "
+            "pass both in the same library and on the same device."
+        )
+
+
+def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
+    """Validate sample_weight; None stays None."""
+    if sample_weight is None:
+        return None
+    refuse_masked(sample_weight, "sample_weight")
+    sample_weight = on_this_machine(sample_weight)
+    if backend_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
+        X = np.zeros((X.shape[0], 1))
+    weight = np.asarray(
+        check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    )
+    extreme = np.flatnonzero((weight > 0) & ((weight < LEAST_WEIGHT) | (weight > 1 / LEAST_WEIGHT)))
+    if len(extreme):
+        raise ValueError(
+            f"sample_weight has the value {weight[extreme[0]]:.1e} in row {extreme[0]}, whose "
+            "square underflows or overflows: multiply all weights by a constant, so that those "
+            f"above 0 are between {LEAST_WEIGHT:.0e} and {1 / LEAST_WEIGHT:.0e}."
+        )
+    return weight
+
+
+def check_every_class_has_weight(labels: KnownLabels, weight: Floats | None) -> None:
+    """Raise an error if all labelled rows of a class have weight zero."""
+    if weight is None:
+        return
+    present = labels.codes[_with_weight(labels.labeled, weight)]
+    for code, name in enumerate(labels.classes.tolist()):
+        if code not in present:
+            raise ValueError(
+                f"All labelled rows of class {name!r} have sample_weight 0: give at least one "
+                "row of each class a weight above 0."
+            )
+
+
+def _with_weight(index: Index, weight: Floats | None) -> Index:
+    """Return the positions in index whose rows have a weight above zero."""
+    return np.arange(len(index)) if weight is None else np.flatnonzero(weight[index] > 0)

@@ -1,0 +1,497 @@
+"""Folds of the labelled rows; the unlabelled ones are in every training set.
+
+Cross-validation of partly labelled data, for scikit-learn's own validation functions.
+
+Folds of the labelled rows for a stack: repeated, and allowed to lack a class.
+"""
+
+import reprlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+
+from primum._typing import AnyArray, Index
+from primum.reading.data import FitArguments
+from primum.reading.labels import KnownLabels, read_labels
+from primum.reading.targets import KnownTargets
+
+# Folds of the default cv, unless there are fewer labelled rows.
+DEFAULT_FOLDS = 5
+
+
+class SemiSupervisedSplit:
+    """Cross-validation with all unlabelled rows in every training set and none in the test sets.
+
+    Plain cross-validation puts unlabelled rows into the test folds and withholds them from
+    training. There, scikit-learn's scorers take their marker for a class that is never predicted;
+    the ``score`` of this library's classifiers ignores them. This splitter splits only the
+    labelled rows, of two or more classes. Use it as ``cv=`` anywhere in scikit-learn.
+
+    Every training set must have a labelled row of every class; an error names a class that has
+    none.
+
+    Parameters
+    ----------
+    cv : int or splitter, default=None
+        How to split the labelled rows: a number of stratified folds, or any scikit-learn
+        splitter. None means 5 folds or, if the smallest class has fewer labelled rows, as many as
+        it has, but at least 2.
+    shuffle : bool, default=False
+        Whether to shuffle the labelled rows of each class before splitting them; only with a
+        number of folds, as in ``StratifiedKFold``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling; only with ``shuffle=True``. With an integer, every call of ``split``
+        gives the same folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum.reading.folds import SemiSupervisedSplit
+    >>> y = np.array([0, 1, 0, 1, -1, -1])
+    >>> for train, test in SemiSupervisedSplit(2).split(np.zeros((6, 1)), y):
+    ...     print(train, test)
+    [2 3 4 5] [0 1]
+    [0 1 4 5] [2 3]
+    """
+
+    def __init__(self, cv: Any = None, *, shuffle: bool = False, random_state: Any = None) -> None:
+        self.cv, self.shuffle, self.random_state = cv, shuffle, random_state
+        # Raise errors for invalid options here, not in the middle of a search.
+        self._with_folds(DEFAULT_FOLDS if cv is None else cv)
+
+    def __repr__(self) -> str:
+        given = [] if self.cv is None else [repr(self.cv)]
+        if self.shuffle:
+            given += ["shuffle=True", f"random_state={self.random_state!r}"]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
+        """Split the labelled rows; all unlabelled rows are in every training set.
+
+        Parameters
+        ----------
+        X : object
+            Not used.
+        y : array-like of shape (n_samples,)
+            Classes, with markers where unknown.
+        groups : array-like of shape (n_samples,), default=None
+            Groups, for a splitter that uses them.
+
+        Yields
+        ------
+        train : array
+            Training rows.
+        test : array
+            Test rows, all of them labelled.
+        """
+        labels = read_labels(y, len(y), multi_class=True)
+        known = labels.labeled
+        known_groups = None if groups is None else np.asarray(groups)[known]
+        parts = self.splitter_of(labels).split(
+            np.zeros((len(known), 1)), labels.codes, known_groups
+        )
+        for number, (train, test) in enumerate(parts):
+            check_every_class(number, labels, train)
+            yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits of y; without y, of a y with enough labelled rows.
+
+        Parameters
+        ----------
+        X : object, default=None
+            Not used.
+        y : array-like of shape (n_samples,), default=None
+            Classes, with markers where unknown.
+        groups : array-like of shape (n_samples,), default=None
+            Groups, for a splitter that uses them.
+
+        Returns
+        -------
+        int
+            The number of splits.
+        """
+        if y is None:
+            splitter = self._with_folds(DEFAULT_FOLDS if self.cv is None else self.cv)
+            return int(splitter.get_n_splits(X, y, groups))
+        labels = read_labels(y, len(y), multi_class=True)
+        known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
+        splitter = self.splitter_of(labels)
+        return int(splitter.get_n_splits(labels.codes, labels.codes, known_groups))
+
+    def splitter_of(self, labels: KnownLabels) -> Any:
+        """Return the splitter of the labelled rows.
+
+        Parameters
+        ----------
+        labels : KnownLabels
+            What is known about the labels.
+
+        Returns
+        -------
+        splitter
+            A splitter of scikit-learn.
+        """
+        if self.cv is None or isinstance(self.cv, Integral):
+            return self._with_folds(number_of_stratified_folds(self.cv, labels))
+        return self._with_folds(self.cv)
+
+    def _with_folds(self, cv: Any) -> Any:
+        if isinstance(cv, Integral):
+            return StratifiedKFold(cv, shuffle=self.shuffle, random_state=self.random_state)
+        if self.shuffle or self.random_state is not None:
+            raise ValueError(
+                f"shuffle and random_state are for a number of folds, but cv is {cv!r}: pass them "
+                "to that splitter."
+            )
+        return check_cv(cv)
+
+
+def number_of_stratified_folds(cv: Integral | None, labels: KnownLabels) -> int:
+    """Return cv, or the default; raise an error if a class has fewer labelled rows."""
+    counts = np.bincount(labels.codes, minlength=len(labels.classes))
+    least, name = int(counts.min()), labels.classes.tolist()[int(counts.argmin())]
+    return number_of_folds(cv, least, " of every class", f"class {name!r} has {least}")
+
+
+def number_of_folds(cv: Integral | None, n_rows: int, of_what: str, found: str) -> int:
+    """Return cv, or the default for n_rows labelled rows; raise an error if there are too few."""
+    if cv is None and n_rows < 2:
+        raise ValueError(
+            f"Cross-validation needs at least 2 labelled rows{of_what}, but {found}: label more "
+            "rows."
+        )
+    n_folds = min(DEFAULT_FOLDS, n_rows) if cv is None else int(cv)
+    if n_rows < n_folds:
+        advice = f"pass cv={n_rows} or less, or label" if n_rows > 1 else "label"
+        raise ValueError(
+            f"cv={n_folds} folds need at least {n_folds} labelled rows{of_what}, but {found}: "
+            f"{advice} more rows."
+        )
+    return n_folds
+
+
+def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
+    """Raise an error if a class has no labelled row in a training set.
+
+    A classifier fitted to it would never predict that class, and would have one score too few.
+    """
+    counts = np.bincount(labels.codes, minlength=len(labels.classes))
+    missing = np.flatnonzero(np.bincount(labels.codes[train], minlength=len(labels.classes)) == 0)
+    if len(missing):
+        name, count = labels.classes.tolist()[missing[0]], counts[missing[0]]
+        raise ValueError(
+            f"The training set of split {number} has no labelled row of class {name!r}, which has "
+            f"{count} labelled row{'s' if count > 1 else ''} in all: label more rows of it, leave "
+            "the class out, or split so that every training set has a row of every class."
+        )
+
+
+# How often groups are distributed anew until every training set has every class.
+GROUP_ATTEMPTS = 20
+Known = KnownLabels | KnownTargets
+NEED_GROUPS = (
+    GroupKFold,
+    GroupShuffleSplit,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    StratifiedGroupKFold,
+)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Positions, among the labelled rows, of those to train on and of those held out."""
+
+    train: Index
+    test: Index
+
+
+def read_folds(cv: Any, known: Known, groups: Any, *, shuffle: bool, seed: Any) -> list[Fold]:
+    """Return the folds that cv stands for.
+
+    A number and a splitter split the labelled rows; an iterable consists of pairs of indices of
+    rows of X, as everywhere in scikit-learn.
+    """
+    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+        cv = _splitter(cv, known, shuffle, seed)
+    folds = given_folds(cv, known, groups)
+    for number, fold in enumerate(folds):
+        _check_fold(number, fold, known)
+    return folds
+
+
+def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
+    """Return the folds of a splitter of the labelled rows, or of pairs of indices of rows of X."""
+    if isinstance(cv, NEED_GROUPS) and groups is None:
+        raise ValueError(f"cv={cv!r} keeps groups together: pass the group of each row as groups=.")
+    if hasattr(cv, "split"):
+        rows, labels = np.zeros((len(known.labeled), 1)), _labels(known)
+        parts = cv.split(rows, labels, known_groups(known, groups))
+        folds = [Fold(train, test) for train, test in parts]
+    else:
+        if getattr(cv, "ndim", 1) == 0:
+            raise ValueError(f"cv is {cv!r}: pass a number of folds as an int, cv={cv.item()!r}.")
+        folds = [_given_fold(number, known, split) for number, split in enumerate(cv)]
+    if not folds:
+        raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
+    return folds
+
+
+def check_disjoint(folds: list[Fold]) -> list[Fold]:
+    """Return folds by which models are judged; raise an error if one trains on held-out rows."""
+    for number, fold in enumerate(folds):
+        if n_both := len(np.intersect1d(fold.train, fold.test)):
+            raise ValueError(
+                f"Split {number} of cv trains on {n_both} of the {len(fold.test)} labelled rows "
+                "that it holds out, which would be scored too well: pass splits whose training and "
+                "test rows do not overlap."
+            )
+    return folds
+
+
+def _labels(known: Known) -> Any:
+    return known.codes if isinstance(known, KnownLabels) else known.targets
+
+
+def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
+    """Return the splitter of the labelled rows."""
+    if isinstance(cv, SemiSupervisedSplit):
+        if isinstance(known, KnownLabels):
+            return cv.splitter_of(known)
+        cv, shuffle, seed = cv.cv, cv.shuffle, cv.random_state  # targets have no classes
+    if cv is not None and not isinstance(cv, Integral):
+        if shuffle:
+            raise ValueError(
+                f"shuffle=True needs a number of folds, but cv is {cv!r}: shuffle in that "
+                "splitter instead."
+            )
+        return check_cv(cv)
+    seed = seed if shuffle else None
+    if isinstance(known, KnownLabels):
+        n_folds = number_of_stratified_folds(cv, known)
+        return StratifiedKFold(n_folds, shuffle=shuffle, random_state=seed)
+    n_rows = len(known.labeled)
+    found = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
+    n_folds = number_of_folds(cv, n_rows, "", found)
+    return KFold(n_folds, shuffle=shuffle, random_state=seed)
+
+
+def known_groups(known: Known, groups: Any) -> Any:
+    """Return the groups of the labelled rows."""
+    if groups is None:
+        return None
+    groups, n_rows = np.asarray(groups), len(known.labeled) + len(known.unlabeled)
+    if groups.shape != (n_rows,):
+        raise ValueError(
+            f"groups has the shape {groups.shape}, but X has {n_rows} rows: pass one group for "
+            "every row of X."
+        )
+    return groups[known.labeled]
+
+
+def _given_fold(number: int, known: Known, split: Any) -> Fold:
+    """Return a fold given by indices, or a mask, of rows of X."""
+    if isinstance(split, str) or not hasattr(split, "__len__") or len(split) != 2:
+        raise ValueError(
+            f"Split {number} of cv is {reprlib.repr(split)}: pass pairs (training rows, test rows) "
+            "of indices of rows of X."
+        )
+    n_rows = len(known.labeled) + len(known.unlabeled)
+    position = np.full(n_rows, -1)
+    position[known.labeled] = np.arange(len(known.labeled))
+    names = (f"The training set of split {number}", f"The test set of split {number}")
+    train, test = (
+        position[_indices(rows, n_rows, name)] for rows, name in zip(split, names, strict=True)
+    )
+    if (test < 0).any():
+        raise ValueError(
+            f"The test set of split {number} has {np.count_nonzero(test < 0)} unlabelled and "
+            f"{np.count_nonzero(test >= 0)} labelled rows: unlabelled rows cannot be scored and "
+            "are always trained on, so hold out labelled ones only."
+        )
+    return Fold(train[train >= 0], test)
+
+
+def _indices(rows: Any, n_rows: int, name: str) -> Index:
+    """Return indices of rows, given as such or as a mask."""
+    try:
+        given = np.asarray(rows)
+    except ValueError:  # lists of unequal lengths
+        given = np.empty((), dtype=object)
+    if given.shape == (0,):
+        return np.zeros(0, dtype=np.intp)
+    is_mask = given.dtype.kind == "b"
+    if given.ndim != 1 or given.dtype.kind not in "iub" or (is_mask and len(given) != n_rows):
+        raise ValueError(
+            f"{name} is {reprlib.repr(rows)}: pass indices of rows of X, integers from 0 to "
+            f"{n_rows - 1}, or a mask of {n_rows} rows."
+        )
+    if not is_mask and ((given < -n_rows) | (given >= n_rows)).any():
+        wrong = given[(given < -n_rows) | (given >= n_rows)][0]
+        raise ValueError(
+            f"{name} has the index {wrong}, but X has {n_rows} rows: pass indices from 0 to "
+            f"{n_rows - 1}."
+        )
+    return np.arange(n_rows)[given]
+
+
+def _check_fold(number: int, fold: Fold, known: Known) -> None:
+    """Raise an error if a fold cannot be trained on or scored."""
+    if len(fold.test) == 0 or len(fold.train) == 0:
+        raise ValueError(
+            f"Split {number} trains on {len(fold.train)} labelled rows and holds out "
+            f"{len(fold.test)}: use splits with at least one of each."
+        )
+    if isinstance(known, KnownLabels):
+        check_every_class(number, known, fold.train)
+
+
+def group_folds(cv: Integral | None, known: KnownLabels, groups: Any, seed: int) -> list[Fold]:
+    """Return stratified folds that keep groups of rows of X together, shuffled.
+
+    Of several ways to distribute the groups, the first is taken that leaves labelled rows of every
+    class in every training set.
+    """
+    of_row = np.unique(known_groups(known, groups), return_inverse=True)[1]
+    n_folds = _number_of_group_folds(cv, known, of_row)
+    for attempt in range(GROUP_ATTEMPTS):
+        folds = split_groups(n_folds, known.codes, of_row, seed + attempt)
+        if all(len(np.unique(known.codes[f.train])) == len(known.classes) for f in folds):
+            return folds
+    for number, fold in enumerate(folds):
+        _check_fold(number, fold, known)
+    return folds
+
+
+def split_groups(n_folds: int, codes: Index, of_row: Index, seed: int) -> list[Fold]:
+    """Return shuffled folds of labelled rows, stratified as far as their groups allow."""
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # That a class has fewer rows than there are folds matters only if it is missing in one.
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
+        parts = list(splitter.split(np.zeros((len(codes), 1)), codes, of_row))
+    return [Fold(train, test) for train, test in parts if len(train) and len(test)]
+
+
+def tuning_folds(most: int, codes: Index, groups: Any) -> list[Fold]:
+    """Return folds of labelled rows that keep groups together, for tuning inside a training set.
+
+    There are at most so many; each trains on and holds out rows of every class. If groups do not
+    allow that, there are none, and a warning says so.
+    """
+    of_row = np.unique(groups, return_inverse=True)[1]
+    n_classes = len(np.unique(codes))
+    pairs = np.unique(np.column_stack([codes, of_row]), axis=0)
+    least = int(np.unique(pairs[:, 0], return_counts=True)[1].min())
+    for n_folds in range(min(most, least), 1, -1):
+        for seed in range(GROUP_ATTEMPTS):
+            folds = split_groups(n_folds, codes, of_row, seed)
+            parts = [part for fold in folds for part in (fold.train, fold.test)]
+            if all(len(np.unique(codes[part])) == n_classes for part in parts):
+                return folds
+    warnings.warn(
+        "Groups were split to choose a penalty, because some class has labelled rows in too few of "
+        "them.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return []
+
+
+def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Index) -> int:
+    """Return the number of folds; raise an error if a class has labelled rows in fewer groups."""
+    pairs = np.unique(np.column_stack([known.codes, of_row]), axis=0)
+    counts = np.bincount(pairs[:, 0], minlength=len(known.classes))
+    least, name = int(counts.min()), known.classes.tolist()[int(counts.argmin())]
+    if least < 2:
+        raise ValueError(
+            f"All labelled rows of class {name!r} belong to one group, so that it cannot be both "
+            "trained on and held out: label rows of it in other groups, or leave the class out."
+        )
+    found = f"class {name!r} has them in {least}"
+    return number_of_folds(cv, least, " of every class, in as many groups", found)
+
+
+def read_repeated_folds(
+    cv: Any, n_repeats: int, given: FitArguments[KnownLabels], groups: Any, seed: int
+) -> list[Fold]:
+    """Return folds, as positions among the labelled rows of positive weight.
+
+    A number of folds means as many stratified ones, repeated and shuffled, which keep groups
+    together if there are any; any other cv gives the folds itself. A class that is missing in a
+    training set has no score there.
+    """
+    known = given.labels
+    if cv is None or isinstance(cv, Integral):
+        present = replace(known, labeled=known.labeled[given.known], codes=known.codes[given.known])
+        n_folds = _number_of_folds(5 if cv is None else int(cv), present)
+        if groups is None:
+            return _stratified(n_folds, n_repeats, present, seed)
+        of_rows = known_groups(known, groups)[given.known]
+        return _of_groups(n_folds, n_repeats, present, of_rows, seed)
+    splitter = cv.splitter_of(known) if isinstance(cv, SemiSupervisedSplit) else cv
+    position = np.full(len(known.labeled), -1)
+    position[given.known] = np.arange(len(given.known))
+    folds = [
+        Fold(*(found[found >= 0] for found in (position[fold.train], position[fold.test])))
+        for fold in given_folds(splitter, known, groups)
+    ]
+    for number, fold in enumerate(folds):
+        if len(fold.train) == 0 or len(fold.test) == 0:
+            raise ValueError(
+                f"Split {number} trains on {len(fold.train)} labelled rows of positive weight and "
+                f"holds out {len(fold.test)}: use splits with at least one of each."
+            )
+    return check_disjoint(folds)
+
+
+def _number_of_folds(n_folds: int, known: KnownLabels) -> int:
+    counts = np.bincount(known.codes, minlength=len(known.classes))
+    if counts.max() < 2:
+        raise ValueError(
+            f"Every class has only one labelled row ({len(known.codes)} in all), so that no row "
+            "can be held out to compare models: label more rows, or use a supervised classifier."
+        )
+    # More folds than rows of the largest class cannot be stratified at all.
+    return min(n_folds, int(counts.max()))
+
+
+def _stratified(n_folds: int, n_repeats: int, known: KnownLabels, seed: int) -> list[Fold]:
+    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+    with warnings.catch_warnings():
+        # That a class has fewer rows than there are folds matters to none of the candidates.
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
+        parts = list(splitter.split(np.zeros((len(known.codes), 1)), known.codes))
+    return [Fold(train, test) for train, test in parts]
+
+
+def _of_groups(
+    n_folds: int, n_repeats: int, known: KnownLabels, groups: AnyArray, seed: int
+) -> list[Fold]:
+    names, of_row = np.unique(groups, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            f"All labelled rows belong to the group {names.tolist()[0]!r}, so that no group can be "
+            "held out: label rows of other groups, or leave out groups=."
+        )
+    return [
+        fold
+        for repeat in range(n_repeats)
+        for fold in split_groups(min(n_folds, len(names)), known.codes, of_row, seed + repeat)
+    ]

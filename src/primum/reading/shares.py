@@ -1,0 +1,342 @@
+"""What is known of the share of each class among the unlabelled rows.
+
+A prior is a share per class, an interval per class, or "confidence": intervals that contain the
+shares among the unlabelled rows with a given probability, if these and the labelled rows are drawn
+from the same population. The number of class k among U rows, given that L labelled ones contain
+n_k, is beta-binomial; as in the interval of Clopper and Pearson (1934), the bounds are those of
+Beta(n_k, L - n_k + 1) and Beta(n_k + 1, L - n_k), with the error divided by the number of bounds.
+
+The class shares of the generative classifiers, given as an array or by the names of classes.
+"""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+from scipy.special import betaincinv, betaln, gammaln
+
+from primum._sklearn import Interval as Between
+from primum._sklearn import StrOptions
+from primum._typing import AnyArray, Floats, Mask
+from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
+from primum.labellings.sets.base import PerRow
+from primum.reading.arrays import as_real
+from primum.reading.data import TrainingData
+from primum.rows import Rows
+
+# Shares may miss a sum of 1 by this much; they are then divided by their sum.
+SUM_ROUNDING = 1e-6
+# Beyond this many rows the distribution of a share is approximated.
+EXACT_UP_TO = 2**17
+
+
+class WithPrior:
+    """A mixin: a classifier with a prior."""
+
+    prior: Any
+    prior_level: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "prior": [StrOptions({"confidence"}), dict, "array-like", None],
+        "prior_level": [Between(Real, 0, 1, closed="neither")],
+    }
+
+    def _shares(self, data: TrainingData) -> Shares | None:
+        """Return the bounds of the prior on the mean label; None if there are none."""
+        if self.prior is None:
+            return None
+        self.prior_, shares = prior_on(
+            self.prior, self.prior_level, data.classes, data.labeled, data.unlabeled, data.label_set
+        )
+        return shares
+
+
+def shares_of(
+    prior: Any, level: float, classes: AnyArray, labeled: LabeledRows, n_rows: float
+) -> Floats:
+    """Return the bounds (K, 2) on the shares of the classes among n_rows unlabelled rows."""
+    if isinstance(prior, str):
+        return _confidence(level, labeled, len(classes), n_rows)
+    bounds = _given(prior, classes)
+    _refuse_bad_bounds(bounds, classes)
+    low, high = bounds.sum(axis=0)
+    if low > 1 + SUM_ROUNDING or high < 1 - SUM_ROUNDING:
+        words = "add up to" if low == high else "allow sums between"
+        sums = f"{low:.6g}" if low == high else f"{low:.6g} and {high:.6g}"
+        raise ValueError(
+            f"The shares of prior {words} {sums}: pass shares, or bounds of shares, of all "
+            f"{len(classes)} classes that can add up to 1."
+        )
+    # Sums of 1 that are missed by rounding: lower bounds are lowered, upper bounds are raised.
+    factors = [min(1.0, 1.0 / low) if low > 0 else 1.0, max(1.0, 1.0 / high)]
+    fixed = (bounds[:, 0] == bounds[:, 1]).all()
+    return np.minimum(bounds / low if fixed else bounds * factors, 1.0)
+
+
+def prior_on(
+    prior: Any,
+    level: float,
+    classes: AnyArray,
+    labeled: LabeledRows,
+    unlabeled: Rows,
+    labels: LabelSet | None,
+) -> tuple[Floats, Shares | None]:
+    """Return the bounds (K, 2) of a prior, and those on the mean label of the unlabelled rows.
+
+    ``labels`` are the label sets of the unlabelled rows (None: any label). Without such rows there
+    is no mean label.
+    """
+    n_rows, weight = unlabeled.n_rows, unlabeled.weight
+    size = n_rows if weight is None else effective_size(weight)
+    bounds = shares_of(prior, level, classes, labeled, size)
+    if n_rows == 0:
+        return bounds, None
+    return bounds, bounds_on_labels(bounds, classes, labels, n_rows, weight)
+
+
+def _given(prior: Any, classes: AnyArray) -> Floats:
+    """Return the bounds of a dict, a pandas object with the classes as its index, or an array."""
+    if hasattr(prior, "index") and hasattr(prior, "to_numpy"):
+        prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
+    if isinstance(prior, dict):
+        return _of_dict(prior, classes)
+    values = _numbers(prior, "prior")
+    if values.shape not in ((len(classes),), (len(classes), 2)):
+        raise ValueError(
+            f"prior has shape {values.shape} but there are {len(classes)} classes, "
+            f"{classes.tolist()}: pass one share per class, or one pair of bounds per class."
+        )
+    return np.stack([values, values], axis=1) if values.ndim == 1 else values
+
+
+def _numbers(values: Any, name: str) -> Floats:
+    try:
+        return as_real(values)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} is {values!r}: pass shares, numbers between 0 and 1, or pairs of bounds."
+        ) from None
+
+
+def _of_dict(prior: dict[Any, Any], classes: AnyArray) -> Floats:
+    names = classes.tolist()
+    bounds = np.array([[0.0, 1.0]] * len(names))
+    for name, share in prior.items():
+        if name not in names:
+            raise ValueError(
+                f"prior names the class {name!r}, but the classes are {names}: use their names."
+            )
+        values = _numbers(share, f"prior[{name!r}]")
+        if values.shape not in ((), (2,)):
+            raise ValueError(
+                f"prior[{name!r}] has shape {values.shape}: pass a share or a pair of bounds."
+            )
+        bounds[names.index(name)] = values
+    return bounds
+
+
+def _refuse_bad_bounds(bounds: Floats, classes: AnyArray) -> None:
+    for (low, high), name in zip(bounds.tolist(), classes.tolist(), strict=True):
+        if not 0 <= low <= high <= 1:
+            raise ValueError(
+                f"prior bounds the share of class {name!r} by {low:g} and {high:g}: pass a lower "
+                "and an upper bound, in this order, between 0 and 1."
+            )
+
+
+def _confidence(level: float, labeled: LabeledRows, n_classes: int, n_rows: float) -> Floats:
+    """Return prediction intervals of all shares, which hold jointly with the given probability."""
+    y = labeled.y if labeled.y.ndim == 2 else np.stack([1 - labeled.y, labeled.y], axis=1)
+    weight = np.ones(len(y)) if labeled.weight is None else labeled.weight
+    size = effective_size(weight)
+    counts = size * (weight @ y) / weight.sum()
+    # The shares of two classes are one number.
+    error = (1 - level) / (2 * (n_classes if n_classes > 2 else 1))
+    rows = max(1, round(n_rows))
+    return np.array([_interval(count, size, rows, error) for count in counts.tolist()])
+
+
+def effective_size(weight: Floats) -> float:
+    """Return the number of rows that unequal weights count as (Kish 1965)."""
+    return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
+
+
+def _interval(count: float, size: float, rows: int, error: float) -> tuple[float, float]:
+    low = _quantile(error, rows, count, size - count + 1)
+    high = 1 - _quantile(error, rows, size - count, count + 1)
+    return low, high
+
+
+def _quantile(error: float, rows: int, a: float, b: float) -> float:
+    """Return the largest share that a beta-binomial count is below with at most this error."""
+    if a <= 0:
+        return 0.0
+    if rows > EXACT_UP_TO:
+        # A beta distribution with the mean and the variance of the share.
+        size = (a + b + 1) * rows / (a + b + rows) - 1
+        share = float(betaincinv(size * a / (a + b), size * b / (a + b), error))
+        return float(np.floor(share * rows)) / rows
+    k = np.arange(rows + 1)
+    choices = gammaln(rows + 1) - gammaln(k + 1) - gammaln(rows - k + 1)
+    below = np.cumsum(np.exp(choices + betaln(k + a, rows - k + b) - betaln(a, b)))
+    return float(np.searchsorted(below, error)) / rows
+
+
+def bounds_on_labels(
+    bounds: Floats, classes: AnyArray, labels: LabelSet | None, n_rows: int, weight: Floats | None
+) -> Shares:
+    """Return the bounds on the mean label; refuse those that no possible labelling attains.
+
+    ``weight`` are the weights of the unlabelled rows; None: 1.
+    """
+    shares = Shares(bounds[:, 0], bounds[:, 1])
+    if len(classes) == 2:
+        low, high = max(bounds[1, 0], 1 - bounds[0, 1]), min(bounds[1, 1], 1 - bounds[0, 0])
+        shares = Shares(np.array(low), np.array(max(low, high)))
+    if isinstance(labels, Interval) and labels.bounds is not None:
+        weights = _Weights.of(labels.bounds, n_rows, weight)
+        return _within_reach(shares, classes, weights.mean(labels.bounds))
+    if isinstance(labels, Simplex) and labels.masks is not None:
+        weights = _Weights.of(labels.masks, n_rows, weight)
+        shares = _within_reach(shares, classes, _reach_of_masks(labels.masks, weights))
+        _refuse_infeasible(shares, classes, labels.masks, weights)
+    return shares
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The weights of the first rows, and the sum of those of all later ones; 1 in total."""
+
+    first: Floats
+    later: float
+
+    @classmethod
+    def of(cls, values: PerRow, n_rows: int, weight: Floats | None) -> "_Weights":
+        n = len(values.first)
+        if weight is None:
+            return cls(np.full(n, 1.0 / n_rows), (n_rows - n) / n_rows)
+        return cls(weight[:n] / weight.sum(), float(weight[n:].sum() / weight.sum()))
+
+    def mean(self, values: PerRow) -> Floats:
+        """Return the weighted mean of a property of rows."""
+        return np.asarray(self.first @ values.first + self.later * values.later)
+
+
+def _reach_of_masks(masks: PerRow, weights: _Weights) -> Floats:
+    """Return (lower, upper) bounds on the share of every class."""
+    alone = PerRow(*(_alone(mask) for mask in (masks.first, masks.later)))
+    return np.stack([weights.mean(alone), weights.mean(masks)])
+
+
+def _alone(possible: Mask) -> Mask:
+    """Return the possible classes of rows that have only one."""
+    return np.asarray(possible & (possible.sum(axis=-1, keepdims=True) == 1))
+
+
+def _within_reach(shares: Shares, classes: AnyArray, reach: Floats) -> Shares:
+    """Return shares of which each alone is possible; those that miss it by rounding are moved."""
+    names = classes[-1:] if shares.low.ndim == 0 else classes
+    limits = np.broadcast_arrays(shares.low, shares.high, *reach)
+    of_classes = zip(names.tolist(), *map(np.atleast_1d, limits), strict=True)
+    for name, low, high, least, most in of_classes:
+        if low > most + SUM_ROUNDING or high < least - SUM_ROUNDING:
+            raise ValueError(
+                f"prior asks for a share of class {name!r} between {low:.4g} and {high:.4g} "
+                "of the unlabelled rows, but with the given partial labels it is between "
+                f"{least:.4g} and {most:.4g}: widen the prior or the partial labels."
+            )
+    return Shares(np.minimum(shares.low, reach[1]), np.maximum(shares.high, reach[0]))
+
+
+def _refuse_infeasible(
+    shares: Shares, classes: AnyArray, possible: PerRow, weights: _Weights
+) -> None:
+    """Refuse bounds that cannot all be met at once."""
+    if (shares.low <= 0).all() and (shares.high >= 1).all():
+        return
+    # Rows of the same mask are shared out as one.
+    masks, which = np.unique(possible.first, axis=0, return_inverse=True)
+    total = np.append(np.bincount(which.ravel(), weights.first, len(masks)), weights.later)
+    if not _can_be_met(shares, np.vstack([masks, possible.later]), total):
+        reach = _reach_of_masks(possible, weights)
+        ranges = ", ".join(
+            f"{name!r} {low:.4g} to {high:.4g}"
+            for name, low, high in zip(classes.tolist(), *reach.tolist(), strict=True)
+        )
+        raise ValueError(
+            "No labelling that the partial labels allow meets all shares of prior at once: widen "
+            f"the prior; each share alone can be: {ranges}."
+        )
+
+
+def _can_be_met(shares: Shares, masks: Mask, total: Floats) -> bool:
+    """Return whether rows of given total weight per mask can be shared out within the bounds."""
+    n_masks, n_classes = masks.shape
+    # One unknown for every mask and class that it allows: the weight of its rows in that class.
+    of_mask, of_class = np.nonzero(masks)
+    unknowns = np.arange(len(of_mask))
+    ones = np.ones(len(unknowns))
+    per_class: Any = sparse.csr_array((ones, (of_class, unknowns)), (n_classes, len(ones)))
+    per_mask: Any = sparse.csr_array((ones, (of_mask, unknowns)), (n_masks, len(ones)))
+    both_ways: Any = sparse.vstack([per_class, -per_class])
+    found = linprog(
+        np.zeros(len(unknowns)),
+        A_ub=both_ways,
+        b_ub=np.concatenate([shares.high, -shares.low]) + SUM_ROUNDING / n_classes,
+        A_eq=per_mask,
+        b_eq=total,
+    )
+    return bool(found.success)
+
+
+# Shares may miss a sum of 1 by this much.
+GIVEN_ROUNDING = 1e-8
+
+
+def class_shares(priors: Any, classes: AnyArray) -> Floats:
+    """Return the shares of all classes, in their order; refuse any that are not shares."""
+    if hasattr(priors, "index") and hasattr(priors, "to_numpy"):
+        priors = dict(zip(priors.index, priors.to_numpy(), strict=True))
+    values = _in_order(priors, classes) if isinstance(priors, dict) else priors
+    shares = _given_numbers(values)
+    if shares.shape != (len(classes),):
+        raise ValueError(
+            f"priors are {shares.tolist()}, but there are {len(classes)} classes: pass one share "
+            'above 0 per class, in the order of classes_, that add up to 1, or "equal", or None.'
+        )
+    for share, name in zip(shares.tolist(), classes.tolist(), strict=True):
+        if not share > 0:
+            raise ValueError(
+                f"priors gives class {name!r} a share of {share:g}: pass shares above 0."
+            )
+    if abs(shares.sum() - 1.0) > GIVEN_ROUNDING:
+        raise ValueError(
+            f"The shares of priors add up to {shares.sum():.6g}: pass shares of all "
+            f"{len(classes)} classes that add up to 1."
+        )
+    return shares
+
+
+def _in_order(priors: dict[Any, Any], classes: AnyArray) -> list[Any]:
+    names = classes.tolist()
+    for name in priors:
+        if name not in names:
+            raise ValueError(
+                f"priors names the class {name!r}, but the classes are {names}: use their names."
+            )
+    missing = [name for name in names if name not in priors]
+    if missing:
+        raise ValueError(
+            f"priors has no share of class {missing[0]!r}: pass the shares of all classes, {names}."
+        )
+    return [priors[name] for name in names]
+
+
+def _given_numbers(values: Any) -> Floats:
+    try:
+        return as_real(values)
+    except (TypeError, ValueError):
+        raise ValueError(f"priors are {values!r}: pass shares, numbers above 0.") from None

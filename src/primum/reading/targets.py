@@ -1,0 +1,255 @@
+"""Validation of a y of numbers in which some targets are unknown, and of the bounds of those.
+
+Unknown targets are NaN, None, pd.NA or masked. Every number, including -1, is a target.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primum._typing import AnyArray, Floats, Index, Mask
+from primum.labellings import Interval
+from primum.reading.arrays import as_real, refuse_masked
+from primum.reading.labels import as_one_dimensional, is_missing, refuse_infinity
+
+UNKNOWN = "NaN, None or pd.NA"
+# Bounds count in the range of the targets within this many times the range of the known ones.
+FAR = 10.0
+# Losses are squares, and those of larger numbers overflow.
+LARGEST_TARGET = 1e150
+
+
+@dataclass(frozen=True)
+class KnownTargets:
+    """The content of y, and the bounds of what it does not contain.
+
+    Attributes
+    ----------
+    labeled, unlabeled : array of int
+        The rows with a known target, and the others.
+    targets : array (n_labeled,)
+        The known targets.
+    bounds : array (n_unlabeled, 2)
+        The lowest and the highest possible target of each other row; NaN where it is not given.
+    common : array (2,) or None
+        The bounds of all rows that have none of their own.
+    """
+
+    labeled: Index
+    unlabeled: Index
+    targets: Floats
+    bounds: Floats
+    common: Floats | None
+
+    def check_bounded(self, n_more: int) -> None:
+        """Raise an error if unlabelled rows, those of X or n_more others, have no bounds."""
+        missing = int(np.isnan(self.bounds).any(axis=1).sum())
+        missing += n_more if self.common is None else 0
+        if missing:
+            low, high = self.targets.min(), self.targets.max()
+            raise ValueError(
+                f"{missing} unlabelled rows have no bounds: pass bounds=(low, high), a range that "
+                "is certain to contain their targets, or target_bounds for every one of them. The "
+                f"known targets are between {low:g} and {high:g}, but unknown ones may not be."
+            )
+
+    @property
+    def common_set(self) -> Interval:
+        """The possible targets of rows without bounds of their own; [0, 1] if there are none."""
+        return Interval() if self.common is None else Interval(*self.common.tolist())
+
+    @property
+    def sets(self) -> Interval:
+        """The possible targets of the unlabelled rows of X; further rows have the common bounds."""
+        others = self.common_set
+        pair = (others.low, others.high)
+        if (self.bounds == pair).all():
+            return others
+        return Interval.of_rows(self.bounds, pair)
+
+    def scale(self, shifted: bool) -> "TargetScale":
+        """Return the scale on which all targets, known and possible, span a range of 1.
+
+        Bounds far from all known targets are left out: tolerances are in units of the range, and
+        must not grow with bounds that hardly matter. ``shifted`` lets the scale begin at 0, which
+        needs an intercept.
+        """
+        common = np.zeros((0, 2)) if self.common is None else self.common[None]
+        lower, upper = np.concatenate([self.bounds, common]).T
+        lowest, highest = self.targets.min(), self.targets.max()
+        low, high = (np.nanmin(np.append(lower, lowest)), np.nanmax(np.append(upper, highest)))
+        size = highest - lowest or np.abs(highest)
+        if size > 0:
+            # At least one end of every interval counts: the one nearest to the known targets.
+            near = np.nanmin(np.append(upper, (lowest + highest - FAR * size) / 2))
+            low = max(low, near)
+            near = np.nanmax(np.append(lower, (lowest + highest + FAR * size) / 2))
+            high = min(high, near)
+        return TargetScale(float(low) if shifted else 0.0, float(high - low) or 1.0)
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """The scale ``(y - shift) / width``, on which the fit does not depend on the units of y."""
+
+    shift: float
+    width: float
+
+    def standardised(self, y: Floats) -> Floats:
+        """Return targets on this scale."""
+        return np.asarray((y - self.shift) / self.width)
+
+    def possible(self, sets: Interval) -> Interval:
+        """Return possible targets on this scale."""
+        if sets.bounds is None:
+            return Interval(*self.standardised(np.array([sets.low, sets.high])).tolist())
+        first, later = (self.standardised(part) for part in (sets.bounds.first, sets.bounds.later))
+        return Interval.of_rows(first, later.tolist())
+
+    def restored(self, values: Any) -> Any:
+        """Return values on this scale as targets."""
+        return self.shift + self.width * values
+
+    def restored_fit(self, coef: Floats, intercept: float) -> tuple[Floats, float]:
+        """Return a (coefficients, intercept) fitted on this scale, for targets."""
+        return self.width * coef, self.shift + self.width * float(intercept)
+
+
+def read_targets(
+    y: Any, n_rows: int, bounds: Any = None, target_bounds: Any = None
+) -> KnownTargets:
+    """Return the content of y for n_rows rows; raise an error if it cannot be learnt from."""
+    values, unknown = _split_unknown(y)
+    if len(values) != n_rows:
+        raise ValueError(
+            f"X has {n_rows} rows but y has {len(values)} targets: pass one target for every row "
+            f"of X, and mark unknown ones ({UNKNOWN})."
+        )
+    common, pairs = _read_bounds(bounds), np.full((n_rows, 2), np.nan)
+    if target_bounds is not None:
+        pairs = _read_target_bounds(target_bounds, n_rows)
+    if common is not None:
+        pairs = np.where(np.isnan(pairs), common, pairs)
+    _check_order(pairs)
+    _check_inside(values, pairs, of_row=target_bounds is not None)
+    if unknown.all():
+        raise ValueError(
+            f"No row is labelled: all {n_rows} targets in y are unknown ({UNKNOWN}). Give at least "
+            "one row a target."
+        )
+    labeled, unlabeled = np.flatnonzero(~unknown), np.flatnonzero(unknown)
+    return KnownTargets(labeled, unlabeled, values[labeled], pairs[unlabeled], common)
+
+
+def _split_unknown(y: Any) -> tuple[Floats, Mask]:
+    """Return (targets, mask of the unknown ones, which are NaN)."""
+    y = as_one_dimensional(y, "target", UNKNOWN)
+    if y.dtype.kind == "O":
+        y = np.array([np.nan if is_missing(item) else item for item in y], dtype=object)
+    if y.dtype.kind not in "biufO":
+        _refuse_other_than_numbers(y)
+    try:
+        values = y.astype(np.float64)
+    except (TypeError, ValueError):
+        _refuse_other_than_numbers(y)
+        raise
+    if y.dtype.kind == "O" and any(isinstance(item, str) for item in y):
+        _refuse_other_than_numbers(y)
+    refuse_infinity(values, "target")
+    _check_size(values, "y")
+    return values, np.isnan(values)
+
+
+def _refuse_other_than_numbers(y: AnyArray) -> None:
+    """Raise an error that names the first item of y that is not a number."""
+    for row, item in enumerate(y.tolist() if y.dtype.kind in "OU" else y):
+        if isinstance(item, bool | int | float | np.number) and not np.iscomplexobj(item):
+            continue
+        raise ValueError(
+            f"y contains {item!r} in row {row}, which is not a number: convert all targets to "
+            f"numbers, and mark unknown ones ({UNKNOWN}); for classes, use a classifier."
+        )
+
+
+def _check_size(values: Floats, name: str) -> None:
+    large = np.abs(values) > LARGEST_TARGET
+    if large.any():
+        raise ValueError(
+            f"{name} contains {values[large][0]:.1e}, whose square overflows: use other units."
+        )
+
+
+def _read_bounds(bounds: Any) -> Floats | None:
+    """Return the common bounds, in order and finite; None stays None."""
+    if bounds is None:
+        return None
+    try:
+        common = as_real(bounds)
+    except (TypeError, ValueError):
+        common = np.zeros(0)
+    if common.shape != (2,) or not np.isfinite(common).all() or common[0] >= common[1]:
+        raise ValueError(
+            f"bounds={bounds!r} is not a range: pass two finite numbers, the lower one first, "
+            "between which all unknown targets are certain to be."
+        )
+    _check_size(common, "bounds")
+    return common
+
+
+def _read_target_bounds(target_bounds: Any, n_rows: int) -> Floats:
+    """Return the bounds of every row of X; NaN stands for the common bound."""
+    refuse_masked(target_bounds, "target_bounds")
+    as_floats = getattr(target_bounds, "to_numpy", None)  # pandas, without importing it
+    try:
+        pairs = as_real(
+            target_bounds if as_floats is None else as_floats(dtype=np.float64, na_value=np.nan)
+        )
+    except (TypeError, ValueError) as problem:
+        raise ValueError(
+            f"target_bounds has values that are not numbers ({problem}): pass one pair "
+            "(low, high) for every row of X, and NaN for a common bound."
+        ) from None
+    if pairs.shape != (n_rows, 2):
+        raise ValueError(
+            f"target_bounds has shape {pairs.shape}, but X has {n_rows} rows: pass one pair "
+            f"(low, high) for every row of X, an array of shape ({n_rows}, 2)."
+        )
+    infinite = np.flatnonzero(np.isinf(pairs).any(axis=1))
+    if len(infinite):
+        row = infinite[0]
+        raise ValueError(
+            f"target_bounds is {_pair(pairs[row])} in row {row}, but both bounds must be finite: "
+            "for a censored target, pass NaN for the open end, which then is that of bounds, or "
+            "the most extreme value that it can have."
+        )
+    _check_size(pairs, "target_bounds")
+    return pairs
+
+
+def _check_order(pairs: Floats) -> None:
+    wrong = np.flatnonzero(pairs[:, 0] > pairs[:, 1])
+    if len(wrong):
+        raise ValueError(
+            f"The bounds of row {wrong[0]} are {_pair(pairs[wrong[0]])}, but the lower one comes "
+            "first: swap them, or correct the bound that target_bounds or bounds gives."
+        )
+
+
+def _check_inside(values: Floats, pairs: Floats, of_row: bool) -> None:
+    """Raise an error if a known target is not within its bounds."""
+    outside = np.flatnonzero((values < pairs[:, 0]) | (values > pairs[:, 1]))
+    if len(outside):
+        row = outside[0]
+        where = "target_bounds or bounds" if of_row else "bounds"
+        # Classifiers take -1 for an unknown label.
+        hint = f" Unknown targets are {UNKNOWN}, not -1." if values[row] == -1 else ""
+        raise ValueError(
+            f"The target of row {row} is {values[row]:g}, which is outside its bounds "
+            f"{_pair(pairs[row])}: correct it, or widen {where}, which must contain all targets, "
+            f"known or not.{hint}"
+        )
+
+
+def _pair(pair: Floats) -> str:
+    return f"({pair[0]:g}, {pair[1]:g})"

@@ -1,0 +1,310 @@
+"""Agnostic semi-supervised learning: unlabelled rows only where they are shown to help.
+
+The labelled rows are split into folds. The supervised classifier and every semi-supervised
+candidate are fitted to the training folds, the candidates with all unlabelled rows, and scored on
+the fold held out, which is left out of training entirely. A candidate replaces the supervised
+classifier only if its error is lower by the corrected resampled t-test, one-sided, adjusted for the
+number of candidates by Holm's method. Where no candidate helps, one is chosen with a probability of
+at most ``significance``.
+"""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from primum._sklearn import HasMethods, Interval, take_rows
+from primum._typing import AnyArray, Floats, Index
+from primum.judging.difference import Difference, holm
+from primum.judging.verdict import HeldOut
+from primum.methods import SelfLearningClassifier
+from primum.methods.base import fitting
+from primum.methods.icls.tuned import ICLSClassifierCV
+from primum.reading.classifiers import Entry, class_scores, named, read_entries
+from primum.reading.folds import (
+    Fold,
+    check_disjoint,
+    group_folds,
+    number_of_stratified_folds,
+    read_folds,
+)
+from primum.reading.labels import KnownLabels
+from primum.safe.combining import CombiningClassifier, scaled
+
+
+def _has_scores(self: Any) -> bool:
+    if not hasattr(self, "estimator_"):
+        return True
+    return hasattr(self.estimator_, "predict_proba") or hasattr(
+        self.estimator_, "decision_function"
+    )
+
+
+class AgnosticClassifier(CombiningClassifier):
+    """A supervised classifier, unless a semi-supervised one is significantly better.
+
+    Parameters
+    ----------
+    candidates : list of (name, classifier) or (name, classifier, uses_unlabeled), default=None
+        The classifiers that may replace the supervised one, fitted to all rows with -1 for unknown
+        labels. None means ``ICLSClassifierCV(cv=3)`` and self-learning of a logistic regression,
+        both after a StandardScaler.
+    supervised : classifier, default=None
+        Fitted to the labelled rows; None means ``make_pipeline(StandardScaler(),
+        LogisticRegression(max_iter=1000))``. It is not tuned; pass a GridSearchCV to do so.
+    significance : float, default=0.05
+        Largest probability of choosing a candidate where none is better.
+    cv : int, splitter or iterable, default=5
+        How to split the labelled rows: a number of stratified folds, a scikit-learn splitter, or
+        pairs of indices of rows of X to train on and to hold out.
+    n_repeats : int, default=2
+        How often the rows are split; only with a number of folds.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds; only with a number of folds.
+    n_jobs : int, default=None
+        Number of fits in parallel; -1 means all processors. It does not affect the result.
+
+    Attributes
+    ----------
+    estimator_ : NamedClassifier
+        The chosen classifier, fitted to all rows or to the labelled ones. It predicts classes; its
+        ``classifier_``, fitted to class codes 0, 1, ..., predicts codes.
+    chosen_ : str
+        Its name; "supervised" if no candidate is significantly better.
+    supervised_ : NamedClassifier
+        The supervised classifier, fitted to the labelled rows; it predicts classes as well.
+    differences_ : dict of str to Difference
+        Estimated difference in error to the supervised classifier, for each candidate.
+    p_values_ : dict of str to float
+        One-sided p-values of the candidates, adjusted by Holm's method.
+    n_splits_ : int
+        Number of splits.
+    classes_ : array of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    SAFEWClassifier : The mixture of candidates that is nearest to a baseline.
+
+    References
+    ----------
+    Goldberg, A. & Zhu, X. (2009). Keepin' it real: semi-supervised learning with realistic tuning.
+    NAACL HLT Workshop on Semi-supervised Learning for Natural Language Processing.
+    Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import AgnosticClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1], 100)
+    >>> X = rng.normal(size=(200, 4)) + truth[:, None]
+    >>> y = np.where(rng.random(200) < 0.2, truth, -1)
+    >>> AgnosticClassifier(random_state=0).fit(X, y).chosen_
+    'supervised'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "candidates": ["array-like", None],
+        "supervised": [HasMethods(["fit", "predict"]), None],
+        "significance": [Interval(Real, 0, 1, closed="both")],
+        "cv": ["cv_object"],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        candidates: Sequence[Any] | None = None,
+        *,
+        supervised: Any = None,
+        significance: float = 0.05,
+        cv: Any = 5,
+        n_repeats: int = 2,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.candidates = candidates
+        self.supervised = supervised
+        self.significance = significance
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Choose a classifier by cross-validation, and fit it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Rows; a DataFrame is passed on as it is.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like, sparse matrix or DataFrame of shape (n_more, n_features), \
+                default=None
+            Further unlabelled rows, which are in every training set, each of weight 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, passed to all classifiers, which must support weights. Errors
+            in held-out rows count by weight too.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row of X. Rows of one group stay together, with a number of folds or a
+            splitter such as GroupKFold, and the test counts groups instead of rows.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        with fitting(self):
+            rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
+            entries, supervised = self._entries(sparse.issparse(rows))
+            self.classes_ = labels.classes
+            folds = self._folds(labels, groups)
+            known_weight = None if weight is None else weight[labels.labeled]
+            known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
+            held_out = HeldOut(folds, labels.codes, len(labels.classes), known_weight, known_groups)
+            self._judge(entries, supervised, rows, codes, weight, labels, held_out)
+            fitted = supervised.fit(rows, codes, weight)
+            self.supervised_ = self.estimator_ = named(fitted, labels.classes)
+            for entry in entries:
+                if entry.name == self.chosen_:
+                    self.estimator_ = named(entry.fit(rows, codes, weight), labels.classes)
+        return self
+
+    def _entries(self, is_sparse: bool) -> tuple[list[Entry], Entry]:
+        candidates, base = self.candidates, self.supervised
+        if candidates is None:
+            candidates = _default_candidates(is_sparse)
+        if base is None:
+            base = scaled(LogisticRegression(max_iter=1000), is_sparse)
+        entries = read_entries(candidates, "candidates")
+        if any(entry.name == "supervised" for entry in entries):
+            raise ValueError("A candidate is called 'supervised': give it another name.")
+        return entries, Entry("supervised", base, False)
+
+    def _folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
+        cv = self.cv
+        if cv is None or isinstance(cv, Integral):
+            if groups is not None:
+                return self._group_folds(labels, groups)
+            cv = RepeatedStratifiedKFold(
+                n_splits=number_of_stratified_folds(cv, labels),
+                n_repeats=self.n_repeats,
+                random_state=self.random_state,
+            )
+        return check_disjoint(read_folds(cv, labels, groups, shuffle=False, seed=None))
+
+    def _group_folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
+        """Return repeated folds that keep groups together."""
+        rng = check_random_state(self.random_state)
+        seeds = [int(rng.randint(2**31 - 1)) for _ in range(self.n_repeats)]
+        return [fold for seed in seeds for fold in group_folds(self.cv, labels, groups, seed)]
+
+    def _judge(
+        self,
+        entries: list[Entry],
+        supervised: Entry,
+        X: Any,
+        codes: Index,
+        weight: Floats | None,
+        labels: KnownLabels,
+        held_out: HeldOut,
+    ) -> None:
+        """Keep the differences in error and their p-values, and the name of what is chosen."""
+        n = self.n_splits_ = len(held_out.folds)
+        tasks = [(entry, fold) for entry in (supervised, *entries) for fold in held_out.folds]
+        parallel = Parallel(n_jobs=self.n_jobs)
+        wrong = parallel(delayed(_errors)(e, X, codes, weight, labels, fold) for e, fold in tasks)
+        errors = [np.concatenate(wrong[k : k + n]) for k in range(0, len(wrong), n)]
+        self.differences_ = {
+            entry.name: held_out.difference_of_rows(own - errors[0])
+            for entry, own in zip(entries, errors[1:], strict=True)
+        }
+        adjusted = holm([difference.p_better for difference in self.differences_.values()])
+        self.p_values_ = dict(zip(self.differences_, adjusted.tolist(), strict=True))
+        self.chosen_ = _choose(self.differences_, self.p_values_, self.significance)
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The classes that the chosen classifier predicts.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(self._read_rows(X, reset=False)))
+
+    @available_if(_has_scores)
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the class probabilities of the chosen classifier.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The probabilities, in the order of ``classes_``; decision values mapped by the logistic
+            function if it has no probabilities.
+        """
+        check_is_fitted(self)
+        X = self._read_rows(X, reset=False)
+        return class_scores(self.estimator_.classifier_, X, len(self.classes_), self.chosen_)
+
+
+def _errors(
+    entry: Entry, X: Any, codes: Index, weight: Floats | None, labels: KnownLabels, fold: Fold
+) -> Floats:
+    """Return 1 for every held-out row that is misclassified, and 0 for the others."""
+    test = labels.labeled[fold.test]
+    unknown = np.flatnonzero(codes < 0)
+    train = np.sort(np.concatenate([labels.labeled[fold.train], unknown]))
+    of_train = None if weight is None else weight[train]
+    fitted = entry.fit(take_rows(X, train), codes[train], of_train)
+    return np.asarray(fitted.predict(take_rows(X, test)) != codes[test], dtype=float)
+
+
+def _choose(
+    differences: dict[str, Difference], p_values: dict[str, float], significance: float
+) -> str:
+    """Return the name of the best candidate that is significantly better, or "supervised"."""
+    better = [name for name, p in p_values.items() if p < significance]
+    return min(better, key=lambda name: differences[name].mean, default="supervised")
+
+
+def _default_candidates(is_sparse: bool) -> list[tuple[str, Any]]:
+    learning = SelfLearningClassifier(LogisticRegression(max_iter=1000))
+    return [
+        ("icls", scaled(ICLSClassifierCV(cv=3), is_sparse)),
+        ("self-learning", scaled(learning, is_sparse)),
+    ]

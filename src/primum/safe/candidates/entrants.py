@@ -1,0 +1,321 @@
+"""The candidates that a user asked for, by name or as classifiers of their own.
+
+A user's own classifier as a candidate.
+
+It is fitted to class codes 0, 1, ..., with -1 for unknown labels if it uses unlabelled rows, and
+its scores are read as ``entries.class_scores`` does. Every random_state that was left open is set.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from primum._typing import AnyArray, Floats, Index
+from primum.reading.classifiers import class_scores, read_entries
+from primum.safe.candidates import CANDIDATES, DEFAULT
+from primum.safe.candidates.base import (
+    Candidate,
+    Labels,
+    Model,
+    PreparedRows,
+    SharedRows,
+    partly_labelled,
+)
+
+
+@dataclass(frozen=True)
+class WrappedModel(Model):
+    """A fitted classifier."""
+
+    classifier: Any
+    n_classes: int
+    columns: AnyArray | None
+
+    def predict(self, X: Any) -> Floats:  # noqa: D102
+        return class_scores(self.classifier, as_table(X, self.columns), self.n_classes)
+
+
+def as_table(X: Any, columns: AnyArray | None) -> Any:
+    """Return rows as a DataFrame, if their columns have names."""
+    if columns is None:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=columns)
+
+
+@dataclass(frozen=True)
+class PreparedWrapped(PreparedRows):
+    """A classifier with its random states set, and the rows."""
+
+    estimator: Any
+    uses_unlabeled: bool
+    weighted: bool
+    note: str = ""
+
+    def fit(self, train: Index, labels: Labels) -> WrappedModel:  # noqa: D102
+        own = labels.take(train)
+        X, y, weight = self.rows.labeled[train], own.codes, own.weight
+        if self.uses_unlabeled:
+            X, y, weight = partly_labelled(self.rows, train, labels)
+        classifier = clone(self.estimator)
+        table = as_table(X, self.rows.columns)
+        if self.weighted and weight is not None:
+            classifier.fit(table, y, sample_weight=weight)
+        else:
+            classifier.fit(table, y)
+        _refuse_marker(classifier)
+        return WrappedModel(classifier, labels.n_classes, self.rows.columns)
+
+
+def _refuse_marker(classifier: Any) -> None:
+    if np.any(np.asarray(classifier.classes_) == -1):
+        raise ValueError(
+            f"{type(classifier).__name__} takes -1, the marker of unlabelled rows, for a class: it "
+            "cannot learn from unlabelled rows, so list it with uses_unlabeled=False."
+        )
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """Return a clone in which every random_state that was left open is a number."""
+    estimator = clone(estimator)
+    open_ = [
+        name
+        for name, value in sorted(estimator.get_params(deep=True).items())
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
+    return estimator.set_params(**dict.fromkeys(open_, seed))
+
+
+class Wrapped(Candidate):
+    """A user's classifier, of which it is not known how its time grows.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    estimator : classifier
+        Cloned for every fit.
+    uses_unlabeled : bool
+        Whether it is fitted to unlabelled rows too.
+    counterpart : str or None
+        The name of the supervised candidate with which it is compared.
+    weighted : bool or None
+        Whether ``fit`` is passed the weights of rows; None: if it has that parameter.
+    """
+
+    growth = 2.0
+
+    def __init__(
+        self,
+        name: str,
+        estimator: Any,
+        uses_unlabeled: bool,
+        counterpart: str | None = None,
+        weighted: bool | None = None,
+    ) -> None:
+        self.name, self.estimator, self.uses_unlabeled = name, estimator, uses_unlabeled
+        self.counterpart, self.weighted = counterpart, weighted
+
+    def prepare(self, rows: SharedRows) -> PreparedWrapped:  # noqa: D102
+        weighted = self.weighted
+        if weighted is None:
+            weighted = has_fit_parameter(self.estimator, "sample_weight")
+        note = "" if weighted or not rows.weighted else f"{self.name} ignores sample_weight."
+        estimator = _seeded(self.estimator, rows.seed)
+        return PreparedWrapped(rows, estimator, self.uses_unlabeled, weighted, note)
+
+
+KINDS = (
+    "a name, (name, classifier), (name, classifier, uses_unlabeled) or (name, classifier, True, "
+    "counterpart)"
+)
+# Of all fits of a default candidate. scikit-learn's digits, with ten classes, take a quarter of it,
+# and 10,000 rows of two classes with 300 columns a fifth; texts of 4000 rows and as many columns
+# take three times as many.
+MOST_OPERATIONS = 5e12
+
+
+@dataclass(frozen=True)
+class Entrants:
+    """The candidates of a stack and of its supervised counterpart.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        Of the stack.
+    supervised : list of Candidate
+        Those of them that use no unlabelled rows, and the counterparts of the others.
+    baselines : list of str
+        Names of candidates in both.
+    notes : list of str
+        What was left out, and why.
+    """
+
+    candidates: list[Candidate]
+    supervised: list[Candidate]
+    baselines: list[str]
+    notes: list[str]
+
+    @property
+    def all(self) -> list[Candidate]:
+        """All candidates, those of the stack first."""
+        return list({c.name: c for c in (*self.candidates, *self.supervised)}.values())
+
+    def members(self, names: Any) -> tuple[list[str], list[str]]:
+        """Return the names of the stack and of its supervised one, of candidates that have scores.
+
+        A counterpart whose candidates have all failed leaves the supervised stack too: it would
+        win or lose with a kind of model that the stack does not have.
+        """
+        stack = [c.name for c in self.candidates if c.name in names]
+        needed = {*stack, *(c.counterpart for c in self.candidates if c.name in stack)}
+        supervised = [c.name for c in self.supervised if c.name in names and c.name in needed]
+        return stack, supervised
+
+    def unpaired(self, names: Any) -> list[str]:
+        """Return the candidates that use unlabelled rows and have no counterpart with scores."""
+        using = [c for c in self.candidates if c.uses_unlabeled and c.name in names]
+        return [c.name for c in using if c.counterpart not in names]
+
+    def can_attribute(self, unpaired: list[str]) -> bool:
+        """Return whether a candidate other than the given ones uses unlabelled rows."""
+        return any(c.uses_unlabeled and c.name not in unpaired for c in self.candidates)
+
+    @property
+    def units(self) -> list[list[Candidate]]:
+        """What is computed together: the baselines, then every other candidate and counterpart."""
+        by_name = {candidate.name: candidate for candidate in self.all}
+        units, seen = [[by_name[name] for name in self.baselines]], set(self.baselines)
+        for candidate in self.all:
+            names = [candidate.name, candidate.counterpart]
+            new = [name for name in names if name in by_name and name not in seen]
+            seen.update(new)
+            if new:
+                units.append([by_name[name] for name in new])
+        return units
+
+
+def read_entrants(
+    candidates: Any,
+    baselines: Sequence[str],
+    n_classes: int,
+    n_unlabeled: int,
+    excess: Callable[[Candidate], str] = lambda candidate: "",
+) -> Entrants:
+    """Return the candidates of a problem; raise an error if they are not valid.
+
+    ``excess`` says why a candidate takes too long. It is asked about default ones: those that a
+    user names are fitted however long they take, and so are baselines.
+    """
+    known = dict(CANDIDATES)
+    names = _read_names(candidates, known)
+    baselines = _check_baselines(list(baselines), known)
+    chosen = [known[name] for name in dict.fromkeys([*baselines, *names])]
+    notes = [
+        f"{candidate.name} is for two classes only and is left out."
+        for candidate in chosen
+        if not candidate.applies_to(n_classes)
+    ]
+    chosen = [c for c in chosen if c.applies_to(n_classes)]
+    if isinstance(candidates, str):
+        reasons = {c.name: excess(c) for c in chosen if c.name not in baselines}
+        notes += [reason for reason in reasons.values() if reason]
+        chosen = [c for c in chosen if not reasons.get(c.name)]
+    twins = [known[c.counterpart] if c.counterpart else None for c in chosen if c.uses_unlabeled]
+    of_both = [c for c in chosen if not c.uses_unlabeled]
+    supervised = list(dict.fromkeys([*of_both, *(twin for twin in twins if twin is not None)]))
+    if n_unlabeled == 0:
+        chosen = supervised
+    return Entrants(chosen, supervised, baselines, notes)
+
+
+def excess_of(candidate: Candidate, rows: SharedRows, n_classes: int, n_fits: int) -> str:
+    """Return a sentence if fits of a candidate would take a number of operations out of proportion.
+
+    It is predicted from the numbers of rows, columns and classes, so that it does not depend on the
+    machine.
+    """
+    needed = candidate.operations(rows, n_classes) * n_fits
+    if needed <= MOST_OPERATIONS:
+        return ""
+    n_rows, n_columns = rows.n_labeled + rows.unlabeled.shape[0], rows.labeled.shape[1]
+    return (
+        f"{candidate.name} is left out: with {n_rows} rows, {n_columns} columns and {n_classes} "
+        f"classes it would take about {needed:.0e} operations, and {MOST_OPERATIONS:.0e} are the "
+        "most; candidates that are listed by name are not left out."
+    )
+
+
+def _read_names(candidates: Any, known: dict[str, Candidate]) -> list[str]:
+    """Return the names of candidates, and add the user's own to the known ones."""
+    if isinstance(candidates, str):
+        if candidates != "default":
+            raise ValueError(
+                f"candidates must be 'default' or a list, each item of which is {KINDS}, got "
+                f"{candidates!r}."
+            )
+        return list(DEFAULT)
+    names = []
+    for item in candidates:
+        if isinstance(item, str):
+            names.append(_known_name(item, known))
+            continue
+        own = _wrapped(item)
+        for candidate in own:
+            if candidate.name in known:
+                raise ValueError(
+                    f"Two candidates are called {candidate.name!r}: choose another name for yours."
+                )
+            known[candidate.name] = candidate
+        names.append(own[0].name)
+    return names
+
+
+def _known_name(name: str, known: dict[str, Candidate]) -> str:
+    if name not in known:
+        raise ValueError(
+            f"There is no candidate called {name!r}: choose from {', '.join(known)}, or pass "
+            "(name, classifier) or (name, classifier, uses_unlabeled)."
+        )
+    return name
+
+
+def _wrapped(item: Any) -> list[Candidate]:
+    """Return a user's candidate, and its counterpart if there is one."""
+    if not isinstance(item, tuple | list) or len(item) not in (2, 3, 4):
+        raise ValueError(f"Every item of candidates must be {KINDS}, got {item!r}.")
+    entry = read_entries([item[:3]], "candidates")[0]
+    _check_scores(entry.name, entry.estimator)
+    if len(item) < 4 or not entry.uses_unlabeled:
+        return [Wrapped(entry.name, entry.estimator, entry.uses_unlabeled)]
+    if isinstance(item[3], str):
+        _known_name(item[3], CANDIDATES)
+        return [Wrapped(entry.name, entry.estimator, True, item[3])]
+    name = f"{entry.name} (labelled)"
+    _check_scores(name, item[3])
+    return [Wrapped(entry.name, entry.estimator, True, name), Wrapped(name, item[3], False)]
+
+
+def _check_scores(name: str, estimator: Any) -> None:
+    if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")):
+        raise ValueError(
+            f"Candidate {name!r} ({type(estimator).__name__}) has neither predict_proba nor "
+            "decision_function, so it has no scores to combine: wrap it in CalibratedClassifierCV, "
+            "or leave it out."
+        )
+
+
+def _check_baselines(baselines: list[str], known: dict[str, Candidate]) -> list[str]:
+    if not baselines:
+        raise ValueError("baselines is empty: name at least one supervised candidate.")
+    for name in baselines:
+        if _known_name(name, known) and known[name].uses_unlabeled:
+            raise ValueError(
+                f"The baseline {name!r} uses unlabelled rows: choose a supervised candidate."
+            )
+    return list(dict.fromkeys(baselines))

@@ -1,0 +1,185 @@
+"""The baselines: ridge and logistic regression, tuned on the labelled rows.
+
+    ridge       least squares on one-hot labels, its penalty chosen by leave-one-out; scores are
+                moved to the nearest point of the simplex
+    logistic    multinomial logistic regression, its penalty chosen by the log loss in stratified
+                cross-validation
+
+If rows belong to groups, one group is left out at a time, and the folds keep groups together.
+Features are standardised by the labelled training rows; sparse ones are scaled but not centred.
+
+Ridge regression whose penalty is chosen by leaving out one group of rows at a time.
+
+With row weights W and the centred Gram matrix K of the rows scaled by W^(1/2), the fitted values of
+W^(1/2) Y are S W^(1/2) Y, where ``S = q q' + K (K + a I)^-1`` and q is the unit vector along
+W^(1/2) 1 (the intercept). Without the rows of a group g, the residuals of these are
+``(I - S_gg)^-1 r_g`` with the residuals r of all rows: no model is fitted again.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn import linear_model
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import StratifiedKFold
+
+from primum._sklearn import logistic_regression_cv
+from primum._typing import Floats, Index
+from primum.reading.folds import tuning_folds
+from primum.safe.candidates.base import (
+    Candidate,
+    Labels,
+    LinearModel,
+    PreparedRows,
+    SharedRows,
+    constant_model,
+    standardisation,
+)
+
+# Half a decade apart, on the sum of squares of standardised features.
+RIDGES = np.geomspace(1e-3, 1e4, 15)
+
+
+def fit_ridge_to_groups(X: Any, labels: Labels, groups: Index) -> tuple[LinearModel, float]:
+    """Return least squares on one-hot labels, and minus its error in groups left out."""
+    errors = group_errors(X, labels, groups, RIDGES)
+    best = int(errors.argmin())
+    ridge = linear_model.Ridge(RIDGES[best]).fit(X, labels.one_hot, sample_weight=labels.weight)
+    model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
+    return model, -float(errors[best])
+
+
+def group_errors(X: Any, labels: Labels, groups: Index, penalties: Floats) -> Floats:
+    """Return the mean squared error of the groups left out, one number for each penalty."""
+    weight = np.ones(len(groups)) if labels.weight is None else labels.weight
+    level = np.sqrt(weight / weight.sum())
+    Y = np.sqrt(weight)[:, None] * labels.one_hot
+    values, vectors = eigh(_centred_gram(X, np.sqrt(weight), level))
+    values = np.maximum(values, 0.0)
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    errors = []
+    for penalty in penalties:
+        S = np.outer(level, level) + (vectors * (values / (values + penalty))) @ vectors.T
+        left = np.eye(len(groups)) - S
+        residuals = left @ Y
+        parts = [np.linalg.solve(left[np.ix_(g, g)], residuals[g]) for g in members]
+        errors.append(sum(float(np.sum(part**2)) for part in parts))
+    return np.array(errors) / (weight.sum() * labels.n_classes)
+
+
+def _centred_gram(X: Any, root: Floats, level: Floats) -> Floats:
+    """Return the Gram matrix of rows scaled by ``root``, without their part along ``level``."""
+    gram = X @ X.T
+    gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram) * np.outer(root, root)
+    gram = gram - np.outer(level, level @ gram)
+    return np.asarray(gram - np.outer(gram @ level, level))
+
+
+# A decade apart, as C in scikit-learn.
+INVERSE_PENALTIES = np.geomspace(1e-4, 1e2, 7)
+# If no class but one has two rows, the penalty cannot be chosen.
+DEFAULT_INVERSE_PENALTY = 0.1
+MOST_FOLDS = 5
+MOST_ITERATIONS = 1000
+
+
+def fit_ridge(X: Any, labels: Labels) -> tuple[LinearModel, float]:
+    """Return least squares on one-hot labels, and minus its leave-one-out error."""
+    if len(labels.codes) == 1:  # no row is left to leave out
+        return constant_model(labels.shares, X.shape[1]), 0.0
+    if labels.groups is not None and len(np.unique(labels.groups)) > 1:
+        return fit_ridge_to_groups(X, labels, labels.groups)
+    ridge = RidgeCV(alphas=RIDGES).fit(X, labels.one_hot, sample_weight=labels.weight)
+    model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
+    return model, float(ridge.best_score_)
+
+
+def fit_logistic(X: Any, labels: Labels) -> LinearModel:
+    """Return a logistic regression whose penalty is chosen by cross-validation."""
+    if len(labels.present) == 1:
+        return constant_model(labels.shares, X.shape[1])
+    folds = inner_folds(labels)
+    if folds:
+        classifier = logistic_regression_cv(
+            Cs=INVERSE_PENALTIES, cv=folds, scoring=_minus_log_loss, max_iter=MOST_ITERATIONS
+        )
+    else:
+        classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MOST_ITERATIONS)
+    classifier.fit(X, labels.codes, sample_weight=labels.weight)
+    return log_linear_model(classifier.coef_, classifier.intercept_, labels)
+
+
+def log_linear_model(coef: Floats, intercept: Floats, labels: Labels) -> LinearModel:
+    """Return a model of decision values, one for two classes, for the classes that occur."""
+    if len(coef) == 1:
+        coef, intercept = np.stack([0.0 * coef[0], coef[0]]), np.append(0.0, intercept)
+    # The probability of a class that does not occur underflows to 0.
+    found = np.full(labels.n_classes, -1e6)
+    found[labels.present] = intercept
+    everywhere = np.zeros((coef.shape[1], labels.n_classes))
+    everywhere[:, labels.present] = coef.T
+    return LinearModel(everywhere, found, probabilities=True)
+
+
+def inner_folds(labels: Labels, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
+    """Return at most so many stratified folds; the only row of a class is always trained on.
+
+    There are none if only one class has several rows. Groups stay together if they can.
+    """
+    if labels.groups is not None and (folds := tuning_folds(most, labels.codes, labels.groups)):
+        return [(fold.train, fold.test) for fold in folds]
+    counts = np.bincount(labels.codes)
+    if (counts > 1).sum() < 2:
+        return []
+    single = np.flatnonzero(counts[labels.codes] == 1)
+    several = np.flatnonzero(counts[labels.codes] > 1)
+    n_folds = min(most, int(counts[counts > 1].min()))
+    parts = StratifiedKFold(n_folds).split(several[:, None], labels.codes[several])
+    return [(np.append(several[train], single), several[test]) for train, test in parts]
+
+
+def _minus_log_loss(
+    classifier: Any, X: Any, y: Index, sample_weight: Floats | None = None
+) -> float:
+    """Score a classifier on rows that need not be of all classes."""
+    columns = np.searchsorted(classifier.classes_, y)
+    probability = classifier.predict_proba(X)[np.arange(len(y)), columns]
+    least = np.finfo(np.float64).tiny
+    return float(np.average(np.log(np.maximum(probability, least)), weights=sample_weight))
+
+
+class PreparedRidge(PreparedRows):
+    """Ridge regression of the labelled rows."""
+
+    def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
+        X = self.rows.labeled[train]
+        change = standardisation(X)
+        return change.then(fit_ridge(change.transform(X), labels.take(train))[0])
+
+
+class PreparedLogistic(PreparedRows):
+    """Logistic regression of the labelled rows."""
+
+    def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
+        X = self.rows.labeled[train]
+        change = standardisation(X)
+        return change.then(fit_logistic(change.transform(X), labels.take(train)))
+
+
+class Ridge(Candidate):
+    """Ridge regression of one-hot labels."""
+
+    name = "ridge"
+
+    def prepare(self, rows: SharedRows) -> PreparedRidge:  # noqa: D102
+        return PreparedRidge(rows)
+
+
+class Logistic(Candidate):
+    """Logistic regression."""
+
+    name = "logistic"
+
+    def prepare(self, rows: SharedRows) -> PreparedLogistic:  # noqa: D102
+        return PreparedLogistic(rows)

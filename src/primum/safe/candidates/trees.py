@@ -1,0 +1,333 @@
+"""Supervised alternatives to the linear baselines: a forest and a histogram booster.
+
+Both are fitted by scikit-learn to the labelled rows. Then the nodes of their trees are kept as
+arrays. A file with these can be loaded without the types of scikit-learn's trees, whose nodes are
+raw memory that a file must not be trusted with, and predictions need no more than NumPy.
+
+The booster suits few labels: a leaf needs a twentieth of the rows, at least 2 and at most 20, and
+trees have 8 leaves. The time of a histogram booster is in proportion to columns times bins, so it
+has 63 bins, and of very many columns it sees those that differ most between the classes of its
+training rows. One thread makes it: small histograms are not worth starting others.
+
+A small forest of extremely randomised trees, fitted to the labelled rows.
+"""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primum._sklearn import boosted_trees
+from primum._typing import AnyArray, Floats, Index
+from primum.safe.candidates.base import Candidate, Labels, Model, PreparedRows, SharedRows, as_dense
+
+TREES = 100
+# Numbers that are in memory at once when rows are predicted.
+LARGEST_BLOCK = 2**23
+
+
+@dataclass(frozen=True)
+class ForestModel(Model):
+    """The nodes of all trees, as arrays: they can be stored, unlike scikit-learn's trees.
+
+    Attributes
+    ----------
+    feature, threshold : arrays of shape (n_nodes,)
+        Rows whose feature is at most the threshold, in single precision, go left.
+    left, right : arrays of shape (n_nodes,)
+        The next node; a leaf is its own.
+    shares : array of shape (n_nodes, n_classes)
+        Shares of the classes.
+    roots : array of shape (n_trees,)
+        The first node of every tree.
+    depth : int
+        That of the deepest tree.
+    """
+
+    feature: Index
+    threshold: Floats
+    left: Index
+    right: Index
+    shares: Floats
+    roots: Index
+    depth: int
+
+    def predict(self, X: Any) -> Floats:  # noqa: D102
+        def of_block(rows: Floats) -> Floats:
+            with np.errstate(over="ignore"):  # beyond single precision is beyond all thresholds
+                single = rows.astype(np.float32)
+            return np.asarray(self.shares[leaves_of(self, single)].mean(axis=1))
+
+        return in_blocks(of_block, X, self.shares.shape[1] * len(self.roots))
+
+
+def leaves_of(trees: Any, rows: AnyArray) -> Index:
+    """Return the leaf of every row in every tree; ``trees`` has the arrays of a ForestModel."""
+    node = np.tile(trees.roots, (len(rows), 1))
+    number = np.arange(len(rows))[:, None]
+    # A path has no more nodes than there are, whatever a file says.
+    for _ in range(min(trees.depth, len(trees.feature))):
+        goes_left = rows[number, trees.feature[node]] <= trees.threshold[node]
+        node = np.where(goes_left, trees.left[node], trees.right[node])
+    return node
+
+
+def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Floats:
+    """Return what a function returns for rows, given dense blocks of them.
+
+    ``width`` is how many numbers it needs for a row, in addition to those of the row.
+    """
+    size = max(1, LARGEST_BLOCK // max(width, X.shape[1], 1))
+    starts = range(0, max(X.shape[0], 1), size)
+    return np.concatenate([of_block(as_dense(X[start : start + size])) for start in starts])
+
+
+def forest_model(forest: Any, labels: Labels) -> ForestModel:
+    """Return the nodes of a fitted forest of scikit-learn, with the shares of all classes."""
+    trees = [tree.tree_ for tree in forest.estimators_]
+    starts = np.cumsum([0, *(tree.node_count for tree in trees)])
+    feature = np.concatenate([tree.feature for tree in trees])
+    leaf, own = feature < 0, np.arange(starts[-1])
+    offset = np.repeat(starts[:-1], np.diff(starts))
+    left = np.concatenate([tree.children_left for tree in trees]) + offset
+    right = np.concatenate([tree.children_right for tree in trees]) + offset
+    values = np.concatenate([tree.value[:, 0] for tree in trees])
+    shares = np.zeros((len(own), labels.n_classes))
+    shares[:, labels.present] = values / values.sum(axis=1, keepdims=True)
+    return ForestModel(
+        feature=np.where(leaf, 0, feature),
+        threshold=np.concatenate([tree.threshold for tree in trees]),
+        left=np.where(leaf, own, left),
+        right=np.where(leaf, own, right),
+        shares=shares,
+        roots=starts[:-1],
+        depth=max(tree.max_depth for tree in trees),
+    )
+
+
+class PreparedForest(PreparedRows):
+    """A forest of the labelled rows."""
+
+    def fit(self, train: Index, labels: Labels) -> ForestModel:  # noqa: D102
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        own = labels.take(train)
+        forest = ExtraTreesClassifier(TREES, random_state=self.rows.seed)
+        forest.fit(self.rows.labeled[train], own.codes, sample_weight=own.weight)
+        return forest_model(forest, own)
+
+
+class Forest(Candidate):
+    """Extremely randomised trees."""
+
+    name = "forest"
+
+    def prepare(self, rows: SharedRows) -> PreparedForest:  # noqa: D102
+        return PreparedForest(rows)
+
+
+ROUNDS, LEAVES, BINS = 100, 8, 63
+# Rows of a leaf, as a share of all rows and in numbers.
+LEAF_SHARE, LEAST_IN_LEAF, MOST_IN_LEAF = 1 / 20, 2, 20
+# Of more columns, the booster sees those that differ most between the classes.
+MOST_COLUMNS = 500
+
+
+class TreesClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose trees are kept as arrays.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Seed of whatever is random.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    model_ : Model
+        The trees.
+    """
+
+    def __init__(self, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    @abstractmethod
+    def _fitted(self, X: Any, labels: Labels) -> Model:
+        """Return the trees fitted to rows."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Classes.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.model_ = self._fitted(X, Labels(codes, len(self.classes_)))
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class.
+        """
+        check_is_fitted(self)
+        return self.model_.predict(
+            validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        )
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Names of classes.
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+class ForestClassifier(TreesClassifier):
+    """A random forest of 100 trees.
+
+    Examples
+    --------
+    >>> from primum.safe.candidates.trees import ForestClassifier
+    >>> clf = ForestClassifier(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
+    >>> clf.predict([[0.2], [2.9]]).tolist()
+    ['a', 'b']
+    """
+
+    def _fitted(self, X: Any, labels: Labels) -> Model:
+        from sklearn.ensemble import RandomForestClassifier
+
+        forest = RandomForestClassifier(TREES, n_jobs=1, random_state=self.random_state)
+        return forest_model(forest.fit(X, labels.codes), labels)
+
+
+@dataclass(frozen=True)
+class BoostedModel(Model):
+    """Trees whose values add up to the logarithms of odds, one tree per round and class.
+
+    Attributes
+    ----------
+    feature, threshold, left, right, roots, depth
+        As in ForestModel, in double precision; the trees of a round are consecutive.
+    value : array of shape (n_nodes,)
+        What a leaf adds.
+    start : array of shape (n_scores,)
+        The scores without trees: one for two classes, otherwise one for each.
+    """
+
+    feature: Index
+    threshold: Floats
+    left: Index
+    right: Index
+    value: Floats
+    roots: Index
+    depth: int
+    start: Floats
+
+    def predict(self, X: Any) -> Floats:  # noqa: D102
+        def of_block(rows: Floats) -> Floats:
+            added = self.value[leaves_of(self, rows)]
+            scores = self.start + added.reshape(len(rows), -1, len(self.start)).sum(axis=1)
+            if scores.shape[1] > 1:
+                return np.asarray(softmax(scores, axis=1))
+            return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+
+        return in_blocks(of_block, X, len(self.roots))
+
+
+def boosted_model(booster: Any, columns: Index) -> BoostedModel:
+    """Return the nodes of a fitted histogram booster that was given some columns of the rows."""
+    trees, start = boosted_trees(booster)
+    starts = np.cumsum([0, *(len(tree) for tree in trees)])
+    nodes, own = np.concatenate(trees), np.arange(starts[-1])
+    leaf, offset = nodes["is_leaf"].astype(bool), np.repeat(starts[:-1], np.diff(starts))
+    return BoostedModel(
+        feature=columns[np.where(leaf, 0, nodes["feature_idx"])],
+        threshold=np.where(leaf, 0.0, nodes["num_threshold"]),
+        left=np.where(leaf, own, nodes["left"] + offset),
+        right=np.where(leaf, own, nodes["right"] + offset),
+        value=nodes["value"].astype(np.float64),
+        roots=starts[:-1],
+        depth=int(nodes["depth"].max()),
+        start=start,
+    )
+
+
+class BoostingClassifier(TreesClassifier):
+    """Gradient boosting on histograms, with leaves that suit few labels.
+
+    Examples
+    --------
+    >>> from primum.safe.candidates.trees import BoostingClassifier
+    >>> clf = BoostingClassifier(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
+    >>> clf.predict([[0.2], [2.9]]).tolist()
+    ['a', 'b']
+    """
+
+    def _fitted(self, X: Any, labels: Labels) -> Model:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from threadpoolctl import threadpool_limits
+
+        columns = strongest_columns(X, labels.codes)
+        in_leaf = int(np.clip(LEAF_SHARE * len(labels.codes), LEAST_IN_LEAF, MOST_IN_LEAF))
+        booster = HistGradientBoostingClassifier(
+            max_iter=ROUNDS,
+            max_leaf_nodes=LEAVES,
+            max_bins=BINS,
+            min_samples_leaf=in_leaf,
+            early_stopping=False,
+            random_state=self.random_state,
+        )
+        with threadpool_limits(1, user_api="openmp"):
+            booster.fit(as_dense(X[:, columns]), labels.codes)
+        return boosted_model(booster, columns)
+
+
+def strongest_columns(X: Any, codes: Index) -> Index:
+    """Return the columns that differ most between classes, by the F statistic, if these are many.
+
+    They are chosen in every training set, whose held-out rows they do not see.
+    """
+    from sklearn.feature_selection import f_classif
+
+    if X.shape[1] <= MOST_COLUMNS:
+        return np.arange(X.shape[1])
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of columns that are constant, which are the last
+        strength = np.nan_to_num(f_classif(X, codes)[0], nan=-1.0)
+    return np.sort(np.argsort(-strength, kind="stable")[:MOST_COLUMNS])

@@ -1,0 +1,440 @@
+"""The safe choice: supervised and semi-supervised candidates, stacked and shrunk to the baseline.
+
+No semi-supervised method is better than a tuned supervised one on all data. A combination of both
+can be about as good everywhere and better where unlabelled rows help, if its weights come from
+out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
+"""
+
+import time
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from primum._lazy import needed
+from primum._sklearn import Interval
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray
+from primum.judging.losses import read_scorer
+from primum.judging.verdict import HeldOut
+from primum.methods.base import fitting
+from primum.methods.least_squares.base import N_JOBS
+from primum.reading.arrays import refuse_other_library
+from primum.reading.data import FitArguments, not_in_memory, read_arguments
+from primum.reading.folds import read_repeated_folds
+from primum.reading.labels import KnownLabels
+from primum.rows import ArrayRows
+from primum.safe.candidates import BASELINES, Candidate, Labels, SharedRows
+from primum.safe.candidates.base import stacked
+from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
+from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
+from primum.safe.out_of_fold import Failure, OutOfFold
+from primum.safe.stack import StackedClassifier, StackPredictionMixin, weights_on
+from primum.safe.watching import tell_watcher
+
+# The share of rows for which two models disagree is estimated from at most this many.
+MOST_COMPARED = 5000
+
+
+class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
+    """A stack of supervised and semi-supervised models, shrunk towards a supervised baseline.
+
+    Candidates with and without unlabelled rows are tuned, and scored by cross-validation on the
+    labelled rows. The model is their weighted mean, with weights that minimise the squared error
+    of the out-of-fold scores plus ``shrinkage / n_labeled`` times the squared distance to the
+    baseline: half ridge and half logistic regression. With few labels it is close to the baseline;
+    with more, the scores decide.
+
+    Parameters
+    ----------
+    candidates : "default" or list, default="default"
+        The models to combine. "default" is ``["ridge", "logistic", "components", "spreading",
+        "kernel", "tsvm", "icls", "forest"]``, see Notes. An item of a list is one of these names,
+        or a classifier of your own as ``(name, classifier)`` or ``(name, classifier,
+        uses_unlabeled)``. If it uses unlabelled rows, which is the default, it is fitted to all
+        rows, with -1 for unknown labels (and class codes 0, 1, ... for known ones), and a fourth
+        item may be its supervised counterpart: a name or a classifier.
+        It needs ``predict_proba`` or ``decision_function``.
+    baselines : sequence of str, default=("ridge", "logistic")
+        Names of the supervised candidates whose mean is the baseline.
+    shrinkage : float, default=3.0
+        Strength of the shrinkage towards the baseline.
+    cv : int, splitter or iterable, default=5
+        How to split the labelled rows: a number of stratified folds, which keep groups together
+        if ``fit`` is given some, a scikit-learn splitter (for example in the order of time), or
+        pairs of indices of rows of X to train on and to hold out. Unlabelled rows are in every
+        training set.
+    n_repeats : int, default=2
+        How often to repeat the folds, shuffled each time; only with a number of folds.
+    scoring : str or callable, default="accuracy"
+        The loss by which ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
+        "neg_log_loss", or any other scorer of scikit-learn for predictions or probabilities, such
+        as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model. A score that
+        is undefined in some fold is computed from all held-out rows of a repeat together.
+    time_budget : float, default=None
+        Seconds that ``fit`` may take. The baselines are always fitted. Every other candidate is
+        left out if it would not be finished in time, as far as fits to small parts of the rows,
+        and then the first fold, can tell. A single fit is not interrupted. None: no limit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of folds, samples and forests. With an integer the result is the same every time.
+    n_jobs : int, default=None
+        Number of fits in parallel; -1 means all processors, None means 1 unless inside a
+        ``joblib.parallel_config``. It does not affect the result.
+    verbose : bool, default=False
+        Whether to show progress bars (needs tqdm).
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    weights_ : dict of str to float
+        The weight of every candidate that was not left out.
+    weights_gap_ : float
+        Proven bound on how much the objective of the weights exceeds its minimum.
+    models_ : dict
+        The candidates with a weight above 0, fitted to all rows.
+    baseline_ : StackedClassifier
+        The mean of the baselines.
+    supervised_ : StackedClassifier
+        The stack of the supervised candidates and of the supervised counterparts of the others.
+        The difference from it is what unlabelled rows contribute.
+    verdict_ : SafeVerdict
+        Whether the model is better than ``baseline_`` (``verdict_.baseline.answer``, which is also
+        ``verdict_.answer``), and whether unlabelled rows contribute to it
+        (``verdict_.supervised.answer``), with probabilities and in words: ``print(clf.verdict_)``.
+    report_ : dict of lists
+        A table with a row for each candidate and stack, for ``pandas.DataFrame(clf.report_)``: its
+        kind, its weights, out-of-fold error and Brier score (cross-fitted for the stacks), seconds.
+    held_out_rows_, held_out_folds_ : array of shape (n_held_out,)
+        Rows of X that the folds hold out, one fold after the other, and the numbers of the folds.
+    held_out_scores_ : array of shape (n_held_out, n_classes)
+        Scores of these rows by the stack, cross-fitted: neither the candidates nor their weights
+        have seen the label of the row. ``verdict_`` is based on them.
+    notes_ : list of str
+        What was approximated, left out or warned of.
+    failures_ : list of Failure
+        Candidates that were left out because they raised an exception, with its message.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    ICLSClassifier : A linear semi-supervised classifier with a certificate of optimality.
+    SAFEWClassifier : A combination that needs no cross-validation.
+
+    Notes
+    -----
+    The candidates, and the supervised counterpart of each that uses unlabelled rows:
+
+    * ridge: least squares with a ridge chosen by leave-one-out
+    * logistic: logistic regression, tuned by cross-validation
+    * components: logistic regression on whitened principal components of all rows (of the labelled
+      rows)
+    * spreading: label spreading on a graph of nearest neighbours (nearest neighbours)
+    * kernel: kernel ridge regression in a Gaussian kernel that is deformed by the graph (in the
+      Gaussian kernel of the labelled rows)
+    * tsvm: transductive SVM by annealing, for two classes only (the SVM)
+    * icls: implicitly constrained least squares (ridge)
+    * forest: 100 extremely randomised trees
+
+    Features are standardised: by all rows for those that use unlabelled rows, by the labelled
+    training rows for the others. Each is tuned within every training set. Of more than 4000
+    (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, a random sample is used, and
+    ``notes_`` and ``verdict_`` say so. A default candidate that would take a number of operations
+    out of proportion, predicted from the numbers of rows, columns and classes, is left out and
+    noted: *icls* on many thousands of columns, for example.
+
+    In the folds, the held-out rows stay in the training set without their labels, so that graphs,
+    kernels and components are computed once. Candidates with the weight 0 are not fitted again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from primum import SafeClassifier
+    >>> X, truth = make_moons(500, noise=0.1, random_state=0)
+    >>> y = np.where(np.arange(500) < 30, truth, -1)
+    >>> clf = SafeClassifier(["spreading"], random_state=0).fit(X, y)
+    >>> list(clf.weights_)
+    ['ridge', 'logistic', 'spreading']
+    >>> clf.score(X[30:], truth[30:]) > clf.baseline_.score(X[30:], truth[30:]) + 0.05
+    True
+    """
+
+    _several_classes: ClassVar[bool] = True
+    # Whether candidates without weight are fitted too, and kept as ``all_models_``.
+    _fit_all: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "candidates": [str, list, tuple],
+        "baselines": [list, tuple],
+        "shrinkage": [Interval(Real, 0, None, closed="neither")],
+        "cv": ["cv_object"],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "scoring": [str, callable],
+        "time_budget": [Interval(Real, 0, None, closed="left"), None],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        candidates: Any = "default",
+        *,
+        baselines: Sequence[str] = BASELINES,
+        shrinkage: float = 3.0,
+        cv: Any = 5,
+        n_repeats: int = 2,
+        scoring: Any = "accuracy",
+        time_budget: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.baselines = baselines
+        self.shrinkage = shrinkage
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.scoring = scoring
+        self.time_budget = time_budget
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Fit the candidates and their weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows, in memory, each of weight 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, in the candidates, the weights of the stack and the verdict.
+            The graph and the kernel have a node for every row, whatever its weight above 0.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row of X. Rows of one group are held out together, also where penalties
+            are chosen (spreading and its counterpart leave out single rows there), and the verdict
+            counts groups instead of rows.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        start = time.perf_counter()
+        with fitting(self):
+            read_scorer(self.scoring)
+            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
+            refuse_other_library(self, given.home)
+            self.classes_ = given.labels.classes
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            rows = self._rows(given, X, seed)
+            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
+            known, unknown = _groups(given, groups)
+            labels = _labels(given, known)
+            entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
+            held_out = HeldOut(
+                *(folds, labels.codes, labels.n_classes, labels.weight, known),
+                _n_further_groups(known, unknown, rows.unlabeled.shape[0]),
+            )
+            of_folds = notes_on_folds(
+                held_out, self.cv, self.n_repeats, self.scoring, self.classes_
+            )
+            scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
+            if self.time_budget is None:  # otherwise the candidates come one after the other
+                scored.tell = tell_watcher
+            with one_blas_thread():
+                scored.notes.extend(notes_on_rows(rows, known, unknown))
+                self._compute(scored, entrants, start)
+                self._combine(scored, entrants, held_out)
+            self.held_out_rows_ = _labeled(given)[held_out.rows]
+            self.held_out_folds_ = held_out.fold_of
+            self.notes_.extend([*entrants.notes, *of_folds])
+        return self
+
+    def _rows(self, given: FitArguments[KnownLabels], X: Any, seed: int) -> SharedRows:
+        """Return the rows of positive weight."""
+        if not isinstance(given.more, ArrayRows):
+            raise not_in_memory(self)
+        unlabeled = given.labels.unlabeled[given.unknown]
+        table, more = given.X.astype(np.float64, copy=False), given.more.array
+        weight = given.weight_of(unlabeled)
+        if weight is not None:
+            weight = np.append(weight, np.ones(more.shape[0]))
+        return SharedRows(
+            table[_labeled(given)],
+            stacked([table[unlabeled], more.astype(np.float64, copy=False)]),
+            weight,
+            seed,
+            weighted=given.weight is not None,
+            columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
+        )
+
+    def _entrants(
+        self, rows: SharedRows, n_classes: int, n_fits: int, sample_weight: Any
+    ) -> Entrants:
+        """Return the candidates; those of the user receive the metadata that they request."""
+
+        def excess(candidate: Candidate) -> str:
+            return excess_of(candidate, rows, n_classes, n_fits)
+
+        problem = n_classes, rows.unlabeled.shape[0]
+        entrants = read_entrants(self.candidates, self.baselines, *problem, excess)
+        if sample_weight is not None and get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight)
+            for candidate in entrants.all:
+                if isinstance(candidate, Wrapped):
+                    candidate.weighted = "sample_weight" in routed[candidate.name].fit
+        return entrants
+
+    def _progress(self, work: Any, total: int) -> Any:
+        if not self.verbose:
+            return work
+        with needed("Progress bars", "pass verbose=False"):
+            from tqdm import tqdm
+
+        return tqdm(work, total=total, desc=type(self).__name__, unit="fit")
+
+    def _compute(self, scored: OutOfFold, entrants: Entrants, start: float) -> None:
+        """Compute out-of-fold scores, of as many candidates as the time allows."""
+        if self.time_budget is None:
+            scored.add(entrants.all)
+        else:
+            baselines, *others = entrants.units
+            scored.add(baselines)
+            reserve = sum(scored.seconds.values()) / len(scored.folds)
+            for unit in others:
+                left = self.time_budget - (time.perf_counter() - start) - reserve
+                before = sum(scored.seconds.values())
+                if scored.add_within(unit, left):
+                    reserve += (sum(scored.seconds.values()) - before) / len(scored.folds)
+                else:
+                    names = " and ".join(candidate.name for candidate in unit)
+                    scored.notes.append(f"{names}: left out, because of the time budget.")
+        _require(entrants.baselines, scored)
+
+    def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
+        """Find the weights, fit the candidates that have one, and judge the result."""
+        stacks = self._weigh(scored, entrants, held_out)
+        needed = {name for weights, _ in stacks for name, weight in weights.items() if weight > 0}
+        wanted = [name for name in scored.scores if self._fit_all or name in needed]
+        fitted = scored.refit(wanted, scored.rows.with_at_most(MOST_COMPARED).unlabeled)
+        if len(fitted) < len(wanted):
+            _require(entrants.baselines, scored)
+            for name in set(wanted) - set(fitted):
+                del scored.scores[name]
+            return self._combine(scored, entrants, held_out)
+        models = {name: model for name, (model, _) in fitted.items()}
+        if self._fit_all:
+            self.all_models_ = models
+        (self.weights_, self.weights_gap_), (supervised, _), (baseline, _) = stacks
+        self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
+        self.supervised_ = StackedClassifier._of(self, supervised, models)
+        self.baseline_ = StackedClassifier._of(self, baseline, models)
+        probe = {name: scores for name, (_, scores) in fitted.items()}
+        self.verdict_, judged = judge_stacks(self, scored, entrants, held_out, probe)
+        self.held_out_scores_ = judged["safe stack"]
+        self.report_ = report_table(self, scored, entrants, held_out, judged)
+        self.failures_, self.notes_ = scored.failures, scored.all_notes
+        self._warn_of_failures()
+        return None
+
+    def _weigh(
+        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
+    ) -> list[tuple[dict[str, float], float]]:
+        """Return the weights, by name, and their gap: of the stack, its supervised one, and w0."""
+        found = []
+        for names in entrants.members(scored.scores):
+            scores, w0 = scored.stacked(names, entrants.baselines)
+            weights, gap = weights_on(held_out, scores, w0, self.shrinkage)
+            found.append((dict(zip(names, weights.tolist(), strict=True)), gap))
+        baseline = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
+        return [*found, (baseline, 0.0)]
+
+    def _warn_of_failures(self) -> None:
+        if self.failures_:
+            names = ", ".join(dict.fromkeys(failure.candidate for failure in self.failures_))
+            warnings.warn(
+                f"Candidates that raised an exception are left out: {names}. The first failure "
+                f"is {self.failures_[0]}; failures_ lists them all.",
+                FitFailedWarning,
+                stacklevel=4,
+            )
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata ``fit`` accepts, and which of it your own candidates receive.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        for candidate in read_entrants(self.candidates, self.baselines, 2, 1).all:
+            if isinstance(candidate, Wrapped):
+                router.add(method_mapping=mapping, **{candidate.name: candidate.estimator})
+        return router
+
+
+def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
+    """Raise an error if a baseline failed."""
+    for failure in scored.failures:
+        if failure.candidate in baselines:
+            raise ValueError(
+                f"The baseline cannot be fitted ({failure}): correct it, or choose others with "
+                "baselines=."
+            )
+
+
+def _labeled(given: FitArguments[KnownLabels]) -> AnyArray:
+    """Return the indices of the labelled rows of positive weight."""
+    return given.labels.labeled[given.known]
+
+
+def _groups(given: FitArguments[KnownLabels], groups: Any) -> list[AnyArray | None]:
+    """Return the groups of the labelled and of the unlabelled rows of X."""
+    if groups is None:
+        return [None, None]
+    index = (_labeled(given), given.labels.unlabeled[given.unknown])
+    return [np.asarray(groups)[rows] for rows in index]
+
+
+def _n_further_groups(
+    known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int
+) -> int | None:
+    """Return how many groups have no label; each row of X_unlabeled is one."""
+    if known is None or unknown is None:
+        return None
+    return len(np.setdiff1d(unknown, known)) + n_unlabeled - len(unknown)
+
+
+def _labels(given: FitArguments[KnownLabels], groups: AnyArray | None) -> Labels:
+    codes, weight = given.labels.codes[given.known], given.weight_of(_labeled(given))
+    numbers = None if groups is None else np.unique(groups, return_inverse=True)[1]
+    return Labels(codes, len(given.labels.classes), weight, numbers)
+
+
+__all__ = ["Failure", "SafeClassifier"]

@@ -1,0 +1,68 @@
+"""What the classifiers that combine other classifiers share: reading rows, and predicting."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from primum._sklearn import check_parameters, count_rows
+from primum._typing import AnyArray, Floats, Index
+from primum.methods.base import KnownLabelsScoreMixin
+from primum.methods.self_learning import stack_rows
+from primum.reading.arrays import check_same_columns, locating_bad_values
+from primum.reading.data import check_every_class_has_weight, given_rows, not_in_memory, read_weight
+from primum.reading.labels import KnownLabels, read_labels
+from primum.rows import is_outside
+
+
+def scaled(classifier: Any, is_sparse: bool) -> Any:
+    """Return a classifier after the standardisation of its rows; sparse ones are not centred."""
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(StandardScaler(with_mean=not is_sparse), classifier)
+
+
+class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
+    """A classifier made of other classifiers; DataFrames are passed on to them as they are."""
+
+    classes_: AnyArray
+
+    def _read(
+        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
+    ) -> tuple[Any, Index, KnownLabels, Floats | None]:
+        """Return all rows, their class codes (-1: unknown), the content of y, and the weights."""
+        check_parameters(self)
+        X = self._read_rows(X, reset=True)
+        labels = read_labels(y, count_rows(X), multi_class=True)
+        codes = np.full(count_rows(X), -1)
+        codes[labels.labeled] = labels.codes
+        weight = read_weight(sample_weight, np.zeros((len(codes), 1)))
+        check_every_class_has_weight(labels, weight)
+        X_unlabeled = given_rows(X_unlabeled)
+        if X_unlabeled is not None:
+            X = stack_rows(X, self._read_more(X_unlabeled))
+            n_more = count_rows(X) - len(codes)
+            codes = np.concatenate([codes, np.full(n_more, -1)])
+            weight = None if weight is None else np.concatenate([weight, np.ones(n_more)])
+        return X, codes, labels, weight
+
+    def _read_more(self, X_unlabeled: Any) -> Any:
+        if is_outside(X_unlabeled):
+            raise not_in_memory(self)
+        check_same_columns(self, X_unlabeled)
+        return self._read_rows(X_unlabeled, reset=False)
+
+    def _read_rows(self, X: Any, *, reset: bool) -> Any:
+        """Validate X as far as the classifiers do not do so themselves."""
+        if hasattr(X, "iloc"):
+            return validate_data(self, X, skip_check_array=True, reset=reset)
+        with locating_bad_values(X, "X"):
+            return validate_data(self, X, accept_sparse="csr", reset=reset)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

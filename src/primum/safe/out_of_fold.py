@@ -1,0 +1,306 @@
+"""Out-of-fold scores of candidates on the labelled rows.
+
+Every candidate is prepared once and then fitted to the training rows of every fold; the tasks
+(candidate, fold) are independent and run in parallel. A candidate that fails in its preparation or
+in any fold is left out, and every failure is kept with its reason. With a time budget the
+candidates come in turn: fits to small parts of the rows (``pilot``) predict whether the first fold
+fits, the first fold is measured, and the rest is done only if it fits.
+
+How long a candidate will take, predicted from fits to two small parts of the rows.
+
+A fit that has begun is not interrupted, so its time must be known before. That of n rows is
+modelled as ``a + b n^g`` with the power g with which it grows (``Candidate.growth``); two fits give
+a and b. The prediction is at least the one in proportion to the rows.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from primum._threads import one_blas_thread
+from primum._typing import Floats, Index
+from primum.reading.folds import Fold
+from primum.safe.candidates import Candidate, Labels, Model, Prepared, SharedRows
+from primum.safe.stack import stacked_scores
+
+# The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
+SHARES = (1 / 12, 1 / 6)
+FEW_ROWS = 300
+
+
+def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Labels) -> float:
+    """Return about how long the preparation of a candidate and one fit take; 0 for few rows.
+
+    A candidate that fails is predicted to take no time: it fails again, and is then listed.
+    """
+    used = rows.unlabeled.shape[0] if candidate.uses_unlabeled else 0
+    if candidate.most_unlabeled is not None:
+        used = min(used, candidate.most_unlabeled)
+    if rows.n_labeled + used <= FEW_ROWS:
+        return 0.0
+    try:
+        # What a first fit costs once, such as imports, is not part of the times.
+        shares = (SHARES[0], *SHARES)
+        _, *pairs = (_timed(candidate, rows, labels, share, used) for share in shares)
+    except Exception:
+        return 0.0
+    return extrapolated(pairs, rows.n_labeled + used, candidate.growth)
+
+
+def extrapolated(pairs: list[tuple[int, float]], n_rows: int, growth: float) -> float:
+    """Return the time of n_rows, given two pairs of a number of rows and its time."""
+    (few, first), (more, second) = pairs
+    slope = max(second - first, 0.0) / (more**growth - few**growth)
+    power = second + slope * (n_rows**growth - more**growth)
+    return float(max(power, second * n_rows / more))
+
+
+def _timed(
+    candidate: Candidate, rows: SharedRows, labels: Labels, share: float, used: int
+) -> tuple[int, float]:
+    """Return the number of rows in a part, and the time of a fit to it."""
+    known = _part_of_labeled(labels, share, rows.seed)
+    part = replace(rows, labeled=rows.labeled[known]).with_at_most(int(share * used))
+    start = time.perf_counter()
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore")
+        candidate.prepare(part).fit(np.arange(len(known)), labels.take(known))
+    return len(known) + int(share * used), time.perf_counter() - start
+
+
+def _part_of_labeled(labels: Labels, share: float, seed: int) -> Index:
+    """Return some labelled rows, at least two of every class that has two."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for code in labels.present:
+        own = rng.permutation(np.flatnonzero(labels.codes == code))
+        parts.append(own[: max(2, int(share * len(own)))])
+    return np.sort(np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a candidate was left out.
+
+    Attributes
+    ----------
+    candidate : str
+        Its name.
+    step : str
+        What failed: "preparation", "fold 3", or "final fit".
+    reason : str
+        The type and the message of the exception.
+    """
+
+    candidate: str
+    step: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.candidate}, {self.step}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task returned (None: it failed), how long it took, and what it warned of."""
+
+    result: Any
+    seconds: float
+    failure: str | None = None
+    warned: tuple[str, ...] = ()
+
+
+def attempt(work: Callable[..., Any], *arguments: Any) -> Outcome:
+    """Return the outcome of a task; an exception is an outcome too."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, one_blas_thread():
+        warnings.simplefilter("always")
+        result, failure = None, None
+        try:
+            result = work(*arguments)
+        except Exception as problem:  # whatever a candidate raises is listed in failures_
+            failure = f"{type(problem).__name__}: {problem}"
+    said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
+    return Outcome(result, time.perf_counter() - start, failure, tuple(sorted(said)))
+
+
+def _held_out(prepared: Prepared, fold: Fold, labels: Labels) -> Floats:
+    scores = prepared.held_out(fold.train, fold.test, labels)
+    return checked_scores(scores, len(fold.test), labels.n_classes)
+
+
+def _final(prepared: Prepared, labels: Labels, probe: Any) -> tuple[Model, Floats]:
+    """Return the model of all labelled rows, and its scores for some rows."""
+    model = prepared.fit(np.arange(len(labels.codes)), labels)
+    scores = np.zeros((0, labels.n_classes))
+    if probe.shape[0]:
+        scores = stacked_scores({"": model}, {"": 1.0}, probe)
+    return model, checked_scores(scores, probe.shape[0], labels.n_classes)
+
+
+def checked_scores(scores: Floats, n_rows: int, n_classes: int) -> Floats:
+    """Return scores; raise an error if they are not finite, or not one per row and class."""
+    if scores.shape != (n_rows, n_classes):
+        raise ValueError(f"scores of shape {scores.shape} instead of {(n_rows, n_classes)}")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{np.count_nonzero(~np.isfinite(scores))} scores are not finite")
+    return scores
+
+
+@dataclass
+class OutOfFold:
+    """Scores of all candidates in the rows that the folds hold out, one fold after the other.
+
+    Attributes
+    ----------
+    rows, labels, folds
+        What they are computed from.
+    n_jobs : int or None
+        Number of parallel tasks.
+    progress : callable
+        Wraps the outcomes of tasks, given their total number.
+    tell : callable
+        Receives how many folds of how many are done.
+    scores : dict of arrays of shape (n_held_out, n_classes)
+        Of the candidates that did not fail.
+    prepared, seconds : dict
+        The prepared candidates, and how long each took in all.
+    failures : list of Failure
+        What failed, in order.
+    notes : list of str
+        What was left out, or is to be known of the rows.
+    approximated : dict of str to list of str
+        What was approximated, by candidate.
+    """
+
+    rows: SharedRows
+    labels: Labels
+    folds: Sequence[Fold]
+    n_jobs: int | None = None
+    progress: Callable[[Iterable[Outcome], int], Iterable[Outcome]] = lambda work, total: work
+    tell: Callable[[int, int], None] = lambda done, total: None
+    scores: dict[str, Floats] = field(default_factory=dict)
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    approximated: dict[str, list[str]] = field(default_factory=dict)
+    _parts: dict[str, dict[int, Floats]] = field(default_factory=dict, repr=False)
+    _warned: dict[str, dict[str, None]] = field(default_factory=dict, repr=False)
+
+    def add(self, candidates: Sequence[Candidate]) -> None:
+        """Compute the scores of candidates."""
+        self._prepare(candidates)
+        self.tell(0, len(self.folds))
+        self._score(self._alive(candidates), range(len(self.folds)))
+        self._finish(candidates)
+
+    def add_within(self, candidates: Sequence[Candidate], seconds: float) -> bool:
+        """Compute the scores of candidates if they are expected to take no longer than that.
+
+        Their preparation and first fold, which are not interrupted, are computed only if fits to
+        fewer rows predict that there is time for them; they show how long the rest will take.
+        """
+        start = time.perf_counter()
+        needed = 0.0
+        for candidate in candidates:
+            left = seconds - (time.perf_counter() - start) - needed
+            if left <= 0:
+                return False
+            needed += predicted_seconds(candidate, self.rows, self.labels)
+        if time.perf_counter() - start + needed > seconds:
+            return False
+        self._prepare(candidates)
+        before = dict(self.seconds)
+        self._score(self._alive(candidates), range(1))
+        fits = [self.seconds[c.name] - before[c.name] for c in self._alive(candidates)]
+        rounds = -(-len(fits) * (len(self.folds) - 1) // effective_n_jobs(self.n_jobs))
+        further = (rounds / max(len(fits), 1) + 1) * sum(fits)
+        if time.perf_counter() - start + further > seconds:
+            for candidate in candidates:
+                self._forget(candidate.name)
+            return False
+        self._score(self._alive(candidates), range(1, len(self.folds)))
+        self._finish(candidates)
+        return True
+
+    def _alive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        failed = {failure.candidate for failure in self.failures}
+        return [candidate for candidate in candidates if candidate.name not in failed]
+
+    def _prepare(self, candidates: Sequence[Candidate]) -> None:
+        tasks = [(candidate.prepare, self.rows) for candidate in candidates]
+        for candidate, outcome in zip(candidates, self._run(tasks), strict=True):
+            self.seconds[candidate.name] = 0.0
+            if self._keep(candidate.name, "preparation", outcome):
+                self.prepared[candidate.name] = outcome.result
+                if outcome.result.note:
+                    self.approximated[candidate.name] = [outcome.result.note]
+
+    def _score(self, candidates: Sequence[Candidate], numbers: range) -> None:
+        """Compute the scores of some folds.
+
+        All candidates of a fold come first, so that a finished fold tells how long the others take.
+        """
+        pairs = [(candidate.name, number) for number in numbers for candidate in candidates]
+        tasks = [
+            (_held_out, self.prepared[name], self.folds[number], self.labels)
+            for name, number in pairs
+        ]
+        for (name, number), outcome in zip(pairs, self._run(tasks), strict=True):
+            if self._keep(name, f"fold {number}", outcome):
+                self._parts.setdefault(name, {})[number] = outcome.result
+            if name == candidates[-1].name:
+                self.tell(number + 1, len(self.folds))
+
+    def _run(self, tasks: Sequence[tuple[Any, ...]]) -> Iterable[Outcome]:
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        return self.progress(parallel(delayed(attempt)(*task) for task in tasks), len(tasks))
+
+    def _keep(self, name: str, step: str, outcome: Outcome) -> bool:
+        """Keep what is known of a task, and return whether it succeeded."""
+        self.seconds[name] += outcome.seconds
+        self._warned.setdefault(name, {}).update(dict.fromkeys(outcome.warned))
+        if outcome.failure is not None:
+            self.failures.append(Failure(name, step, outcome.failure))
+        return outcome.failure is None
+
+    def _finish(self, candidates: Sequence[Candidate]) -> None:
+        """Keep the scores of complete candidates."""
+        for candidate in self._alive(candidates):
+            parts = self._parts.pop(candidate.name)
+            self.scores[candidate.name] = np.concatenate([parts[k] for k in sorted(parts)])
+
+    def _forget(self, name: str) -> None:
+        for kept in (self.prepared, self._parts, self._warned, self.approximated):
+            kept.pop(name, None)
+
+    def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[Model, Floats]]:
+        """Return the candidates fitted to all labelled rows, with their scores for rows probe.
+
+        One that fails is not among them.
+        """
+        tasks = [(_final, self.prepared[name], self.labels, probe) for name in names]
+        outcomes = zip(names, self._run(tasks), strict=True)
+        return {
+            name: outcome.result
+            for name, outcome in outcomes
+            if self._keep(name, "final fit", outcome)
+        }
+
+    def stacked(self, names: Sequence[str], baselines: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return the scores of candidates, and their weights in the baseline."""
+        w0 = np.array([float(name in baselines) for name in names])
+        return np.stack([self.scores[name] for name in names], axis=2), w0 / w0.sum()
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and what candidates warned of, each once."""
+        warned = [f"{name}: {text}" for name, texts in self._warned.items() for text in texts]
+        approximated = [note for notes in self.approximated.values() for note in notes]
+        return [*dict.fromkeys([*self.notes, *approximated]), *warned]

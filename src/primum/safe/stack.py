@@ -1,0 +1,268 @@
+"""A fitted stack: the weighted scores of fitted candidates.
+
+The point of a convex hull that is nearest to a given one.
+
+    minimise over w >= 0, sum(w) = 1    || F w - f ||^2
+
+With G = F - f 1' the residual is G w, and the problem asks for the point of least norm in the hull
+of the columns of G. It is a problem of non-negative least squares: for v = s w,
+
+    || G v ||^2 + (1'v - 1)^2 = s^2 || G w ||^2 + (s - 1)^2,
+
+which, for every s, is least for the same w (Lawson & Hanson 1974, chapter 23).
+
+Weights of a stack of candidates, from their out-of-fold scores.
+
+    minimise over w >= 0, sum(w) = 1
+
+        sum_i v_i 1/2 ||O_i w - y_i||^2 / sum_i v_i  +  (shrinkage / L) ||w - w0||^2
+
+O_i is the matrix (classes, candidates) of the scores of row i, y_i its one-hot label and v_i its
+weight. The factor 1/2 makes the loss of two classes, written as two columns, equal to the squared
+error of the score of one of them. The shrinkage towards the baseline w0 vanishes as 1/L, where L is
+the number of labelled rows: with few labels the stack is the baseline, with many it is what the
+scores show. With the shrinkage as further rows, the solution is the point of a convex hull nearest
+to the labels; it is unique, even if candidates are equal.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import nnls
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primum._typing import AnyArray, Floats, Index
+from primum.judging.losses import predicted_codes
+from primum.judging.verdict import HeldOut
+from primum.methods.base import KnownLabelsScoreMixin
+from primum.reading.arrays import locating_bad_values
+from primum.safe.candidates import Model
+
+
+def nearest_in_hull(points: Floats, target: Floats) -> tuple[Floats, float]:
+    """Return the weights of the columns of points nearest to the target, and their proven gap.
+
+    The gap bounds how much the squared distance exceeds the least one, by convexity.
+    """
+    residuals = points - target[:, None]
+    n_points = residuals.shape[1]
+    scale = float(np.abs(residuals).max()) or 1.0
+    triangle = np.linalg.qr(residuals / scale, mode="r")
+    system = np.vstack([triangle, np.ones(n_points)])
+    v = nnls(system, np.concatenate([np.zeros(len(triangle)), [1.0]]))[0]
+    weights = v / v.sum()
+    gradient = residuals.T @ (residuals @ weights)
+    return weights, max(2 * float(gradient @ weights - gradient.min()), 0.0)
+
+
+def stack_weights(
+    scores: Floats,
+    one_hot: Floats,
+    baseline: Floats,
+    *,
+    shrinkage: float,
+    n_labeled: int,
+    row_weight: Floats | None = None,
+) -> tuple[Floats, float]:
+    """Return the weights of candidates, and a bound on how far their objective is from the minimum.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows, n_classes, n_candidates)
+        Out-of-fold scores. The same labelled row may occur several times, as in repeated
+        cross-validation.
+    one_hot : array of shape (n_rows, n_classes)
+        Labels.
+    baseline : array of shape (n_candidates,)
+        The weights w0.
+    shrinkage : float
+        Strength of the shrinkage.
+    n_labeled : int
+        L.
+    row_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1.
+
+    Returns
+    -------
+    weights : array of shape (n_candidates,)
+        The weights, which are at least 0 and add up to 1.
+    gap : float
+        Bound on how much their objective exceeds the minimum.
+    """
+    weight = np.ones(len(scores)) if row_weight is None else row_weight
+    root = np.sqrt(0.5 * weight / weight.sum())[:, None]
+    pull = np.sqrt(shrinkage / n_labeled)
+    points = (root[:, :, None] * scores).reshape(-1, len(baseline))
+    target = (root * one_hot).reshape(-1)
+    return nearest_in_hull(
+        np.concatenate([points, pull * np.eye(len(baseline))]),
+        np.concatenate([target, pull * baseline]),
+    )
+
+
+def weights_on(
+    held_out: HeldOut,
+    scores: Floats,
+    baseline: Floats,
+    shrinkage: float,
+    among: Index | None = None,
+) -> tuple[Floats, float]:
+    """Return the weights of candidates with given held-out scores, and their gap.
+
+    ``among`` are positions of the rows to fit to; by default all.
+    """
+    index = np.arange(len(scores)) if among is None else among
+    weight = held_out.row_weight
+    return stack_weights(
+        scores[index],
+        held_out.one_hot[index],
+        baseline,
+        shrinkage=shrinkage,
+        n_labeled=len(np.unique(held_out.rows[index])),
+        row_weight=None if weight is None else weight[index],
+    )
+
+
+def cross_fitted(held_out: HeldOut, scores: Floats, baseline: Floats, shrinkage: float) -> Floats:
+    """Return the scores of a stack, each row's with weights fitted to the other folds."""
+    stacked, rows, fold_of = np.empty(scores.shape[:2]), held_out.rows, held_out.fold_of
+    for number, fold in enumerate(held_out.folds):
+        others = np.flatnonzero(~np.isin(rows, fold.test))
+        own, weights = fold_of == number, baseline
+        if len(others):
+            weights, _ = weights_on(held_out, scores, baseline, shrinkage, others)
+        stacked[own] = scores[own] @ weights
+    return stacked
+
+
+# Rows are scored in blocks, because kernels and neighbours need a number per row and training row.
+BLOCK = 4096
+
+
+class StackPredictionMixin(KnownLabelsScoreMixin):
+    """Predictions of a weighted sum of scores.
+
+    The classes that inherit it have the fitted attributes ``classes_``, ``weights_`` and
+    ``models_``, the models of all candidates whose weight is not 0.
+    """
+
+    classes_: AnyArray
+    weights_: dict[str, float]
+    models_: dict[str, Model]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the score of every class, a number in [0, 1]; those of a row add up to 1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The weighted mean of the scores of the candidates.
+        """
+        check_is_fitted(self, "models_")
+        with locating_bad_values(X, "X"):
+            rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return stacked_scores(self.models_, self.weights_, rows)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the decision values of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            For two classes the score of the second minus 1/2, for more all scores.
+        """
+        scores = self.predict_proba(X)
+        return scores[:, 1] - 0.5 if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The class with the largest score. Of two classes with equal scores it is the second, of
+            more the first.
+        """
+        codes = predicted_codes(self.predict_proba(X))
+        return np.asarray(self.classes_[codes])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
+
+class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
+    """A fitted stack of candidates.
+
+    It is part of a fitted SafeClassifier; its own ``fit`` does nothing.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    weights_ : dict of str to float
+        The weight of every candidate.
+    models_ : dict
+        The fitted candidates with a weight above 0.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Do nothing: the stack is fitted already.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Ignored.
+        y : array-like of shape (n_samples,)
+            Ignored.
+
+        Returns
+        -------
+        self
+            The stack.
+        """
+        return self
+
+    @classmethod
+    def _of(cls, parent: Any, weights: dict[str, float], models: dict[str, Model]) -> Any:
+        """Return the stack of some of the models, for the features and classes of a parent."""
+        stack = cls()
+        stack.weights_ = weights
+        stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(parent, name):
+                setattr(stack, name, getattr(parent, name))
+        return stack
+
+
+def stacked_scores(models: dict[str, Model], weights: dict[str, float], X: Any) -> Floats:
+    """Return the weighted scores of rows."""
+    blocks = [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
+    return np.concatenate(
+        [
+            sum(weights[name] * model.predict(block) for name, model in models.items())
+            for block in blocks
+        ]
+    )

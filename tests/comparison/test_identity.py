@@ -1,0 +1,140 @@
+"""Data, methods and functions are known by what they are, not by what they are called."""
+
+import functools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+
+from primum.comparison.identity import checksum, describe, describe_data, name_differences
+from primum.experiments import squared_loss
+
+
+def identity(value):
+    return checksum({"value": describe(value, "it")})
+
+
+def scaled(factor):
+    def loss(scores, y):
+        return factor * squared_loss(scores, y)
+
+    return loss
+
+
+def first(scores, y, factor=1.0):
+    return factor
+
+
+class Constant:
+    """Callable, with a value."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, scores, y):
+        return self.value
+
+
+# Pairs that differ in one thing each.
+PAIRS = {
+    "parameter": (LogisticRegression(), LogisticRegression(C=2.0)),
+    "type of a number": (LogisticRegression(C=1.0), LogisticRegression(C=1)),
+    "nested": (
+        make_pipeline(RBFSampler(random_state=0), LogisticRegression()),
+        make_pipeline(RBFSampler(random_state=1), LogisticRegression()),
+    ),
+    "object": (StratifiedKFold(3), StratifiedKFold(4)),
+    "random state": (np.random.RandomState(0), np.random.RandomState(1)),
+    "array": (np.arange(3), np.arange(3.0)),
+    "long array": (np.zeros(200), np.r_[np.zeros(199), 1e-9]),
+    "lambdas on one line": (lambda s, y: 1.0, lambda s, y: 2.0),
+    "captured": (scaled(1.0), scaled(2.0)),
+    "partial": (functools.partial(first, factor=1.0), functools.partial(first, factor=2.0)),
+    "callable": (Constant(1.0), Constant(2.0)),
+    "not a number": (np.nan, np.inf),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_what_differs_is_told_apart(pair):
+    one, other = pair
+    assert identity(one) == identity(one)
+    assert identity(one) != identity(other)
+
+
+def test_equal_content_is_equal():
+    assert identity(scaled(2.0)) == identity(scaled(2.0))
+    assert identity(np.int64(3)) == identity(3)
+    assert identity(np.float64(0.1)) == identity(0.1)
+    assert identity(LogisticRegression(C=np.float64(2))) == identity(LogisticRegression(C=2.0))
+    assert identity(np.random.RandomState(0)) == identity(np.random.RandomState(0))
+
+
+def test_installed_functions_go_by_their_name():
+    assert describe(squared_loss, "it") == {"function": "primum.experiments.measures.squared_loss"}
+
+
+def test_what_cannot_be_identified_is_refused():
+    with pytest.raises(ValueError, match=r"loss is <generator .* cannot be identified .* pickle"):
+        describe((i for i in range(3)), "Method 'x': its loss")
+
+
+CODE = """
+from primum.comparison.identity import checksum, describe
+OWN = '''
+class Own:
+    def __init__(self, a=1): self.a = a
+    def get_params(self, deep=True): return {"a": self.a}
+    def fit(self, X, y): return X in {"p", "q", "r"} or CHANGE
+'''
+for change in "12":
+    exec(OWN.replace("CHANGE", change))
+    print(checksum({"value": [describe(Own(), ""), describe(lambda s: s in {"p", "q", "r"}, "")]}))
+"""
+
+
+def test_own_code_goes_by_its_source_even_without_a_file():
+    """And does not depend on the order in which Python hashes strings."""
+    command = [sys.executable, "-c", CODE]
+    once, again = (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    )
+    assert once == again
+    assert once[0] != once[1]
+
+
+def test_data():
+    X, y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
+    known = describe_data(X, y)
+    assert known.startswith("6 x 2, sha256 ")
+    assert describe_data(np.asfortranarray(X), y) == known
+    assert describe_data(X.copy(), y.astype(bool)) == known
+    assert describe_data(X + 1e-9, y) != known
+    assert describe_data(X, 1 - y) != known
+    assert describe_data(X.astype(np.float32), y) != known
+
+
+def test_differences_are_named():
+    before = {"seed": 0, "methods": {"a": {"every": 1}, "b": {}}, "same": [1]}
+    now = {"seed": 1, "methods": {"a": {"every": 2}}, "same": [1]}
+    assert name_differences(before, now) == (
+        "seed was 0, now 1; methods.a.every was 1, now 2; methods.b was {}, now absent"
+    )
+    assert name_differences(before, before) == ""
+    many = {str(k): k for k in range(9)}
+    assert name_differences({}, many).endswith("2 was absent, now 2; and 6 more")
+
+
+def test_a_changed_step_of_a_pipeline_is_named():
+    before, now = (
+        describe(make_pipeline(RBFSampler(), LogisticRegression(C=c)), "it") for c in (1.0, 2.0)
+    )
+    assert name_differences(before, now) == "steps.logisticregression.C was 1.0, now 2.0"
+    before, now = (describe({"alphas": alphas}, "it") for alphas in ([1, 2], [1, 3]))
+    assert name_differences(before, now) == "alphas was [1, 2], now [1, 3]"

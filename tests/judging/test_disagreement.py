@@ -1,0 +1,143 @@
+"""Differences in error, judged by the rows on which two models disagree."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from primum.judging.difference import Difference, Posterior
+from primum.judging.disagreement import (
+    DESIGN_EFFECT,
+    Disagreement,
+    DisagreementPosterior,
+    all_compared,
+    counted,
+    posterior_of,
+)
+
+SEEN = Difference(-0.1, 0.04, 99, 100)
+COUNTS = st.floats(0, 60)
+DISAGREEMENTS = st.builds(
+    Disagreement,
+    better=COUNTS,
+    worse=COUNTS,
+    neither=COUNTS,
+    n_different=st.integers(0, 400),
+    n_compared=st.integers(400, 5000),
+    train_share=st.floats(0.5, 0.95),
+    n_classes=st.integers(2, 9),
+)
+
+
+def judged(*values):
+    return DisagreementPosterior(SEEN, Disagreement(*values))
+
+
+def test_the_rows_are_counted_by_which_model_is_right():
+    own, others, truth = np.array([[0, 0, 1, 2, 1], [0, 1, 0, 1, 1], [0, 0, 0, 0, 2]])
+    assert counted(own, others, truth, np.array([1.0, 2.0, 4.0, 8.0, 16.0])) == (2.0, 4.0, 8.0)
+
+
+def test_with_certain_shares_it_is_the_difference_of_two_betas():
+    """Many rows compared and all labels in training: only which model is right is unknown."""
+    found = judged(15, 6, 0, 10**6, 10**7, 1.0, 2)
+    exact = stats.beta(15 / DESIGN_EFFECT + 0.5, 6 / DESIGN_EFFECT + 0.5)
+    low, high = found.interval(0.9)
+    assert low == pytest.approx(-0.1 * (2 * exact.ppf(0.95) - 1), abs=5e-4)
+    assert high == pytest.approx(-0.1 * (2 * exact.ppf(0.05) - 1), abs=5e-4)
+    assert found.probabilities.help == pytest.approx(exact.sf(0.55), abs=2e-3)
+
+
+def test_several_classes_follow_the_dirichlet_distribution():
+    found = judged(15, 6, 30, 10**6, 10**7, 1.0, 4)
+    rng = np.random.default_rng(0)
+    counts = np.array([15, 6, 30]) / DESIGN_EFFECT + 0.5
+    better, worse, _ = rng.dirichlet(counts, 10**6).T
+    drawn = -0.1 * (better - worse)
+    assert found.interval(0.9) == pytest.approx(np.quantile(drawn, [0.05, 0.95]), abs=5e-4)
+    assert found.probabilities.help == pytest.approx(np.mean(drawn < -0.01), abs=3e-3)
+
+
+@given(DISAGREEMENTS)
+def test_swapping_the_models_swaps_help_and_harm(one):
+    other = Disagreement(
+        one.worse, one.better, one.neither, one.n_different, one.n_compared, one.train_share,
+        one.n_classes,
+    )  # fmt: skip
+    found, swapped = (DisagreementPosterior(SEEN, which).probabilities for which in (one, other))
+    assert found.help == pytest.approx(swapped.harm, abs=0.01)
+    assert found.no_difference == pytest.approx(swapped.no_difference, abs=0.01)
+
+
+@given(DISAGREEMENTS)
+def test_no_change_is_larger_than_the_share_on_which_they_disagree_allows(disagreement):
+    changes = disagreement.changes
+    assert np.all(np.diff(changes) >= 0)
+    assert np.abs(changes).max() <= 1
+    n_same = disagreement.n_compared - disagreement.n_different
+    most = stats.beta.ppf(1 - 1e-6, disagreement.n_different + 0.5, n_same + 0.5)
+    assert np.abs(changes).max() <= min(1, most / disagreement.train_share)
+
+
+def test_few_labels_claim_nothing_and_many_settle_it():
+    few, many = judged(3, 0, 0, 80, 1000, 0.8, 2), judged(60, 6, 0, 80, 1000, 0.8, 2)
+    assert few.probabilities.help < 0.95 < many.probabilities.help
+
+
+def test_models_that_hardly_disagree_make_no_difference_without_a_label():
+    assert judged(0, 0, 0, 2, 1000, 0.8, 2).probabilities.no_difference > 0.99
+    assert judged(0, 40, 0, 7, 1000, 0.5, 2).probabilities.harm > 0.3
+    assert judged(0, 0, 0, 200, 1000, 0.8, 2).probabilities.no_difference < 0.95
+
+
+def test_fewer_labels_in_the_folds_widen_the_interval():
+    widths = [np.ptp(judged(30, 1, 0, 300, 1000, q, 2).interval(0.9)) for q in (1.0, 0.8, 0.5)]
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_a_forecast_scales_the_counts():
+    open_ = judged(9, 3, 0, 80, 1000, 0.8, 2)
+    needed = open_.labels_to_settle()
+    factor = needed / SEEN.n_rows
+    assert max(open_._with_rows(needed).probabilities.to_dict().values()) >= 0.95
+    assert open_._with_rows(needed).disagreement == Disagreement(
+        9 * factor, 3 * factor, 0, 80, 1000, 0.8, 2
+    )
+
+
+def test_losses_other_than_errors_have_the_other_posterior():
+    assert type(posterior_of(SEEN)) is Posterior
+    assert posterior_of(SEEN).disagreement is None
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.05])
+def test_the_interval_contains_the_truth_where_rows_are_independent(gain):
+    """Two fixed models that disagree on 12% of the rows; 100 labels, 500 unlabelled rows."""
+    rng = np.random.default_rng(int(100 * gain))
+    right = 0.5 + gain / 0.12 / 2
+    contained = 0
+    for _ in range(300):
+        n = rng.binomial(100, 0.12)
+        better = rng.binomial(n, right)
+        found = judged(better, n - better, 0, rng.binomial(500, 0.12), 500, 0.8, 2)
+        low, high = found.interval(0.9)
+        contained += low <= -gain <= high
+    assert contained >= stats.binom.ppf(0.001, 300, 0.9)
+
+
+def test_a_single_unlabelled_row_changes_next_to_nothing():
+    """Otherwise the share on which the models disagree would be anything from 0 to 1."""
+    counts = (6.0, 0.0, 0.0)
+    without = DisagreementPosterior(SEEN, Disagreement(*counts, 6, 600, 0.8, 2)).interval()
+    for differs in (0, 1):
+        compared = all_compared(counts, 600, differs, 1)
+        found = DisagreementPosterior(SEEN, Disagreement(*counts, *compared, 0.8, 2)).interval()
+        assert found == pytest.approx(without, abs=0.003)
+    assert all_compared(counts, 600, 30, 1000) == (30, 1000)
+
+
+@pytest.mark.parametrize("train_share", [0.05, 0.2, 0.5])
+def test_small_training_sets_do_not_inflate_a_gain(train_share):
+    usual = judged(20, 4, 0, 300, 1000, 0.8, 2).interval(0.0)[0]
+    assert abs(judged(20, 4, 0, 300, 1000, train_share, 2).interval(0.0)[0]) < 1.4 * abs(usual)

@@ -1,0 +1,308 @@
+"""Prepared candidates give the scores of the plain estimators, fitted to the same training set."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import LabelSpreading
+
+from generate import several_classes, two_classes
+from primum import ICLSClassifierCV, L2SVMClassifier, TSVMClassifier
+from primum._sklearn import logistic_regression_cv
+from primum.labellings.sets import nearest_shares
+from primum.methods.manifold.base import laplacian_power, neighbour_graph
+from primum.safe.candidates import (
+    CANDIDATES,
+    Labels,
+    SharedRows,
+    components,
+    implicit,
+    kernel,
+    linear,
+    margins,
+    spreading,
+)
+from primum.safe.candidates.base import Affine, LinearModel
+
+L, U, D = 36, 90, 4
+TRAIN, TEST = np.arange(L)[np.arange(L) % 4 > 0], np.arange(L)[np.arange(L) % 4 == 0]
+
+
+def problem(n_classes=2, *, weighted=False, seed=0):
+    """Return the shared rows, the labels, and new rows."""
+    if n_classes == 2:
+        X, y, more, _ = two_classes(L, U, D, seed=seed, separation=2.0)
+    else:
+        X, y, more, _ = several_classes(L, U, D, n_classes, seed=seed)
+        y[n_classes : 3 * n_classes] = np.tile(np.arange(n_classes), 2)
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 4, L).astype(float) if weighted else None
+    rows = SharedRows(X, more, None, 0, weighted=weighted)
+    return rows, Labels(y, n_classes, weight), rng.normal(size=(7, D))
+
+
+TWO_AND_FOUR = [
+    (name, n) for n in (2, 4) for name, found in CANDIDATES.items() if found.applies_to(n)
+]
+
+
+@pytest.mark.parametrize(("name", "n_classes"), TWO_AND_FOUR)
+def test_held_out_scores_are_those_of_the_fitted_model(name, n_classes):
+    """Sharing the preparation changes nothing, and scores are points of the simplex."""
+    rows, labels, new = problem(n_classes)
+    prepared = CANDIDATES[name].prepare(rows)
+    held_out = prepared.held_out(TRAIN, TEST, labels)
+    model = prepared.fit(TRAIN, labels)
+    for scores in (held_out, model.predict(new)):
+        assert scores.min() >= 0.0
+        np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-12)
+    if name != "spreading":  # which scores new rows by their neighbours
+        np.testing.assert_allclose(held_out, model.predict(rows.labeled[TEST]), atol=1e-7)
+
+
+@pytest.mark.parametrize(("name", "n_classes"), TWO_AND_FOUR)
+def test_held_out_labels_are_not_used(name, n_classes):
+    rows, labels, _ = problem(n_classes)
+    prepared = CANDIDATES[name].prepare(rows)
+    others = labels.codes.copy()
+    others[TEST] = (others[TEST] + 1) % n_classes
+    np.testing.assert_array_equal(
+        prepared.held_out(TRAIN, TEST, labels),
+        prepared.held_out(TRAIN, TEST, Labels(others, n_classes)),
+    )
+
+
+@pytest.mark.parametrize("name", [n for n, c in CANDIDATES.items() if not c.uses_unlabeled])
+def test_supervised_candidates_see_only_their_training_rows(name):
+    rows, labels, new = problem()
+    moved = SharedRows(rows.labeled.copy(), 5.0 + rows.unlabeled)
+    moved.labeled[TEST] *= 3.0
+    ours, others = (CANDIDATES[name].prepare(r).fit(TRAIN, labels) for r in (rows, moved))
+    np.testing.assert_array_equal(ours.predict(new), others.predict(new))
+
+
+@pytest.mark.parametrize("n_present", [1, 2])
+@pytest.mark.parametrize("name", list(CANDIDATES))
+def test_a_class_without_training_rows_has_the_score_zero(name, n_present):
+    n_classes = 3 if CANDIDATES[name].applies_to(3) else 2
+    n_present = min(n_present, n_classes - 1)
+    rows, labels, new = problem(n_classes)
+    train = np.flatnonzero(labels.codes < n_present)
+    scores = CANDIDATES[name].prepare(rows).fit(train, labels).predict(new)
+    np.testing.assert_allclose(scores[:, n_present:], 0.0, atol=1e-12)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", list(CANDIDATES))
+def test_sparse_rows_are_accepted(name):
+    rows, labels, new = problem()
+    thin = SharedRows(sparse.csr_array(rows.labeled), sparse.csr_array(rows.unlabeled))
+    prepared = CANDIDATES[name].prepare(thin)
+    assert prepared.held_out(TRAIN, TEST, labels).shape == (len(TEST), 2)
+    scores = prepared.fit(TRAIN, labels).predict(sparse.csr_array(new))
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_ridge_is_scikit_learns():
+    rows, labels, new = problem(4, weighted=True)
+    own = labels.take(TRAIN)
+    pipeline = make_pipeline(StandardScaler(), RidgeCV(alphas=linear.RIDGES))
+    pipeline.fit(rows.labeled[TRAIN], own.one_hot, ridgecv__sample_weight=own.weight)
+    ours = CANDIDATES["ridge"].prepare(rows).fit(TRAIN, labels)
+    expected = nearest_shares(pipeline.predict(new))
+    np.testing.assert_allclose(ours.predict(new), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_logistic_is_scikit_learns(n_classes):
+    rows, labels, new = problem(n_classes)
+    own = labels.take(TRAIN)
+    n_folds = int(min(5, np.bincount(own.codes).min()))
+    pipeline = make_pipeline(
+        StandardScaler(),
+        logistic_regression_cv(
+            Cs=linear.INVERSE_PENALTIES, cv=n_folds, scoring="neg_log_loss", max_iter=1000
+        ),
+    )
+    pipeline.fit(rows.labeled[TRAIN], own.codes)
+    ours = CANDIDATES["logistic"].prepare(rows).fit(TRAIN, labels)
+    np.testing.assert_allclose(ours.predict(new), pipeline.predict_proba(new), atol=1e-9)
+
+
+def test_forest_is_scikit_learns():
+    rows, labels, new = problem(4)
+    forest = ExtraTreesClassifier(100, random_state=0)
+    forest.fit(rows.labeled[TRAIN], labels.codes[TRAIN])
+    ours = CANDIDATES["forest"].prepare(rows).fit(TRAIN, labels)
+    np.testing.assert_allclose(ours.predict(new), forest.predict_proba(new), atol=1e-12)
+
+
+def test_neighbours_are_scikit_learns():
+    rows, labels, new = problem(4)
+    model = CANDIDATES["neighbours"].prepare(rows).fit(TRAIN, labels)
+    pipeline = make_pipeline(StandardScaler(), KNeighborsClassifier(model.n_neighbors))
+    pipeline.fit(rows.labeled[TRAIN], labels.codes[TRAIN])
+    np.testing.assert_allclose(model.predict(new), pipeline.predict_proba(new), atol=1e-12)
+
+
+def test_number_of_neighbours_has_the_least_leave_one_out_loss():
+    rows, labels, _ = problem(4)
+    own, X = labels.take(TRAIN), StandardScaler().fit_transform(rows.labeled[TRAIN])
+
+    def loss(count):
+        scores = np.empty((len(TRAIN), 4))
+        for i in range(len(TRAIN)):
+            rest = np.delete(np.arange(len(TRAIN)), i)
+            nearest = NearestNeighbors(n_neighbors=count).fit(X[rest])
+            found = nearest.kneighbors(X[[i]], return_distance=False)[0]
+            scores[i] = own.one_hot[rest][found].mean(axis=0)
+        return spreading.half_brier(scores, own)
+
+    losses = {count: loss(count) for count in spreading.COUNTS if count < len(TRAIN)}
+    model = CANDIDATES["neighbours"].prepare(rows).fit(TRAIN, labels)
+    assert losses[model.n_neighbors] == pytest.approx(min(losses.values()), abs=1e-12)
+
+
+@pytest.mark.parametrize("damping", spreading.DAMPINGS)
+def test_spreading_is_the_limit_of_scikit_learns(damping):
+    """On the same graph, LabelSpreading run to convergence gives the same scores."""
+    rows, labels, _ = problem(4)
+    X = StandardScaler().fit_transform(rows.all)
+    W = neighbour_graph(X, 10)
+    y = np.full(L + U, -1)
+    y[TRAIN] = labels.codes[TRAIN]
+    reference = LabelSpreading(
+        kernel=lambda A, B: W.toarray(), alpha=damping, tol=1e-13, max_iter=100_000
+    ).fit(X, y)
+    option = spreading.Option(10, damping, spreading.spread(W, damping, np.arange(L)))
+    ours = option.scores(slice(None), TRAIN, labels.take(TRAIN))
+    np.testing.assert_allclose(ours, reference.label_distributions_, atol=1e-6)
+
+
+def test_spreading_leaves_one_out_as_if_its_label_were_unknown():
+    rows, labels, _ = problem(4)
+    W = neighbour_graph(StandardScaler().fit_transform(rows.all), 5)
+    option = spreading.Option(5, 0.9, spreading.spread(W, 0.9, np.arange(L)))
+    rests = [np.delete(TRAIN, i) for i in range(len(TRAIN))]
+    one_by_one = [
+        option.scores(TRAIN[[i]], rest, labels.take(rest))[0] for i, rest in enumerate(rests)
+    ]
+    own = labels.take(TRAIN)
+    expected = spreading.half_brier(np.array(one_by_one), own)
+    assert option.left_out_loss(TRAIN, own) == pytest.approx(expected, abs=1e-12)
+
+
+def test_spreading_gives_unreachable_rows_the_shares_of_the_classes():
+    labels = Labels(np.array([0, 0, 1, 1]), 2)
+    W = neighbour_graph(np.array([[0.0], [0.1], [9.0], [9.1], [50.0], [50.1]]), 1)
+    option = spreading.Option(1, 0.9, spreading.spread(W, 0.9, np.arange(4)))
+    scores = option.scores(slice(None), np.arange(3), labels.take(np.arange(3)))
+    np.testing.assert_allclose(scores[4:], [[2 / 3, 1 / 3]] * 2)
+    np.testing.assert_allclose(scores[3], [0.0, 1.0], atol=1e-12)
+
+
+def test_components_are_whitened():
+    rows, _, _ = problem()
+    Z = components.find_components(rows.all, 0).transform(rows.all)
+    np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(Z.T @ Z / len(Z), np.eye(Z.shape[1]), atol=1e-10)
+
+
+def test_directions_without_variance_are_no_components():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    flat = np.column_stack([X, X[:, 0] + X[:, 1], np.full(30, 2.0)])
+    assert components.find_components(flat, 0).transform(flat).shape == (30, 3)
+
+
+def test_deformed_kernel_has_its_definition():
+    """K~ = (I + r K Lap)^-1 K, for the rows and for new ones."""
+    rows, _, new = problem(seed=3)
+    prepared = CANDIDATES["kernel"].prepare(rows)
+    scaler = StandardScaler().fit(rows.all)
+    X = scaler.transform(rows.all)
+    lap = laplacian_power(neighbour_graph(X, kernel.NEIGHBORS), normalized=True).toarray()
+    _, gammas = kernel.distances_among(X)
+    pairs = [(gamma, r) for gamma in gammas for r in kernel.STRENGTHS]
+    for option, (gamma, r) in zip(prepared.options, pairs, strict=True):
+        K = rbf_kernel(X, gamma=gamma)
+        deformed = np.linalg.solve(np.eye(len(K)) + r * K @ lap, K)
+        F = option.features
+        np.testing.assert_allclose(F @ F.T, deformed[:L, :L], atol=1e-8)
+        k = rbf_kernel(scaler.transform(new), X, gamma=gamma)
+        extended = k @ (np.eye(len(K)) - r * lap @ deformed)[:, :L]
+        np.testing.assert_allclose(k @ option.expansion @ F.T, extended, atol=1e-6)
+
+
+def test_labelled_kernel_is_kernel_ridge_with_an_intercept():
+    rows, labels, _ = problem()
+    model = CANDIDATES["kernel (labelled)"].prepare(rows).fit(TRAIN, labels)
+    X, y = StandardScaler().fit_transform(rows.labeled[TRAIN]), labels.one_hot[TRAIN]
+    K = rbf_kernel(X, gamma=model.gamma)
+    residual = y - K @ model.coef - model.intercept
+    np.testing.assert_allclose(residual.sum(axis=0), 0.0, atol=1e-8)
+    ridge = residual[:, 0] @ model.coef[:, 0] / (model.coef[:, 0] @ model.coef[:, 0])
+    assert np.isclose(linear.RIDGES, ridge, rtol=1e-6).any()
+    reference = KernelRidge(alpha=ridge, kernel="precomputed").fit(K, y - model.intercept)
+    np.testing.assert_allclose(reference.dual_coef_, model.coef, atol=1e-6)
+
+
+def test_tsvm_is_that_of_the_library():
+    rows, labels, new = problem()
+    own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.all)
+    X = scaler.transform(rows.labeled[TRAIN])
+    unknown = np.concatenate([rows.unlabeled, np.delete(rows.labeled, TRAIN, axis=0)])
+    reference = TSVMClassifier("annealing", alpha=margins.best_penalty(X, own))
+    reference.fit(X, own.codes, scaler.transform(unknown))
+    ours = CANDIDATES["tsvm"].prepare(rows).fit(TRAIN, labels).predict(new)
+    values = reference.decision_function(scaler.transform(new))
+    np.testing.assert_allclose(ours[:, 1], expit(margins.SLOPE * values), atol=1e-9)
+
+
+def test_svm_is_that_of_the_library():
+    rows, labels, new = problem()
+    own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.labeled[TRAIN])
+    X = scaler.transform(rows.labeled[TRAIN])
+    reference = L2SVMClassifier(margins.best_penalty(X, own)).fit(X, own.codes)
+    ours = CANDIDATES["svm"].prepare(rows).fit(TRAIN, labels).predict(new)
+    values = reference.decision_function(scaler.transform(new))
+    np.testing.assert_allclose(ours[:, 1], expit(margins.SLOPE * values), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_icls_is_that_of_the_library(n_classes):
+    rows, labels, new = problem(n_classes)
+    own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.all)
+    unknown = np.concatenate([rows.unlabeled, np.delete(rows.labeled, TRAIN, axis=0)])
+    folds = linear.inner_folds(own, implicit.FOLDS)
+    reference = ICLSClassifierCV(implicit.PENALTIES, implicit.METRICS, cv=folds)
+    reference.fit(scaler.transform(rows.labeled[TRAIN]), own.codes, scaler.transform(unknown))
+    ours = CANDIDATES["icls"].prepare(rows).fit(TRAIN, labels).predict(new)
+    expected = reference.predict_proba(scaler.transform(new))
+    np.testing.assert_allclose(ours, expected, atol=1e-6)
+
+
+def test_a_sample_of_the_unlabelled_rows_is_named():
+    rows, _, _ = problem()
+    few = rows.with_at_most(20)
+    assert few.unlabeled.shape == (20, D)
+    assert few.labeled is rows.labeled
+    assert rows.with_at_most(U) is rows
+    many = SharedRows(rows.labeled, np.random.default_rng(0).normal(size=(1501, D)))
+    note = CANDIDATES["tsvm"].prepare(many).note
+    assert note == "tsvm uses a random sample of 1500 of the 1501 unlabelled rows."
+
+
+def test_affine_changes_are_absorbed():
+    rng = np.random.default_rng(0)
+    change = Affine(rng.random(5) + 0.5, rng.normal(size=3), rng.normal(size=(5, 3)))
+    model = LinearModel(rng.normal(size=(3, 4)), rng.normal(size=4), probabilities=True)
+    X = rng.normal(size=(6, 5))
+    expected = model.predict(change.transform(X))
+    np.testing.assert_allclose(change.then(model).predict(X), expected, atol=1e-12)
