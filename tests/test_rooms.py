@@ -35,7 +35,7 @@ KNOWS = {
     "rows/dask_rows.py": {"dask", "distributed"},
     "rows/parquet.py": {"pyarrow"},
     "methods/self_learning.py": {"pandas"},
-    "safe/classifier.py": {"tqdm"},
+    "_progress.py": {"tqdm"},
     "safe/candidates/entrants.py": {"pandas"},
 }
 

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum import ICLSClassifier
-from primum.cli import _progress
+from primum import ICLSClassifier, _progress
 from primum.cli.main import primum
 from primum.models.files import load_model, save_model
 

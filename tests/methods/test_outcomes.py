@@ -244,15 +244,15 @@ ROUNDS = "primum.{}.MOST_ROUNDS"
 @pytest.mark.parametrize(
     ("clf", "module", "message"),
     [
-        (TSVMClassifier("cccp", alpha=0.01), "machines.cccp", "stopped after 1 rounds of cccp"),
+        (TSVMClassifier("cccp", alpha=0.01), "methods.svm.cccp", "stopped after 1 rounds of cccp"),
         (
             TSVMClassifier("annealing", alpha=0.01),
-            "machines.annealing",
+            "methods.svm.annealing",
             "stopped after 1 rounds of a",
         ),
         (
             WellSVMClassifier(0.01),
-            "estimators.wellsvm",
+            "methods.svm.wellsvm",
             "stopped reweighting labellings after 1 rounds with a gap",
         ),
     ],

@@ -15,8 +15,8 @@ import click
 import numpy as np
 import pandas as pd
 
+from primum._progress import showing_passes
 from primum.cli._predictions import refuse_missing
-from primum.cli._progress import progress
 from primum.rows import ParquetRows
 from primum.rows.parquet import SUFFIXES
 from primum.tables.csv import CsvOptions
@@ -82,7 +82,7 @@ def read_prepared(
 
 def _read(path: Path, options: CsvOptions, as_text: list[str]) -> pd.DataFrame:
     _refuse_many_cells(path)
-    with progress(f"reading {path.name}"):
+    with showing_passes(f"reading {path.name}"):
         return read_frame(path, options, as_text)
 
 
@@ -196,11 +196,11 @@ def _read_numbers(
 
     ``listed`` is whether the user listed the features; otherwise some columns may not be features.
     """
-    with progress(f"reading {table.path.name}"):
+    with showing_passes(f"reading {table.path.name}"):
         data = read_labeled_table(table, names, target, missing)
     blocks = [data.X]
     for other in more:
-        with progress(f"reading {other.path.name}"):
+        with showing_passes(f"reading {other.path.name}"):
             blocks.append(read_features(other, names))
     X = np.concatenate(blocks)
     for name in () if listed else data.identifiers(names):

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import primum
+from primum._progress import showing_passes
 from primum._words import listed, wrapped
 from primum.cli._comparison import (
     FORMATS,
@@ -22,7 +23,6 @@ from primum.cli._comparison import (
 )
 from primum.cli._methods import DEFAULT, MAX_ROWS, list_methods, read_methods, sampled
 from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
-from primum.cli._progress import progress
 from primum.comparison.deploy import find_name
 from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.tables.csv import CsvOptions
@@ -197,7 +197,7 @@ def compare(
     with _plain_errors(output):
         roles = {"target": target, "id": id_column, "group": group}
         as_text = [name for name in roles.values() if name]
-        with nullcontext() if settings["quiet"] else progress(f"reading {data.name}"):
+        with nullcontext() if settings["quiet"] else showing_passes(f"reading {data.name}"):
             frame = read_frame(data, options, as_text)
         _check_columns(frame, [*as_text, *exclude], data, options)
         rest = {

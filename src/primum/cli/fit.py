@@ -10,6 +10,7 @@ import pandas as pd
 
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning, USMClassifier
+from primum._progress import showing_passes
 from primum._words import listed
 from primum.cli._options import (
     Metric,
@@ -22,7 +23,6 @@ from primum.cli._options import (
 )
 from primum.cli._output import out_option, refuse_inputs
 from primum.cli._prior import Prior, prior_in_words, prior_of, prior_options
-from primum.cli._progress import progress
 from primum.cli._training import TrainingRows, read_numbers, read_prepared
 from primum.comparison.arguments import with_preparation
 from primum.labellings import Certificate
@@ -154,7 +154,7 @@ def _fit(classifier: Any, rows: TrainingRows) -> Any:
     """Return the fitted classifier, in a pipeline with the preparation if there is one."""
     model = with_preparation(rows.transformer, classifier)
     stored = {} if rows.stored is None else {"X_unlabeled": rows.stored}
-    with warnings.catch_warnings(record=True) as caught, progress("fitting", number=True):
+    with warnings.catch_warnings(record=True) as caught, showing_passes("fitting", number=True):
         warnings.simplefilter("always")
         model.fit(rows.X, rows.labels, **stored)
     for warning in caught:

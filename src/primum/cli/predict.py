@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from primum._progress import showing_passes
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.cli._options import PREDICTION, TablePath, csv_options, id_option, plain_errors
 from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
 from primum.cli._predictions import refuse_scores, score_names, scores_of, table_predictions
-from primum.cli._progress import progress
 from primum.models.files import StoredModel, load_model
 from primum.tables.csv import CsvOptions
 from primum.tables.reading import Table, open_table
@@ -60,7 +60,7 @@ def predict(
     refuse_inputs(out, [("MODEL", model), ("DATA", data)])
     with plain_errors():
         stored = load_model(model)
-    with plain_errors(), one_blas_thread(), progress("predicting"):
+    with plain_errors(), one_blas_thread(), showing_passes("predicting"):
         write_table(out, _parts(stored, data, options, id_column, score))
     click.echo(f"Predictions: {out}")
 

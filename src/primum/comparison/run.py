@@ -25,6 +25,7 @@ from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegressionCV
 
+from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_left
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
@@ -40,7 +41,6 @@ from primum.comparison.plan import (
     turn_of,
     weight_of,
 )
-from primum.comparison.progress import TimeLeft, reporting, with_time_left
 from primum.comparison.store import ResultStore, Unit
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
@@ -48,7 +48,6 @@ from primum.methods.least_squares.tuning import Tuned
 from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import tuning_folds
 from primum.safe.classifier import SafeClassifier
-from primum.safe.watching import watch_folds
 
 # What scikit-learn's classifiers mean by cv=None.
 USUAL_FOLDS = 5
@@ -395,7 +394,7 @@ def run_task(
 
 def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
     """Report the folds of a fit, inside a ``with`` block, if its progress is shown."""
-    return nullcontext() if folder is None else watch_folds(reporting(folder, unit))
+    return nullcontext() if folder is None else listening(FOLDS, logging_to(folder, unit))
 
 
 def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:

@@ -25,10 +25,10 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from threadpoolctl import threadpool_limits
 
+from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
 from primum.comparison.identity import distributions_of
-from primum.comparison.progress import with_progress
 from primum.comparison.store import ResultStore
 from primum.comparison.workers import rng_for, run_parallel, seeded
 from primum.experiments.experiment import ROLES, Experiment, codes_of

@@ -156,7 +156,7 @@ def plot_constraint_set(
     Examples
     --------
     >>> from primum import ICLSClassifier
-    >>> from primum.pages.pictures import plot_constraint_set
+    >>> from primum.pages import plot_constraint_set
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, -1, -1]
     >>> clf = ICLSClassifier().fit(X, y)
     >>> plot_constraint_set(clf, X, y).get_xlabel()

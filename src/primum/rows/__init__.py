@@ -14,7 +14,6 @@ from primum.rows.base import (
 )
 from primum.rows.finite import RowsChangedError, first_non_finite, refuse_non_finite
 from primum.rows.parquet import ParquetRows
-from primum.rows.watching import watch_passes
 
 __all__ = [
     "BLOCK_NUMBERS",
@@ -32,5 +31,4 @@ __all__ = [
     "refuse_non_finite",
     "stack",
     "to_numpy",
-    "watch_passes",
 ]

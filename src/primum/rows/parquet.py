@@ -22,12 +22,12 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from primum._lazy import needed
+from primum._progress import told
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
 from primum.rows.base import Block, BlockMemory, Rows, stack
 from primum.rows.finite import RowsChangedError, refuse_changed, still_finite
-from primum.rows.watching import watched
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class ParquetRows(Rows):
 
         results = map(sized, pieces) if threads == 1 else in_threads(sized, pieces, threads)
         try:
-            yield from watched(sum(group.n_rows for group in groups), results)
+            yield from told(sum(group.n_rows for group in groups), results)
         finally:
             # The allocator keeps memory that one thread requested and another freed.
             import_pyarrow()[0].default_memory_pool().release_unused()

@@ -8,6 +8,7 @@ out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -18,7 +19,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from primum._lazy import needed
+from primum._progress import FOLDS, tell, with_progress
 from primum._sklearn import Interval
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray
@@ -37,7 +38,6 @@ from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_e
 from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import Failure, OutOfFold
 from primum.safe.stack import StackedClassifier, StackPredictionMixin, weights_on
-from primum.safe.watching import tell_watcher
 
 # The share of rows for which two models disagree is estimated from at most this many.
 MOST_COMPARED = 5000
@@ -88,7 +88,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.
     verbose : bool, default=False
-        Whether to show progress bars (needs tqdm).
+        Whether to show progress.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             )
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
             if self.time_budget is None:  # otherwise the candidates come one after the other
-                scored.tell = tell_watcher
+                scored.tell = partial(tell, FOLDS)
             with one_blas_thread():
                 scored.notes.extend(notes_on_rows(rows, known, unknown))
                 self._compute(scored, entrants, start)
@@ -312,10 +312,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     def _progress(self, work: Any, total: int) -> Any:
         if not self.verbose:
             return work
-        with needed("Progress bars", "pass verbose=False"):
-            from tqdm import tqdm
-
-        return tqdm(work, total=total, desc=type(self).__name__, unit="fit")
+        return with_progress(work, total, type(self).__name__, "fit")
 
     def _compute(self, scored: OutOfFold, entrants: Entrants, start: float) -> None:
         """Compute out-of-fold scores, of as many candidates as the time allows."""

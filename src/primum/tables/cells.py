@@ -18,6 +18,8 @@ from primum._typing import AnyArray, Floats
 if TYPE_CHECKING:
     import pandas as pd
 
+from primum._lazy import needed
+
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
 # Digits in groups of three, with a decimal point; 0,125 is no such number.
@@ -213,3 +215,37 @@ def _each(cells: AnyArray, read: Callable[[Any], Any], dtype: Any = float) -> An
     found = np.empty(len(cells), dtype=dtype)
     found[:] = [absent if cell is None else read(cell) for cell in cells]
     return found
+
+
+def as_pandas(table: Any) -> Any:
+    """Return a table as a pandas DataFrame; anything else than a table is returned as it is.
+
+    Parameters
+    ----------
+    table : object
+        A pandas DataFrame, or a table with the Arrow PyCapsule protocol or the dataframe
+        interchange protocol: polars, pyarrow, DuckDB and others.
+
+    Returns
+    -------
+    DataFrame or object
+        The table, or what was passed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from primum.tables.frames import as_pandas
+    >>> as_pandas(pa.table({"age": [30, None]}))["age"].tolist()
+    [30.0, nan]
+    """
+    if hasattr(table, "iloc") or not (hasattr(table, STREAM) or hasattr(table, INTERCHANGE)):
+        return table
+    with needed("Tables of other libraries than pandas"):
+        import pandas  # noqa: F401
+        import pyarrow as pa
+        from pyarrow.interchange import from_dataframe
+    arrow = pa.table(table) if hasattr(table, STREAM) else from_dataframe(table)
+    return arrow.to_pandas(ignore_metadata=True)
+
+
+STREAM, INTERCHANGE = "__arrow_c_stream__", "__dataframe__"

@@ -27,8 +27,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from primum._progress import PASSES, tell
 from primum._typing import Floats
-from primum.rows.watching import tell_watcher
 from primum.tables.cells import NUMBER
 
 # Rows that are looked at.
@@ -164,8 +164,8 @@ class CsvFile:
                 yield chunk
                 if done < raw.tell() < size:  # text is read ahead, so the end may be reached early
                     done = raw.tell()
-                    tell_watcher(done, size)
-        tell_watcher(size, size)
+                    tell(PASSES, done, size)
+        tell(PASSES, size, size)
 
     def _records(self, text: IO[str]) -> Iterator[Record]:
         """Yield the header and every row; raise an error for a row with more or fewer fields."""

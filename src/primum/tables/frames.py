@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._lazy import needed
 from primum.tables.csv import CsvFile, CsvOptions, to_numbers
 from primum.tables.reading import CSV_SUFFIXES, CsvTable, is_parquet, refuse_layout
 from primum.tables.spreadsheets import (
@@ -29,40 +28,6 @@ from primum.tables.spreadsheets import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-STREAM, INTERCHANGE = "__arrow_c_stream__", "__dataframe__"
-
-
-def as_pandas(table: Any) -> Any:
-    """Return a table as a pandas DataFrame; anything else than a table is returned as it is.
-
-    Parameters
-    ----------
-    table : object
-        A pandas DataFrame, or a table with the Arrow PyCapsule protocol or the dataframe
-        interchange protocol: polars, pyarrow, DuckDB and others.
-
-    Returns
-    -------
-    DataFrame or object
-        The table, or what was passed.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from primum.tables.frames import as_pandas
-    >>> as_pandas(pa.table({"age": [30, None]}))["age"].tolist()
-    [30.0, nan]
-    """
-    if hasattr(table, "iloc") or not (hasattr(table, STREAM) or hasattr(table, INTERCHANGE)):
-        return table
-    with needed("Tables of other libraries than pandas"):
-        import pandas  # noqa: F401
-        import pyarrow as pa
-        from pyarrow.interchange import from_dataframe
-    arrow = pa.table(table) if hasattr(table, STREAM) else from_dataframe(table)
-    return arrow.to_pandas(ignore_metadata=True)
 
 
 TEXT_SUFFIXES = (".tsv", ".tsv.gz", ".txt", ".txt.gz")

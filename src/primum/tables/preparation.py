@@ -16,9 +16,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from primum._typing import AnyArray
-from primum.tables.cells import booleans_of, days_of, hours_of, names_of, numbers_of
+from primum.tables.cells import as_pandas, booleans_of, days_of, hours_of, names_of, numbers_of
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
-from primum.tables.frames import as_pandas
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"

@@ -19,6 +19,7 @@ from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.judging.words import Alert
 from primum.tables.cells import (
+    as_pandas,
     booleans_of,
     days_of,
     hours_of,
@@ -28,7 +29,6 @@ from primum.tables.cells import (
     plain_text,
 )
 from primum.tables.columns import Column, describe_columns
-from primum.tables.frames import as_pandas
 from primum.tables.labels import check_labels, typed_labels
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on

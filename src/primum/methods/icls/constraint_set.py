@@ -71,7 +71,7 @@ def constraint_set(
     Examples
     --------
     >>> from primum import ICLSClassifier
-    >>> from primum.pages import pictures as constraint_set
+    >>> from primum.pages import constraint_set
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, -1, -1]
     >>> constraint_set(ICLSClassifier(fit_intercept=False), X, y).ravel().round(3)  # an interval
     array([0.071, 0.429])

@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from primum.comparison.progress import (
+from primum._progress import (
     TimeLeft,
     duration,
-    expected_seconds,
-    reporting,
+    expectations,
+    logging_to,
     with_time_left,
 )
 
@@ -27,8 +27,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock(100.0)
-    monkeypatch.setattr("primum.comparison.progress.time.monotonic", clock)
-    monkeypatch.setattr("primum.comparison.progress.time.time", clock)
+    monkeypatch.setattr("primum._progress.time.monotonic", clock)
+    monkeypatch.setattr("primum._progress.time.time", clock)
     return clock
 
 
@@ -77,14 +77,14 @@ def test_a_fit_that_is_being_made_says_how_long_it_takes(tmp_path, clock):
     folder, unit = str(tmp_path), ("cross-fitted/safe", 0)
     left = TimeLeft({unit: 1.0, **fits("quick", 3)}, start=100.0, folder=folder)
     left.finish(("all/quick", 0), 1.0)
-    report = reporting(folder, unit)
+    report = logging_to(folder, unit)
     clock.now = 103.0
     report(0, 10)  # three seconds of preparation
-    assert expected_seconds(folder, unit) is None
+    assert expectations(folder) == {}
     assert str(left) == "more than 2 s left"
     clock.now = 105.0
     report(1, 10)  # two seconds a fold: nine more, and the final fit
-    assert expected_seconds(folder, unit) == (100.0, 25.0)
+    assert expectations(folder) == {unit: (100.0, 25.0, 1)}
     assert str(left) == "about 22 s left"
     clock.now = 115.0
     assert str(left) == "about 12 s left"
@@ -109,7 +109,7 @@ def test_no_estimate_exceeds_the_budget(clock):
 
 
 def test_a_log_gets_a_line_from_time_to_time_even_within_a_fit(monkeypatch, capsys, clock):
-    monkeypatch.setattr("primum.comparison.progress.SECONDS_BETWEEN_LOOKS", 1e-3)
+    monkeypatch.setattr("primum._progress.SECONDS_BETWEEN_LOOKS", 1e-3)
     printed = threading.Event()
     original = print
 
@@ -138,7 +138,7 @@ def test_the_bar_shows_the_share_of_the_time(monkeypatch, clock):
     screen = io.StringIO()
     screen.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr("primum.comparison.progress.SECONDS_BETWEEN_LOOKS", 1e-3)
+    monkeypatch.setattr("primum._progress.SECONDS_BETWEEN_LOOKS", 1e-3)
     left = TimeLeft(fits("quick", 4), start=100.0)
 
     def work():
@@ -162,7 +162,7 @@ def test_the_folds_of_a_long_fit_are_counted(tmp_path, clock):
     for other in fits_of_quick:
         left.finish(other, 1.0)
     assert (left.n_done, left.total) == (25, 36)  # not 25 of 26 for minutes
-    report = reporting(folder, unit)
+    report = logging_to(folder, unit)
     report(0, 10)
     for done in (1, 7, 10):
         clock.now += 2.0
