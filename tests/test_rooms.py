@@ -49,27 +49,81 @@ def imported_modules(path):
             yield from (alias.name for alias in node.names)
 
 
-def imported_rooms(path):
-    for name in imported_modules(path):
-        parts = name.split(".")
-        if parts[0] == "primum" and len(parts) > 1 and parts[1] in ROOMS:
-            yield parts[1]
+# What stands beside the rooms, to the left of all of them; `__init__` and `__main__` open the doors.
+BESIDE = {
+    "__init__",
+    "__main__",
+    "_files",
+    "_lazy",
+    "_progress",
+    "_sklearn",
+    "_threads",
+    "_typing",
+    "_words",
+    "simulated",
+}
+
+
+def imported_names(path):
+    """Yield (module of this package, name) for every import of a file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "primum":
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def room_of(module):
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ROOMS else None
+
+
+def crossings():
+    """Yield (file, its room, module, name) for every import from another room."""
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE).parts[0]
+        own = place if place in ROOMS else None
+        for module, name in imported_names(path):
+            full = f"{module}.{name}" if room_of(module) is None else module
+            if room_of(full) not in (None, own):
+                yield path.relative_to(PACKAGE).as_posix(), own, full, name
 
 
 def test_rooms_import_only_to_the_left():
-    walls = [
-        f"{path.relative_to(PACKAGE)} imports {other}"
-        for room in ROOMS
-        for path in (PACKAGE / room).rglob("*.py")
-        for other in imported_rooms(path)
-        if ROOMS.index(other) > ROOMS.index(room)
+    right = [
+        f"{file} imports {module}"
+        for file, own, module, _ in crossings()
+        if own is not None and ROOMS.index(room_of(module)) > ROOMS.index(own)
     ]
-    assert walls == []
+    assert right == []
+
+
+def test_no_private_name_crosses_a_border():
+    private_names = [
+        f"{file} imports {name} from {module}"
+        for file, _, module, name in crossings()
+        if any(part.startswith("_") for part in (*module.split(".")[1:], name))
+    ]
+    assert private_names == []
+
+
+def test_what_stands_beside_the_rooms_imports_none_of_them():
+    """Nothing else is exempt; the two doors import everything, when it is first used."""
+    assert {path.stem for path in PACKAGE.glob("*.py")} == BESIDE
+    doors = {"__init__.py", "__main__.py"}
+    assert {file for file, own, *_ in crossings() if own is None} <= doors
+
+
+def test_only_their_commands_import_the_experiments():
+    laboratory = {
+        file
+        for file, own, module, _ in crossings()
+        if room_of(module) == "experiments" and own is not None
+    }
+    assert laboratory <= {"cli/reproduce.py", "cli/datasets.py"}
 
 
 def test_every_room_is_known():
     folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
-    assert folders <= set(ROOMS)
+    assert folders == set(ROOMS)
 
 
 def test_core_imports_nothing_optional():
@@ -102,7 +156,7 @@ import primum
 print(*sys.modules)
 primum.ICLSClassifier
 print(*sys.modules)
-print(primum.datasets.CATALOGUE is not None, primum.solvers.__name__)
+print(primum.simulated.two_gaussians is not None, primum.solvers.__name__)
 """
 
 
@@ -129,10 +183,11 @@ def test_the_estimators_load_no_more_than_linear_models():
 
 def test_using_one_estimator_imports_no_other(steps):
     modules = steps[2].split()
-    files = {path.stem for path in (PACKAGE / "estimators").glob("[!_]*.py")}
-    loaded = {file for file in files if f"primum.estimators.{file}" in modules}
-    assert loaded == {"icls", "least_squares", "unlabeled_rows"}
-    assert "primum.selection" not in modules
+    loaded = [name for name in modules if name.startswith("primum.methods.")]
+    families = {name.split(".")[2] for name in loaded}
+    assert families <= {"base", "icls", "least_squares", "registry"}
+    assert "primum.methods.icls.tuned" not in loaded
+    assert "primum.safe" not in modules
 
 
 @pytest.mark.parametrize("package", [primum, primum.methods])

@@ -13,7 +13,7 @@ from primum.cli.main import primum
 def few_penalties(monkeypatch):
     """Tune the logistic regression of comparisons over two penalties: five take long."""
     monkeypatch.setattr(
-        "primum.evaluation.compare_default.logistic_regression_cv",
+        "primum.comparison.arguments.logistic_regression_cv",
         lambda Cs, **options: logistic_regression_cv(Cs=Cs[2:4], **options),
     )
 

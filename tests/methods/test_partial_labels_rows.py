@@ -139,7 +139,7 @@ def undetermined(seed, L, K=3, U=60, d=15):
     return X, y, possible
 
 
-@pytest.mark.filterwarnings("ignore::primum.estimators._implicit.UndeterminedModelWarning")
+@pytest.mark.filterwarnings("ignore::primum.methods.icls.base.UndeterminedModelWarning")
 @pytest.mark.parametrize(
     ("seed", "L"),
     [
