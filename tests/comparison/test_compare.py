@@ -24,6 +24,8 @@ from primum.judging.difference import resampled_difference
 from primum.judging.disagreement import posterior_of
 from primum.reading.classifiers import Entry
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 METHODS = [
     ("self-learning", SelfLearningClassifier()),

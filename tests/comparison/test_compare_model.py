@@ -12,6 +12,8 @@ from primum import SafeClassifier, SelfLearningClassifier
 from primum.comparison.card import card_of, guessing_loss
 from primum.comparison.statistics import read_scoring
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=2)
 QUICK = {
     "methods": [("self-learning", SelfLearningClassifier())],

@@ -12,6 +12,8 @@ from primum.comparison.plan import ComparisonPlan, read_table
 from primum.reading.classifiers import Entry
 from primum.reading.folds import Fold
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 METHODS = [("neighbours", KNeighborsClassifier(), False)]
 QUICK = {"methods": METHODS, "progress": False}
 

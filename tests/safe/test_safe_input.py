@@ -17,6 +17,8 @@ from primum.safe import out_of_fold
 from primum.safe import out_of_fold as pilot
 from primum.safe.candidates.kernel import BANDWIDTHS, distances_among
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 
 def partly(n_labeled=24, n_unlabeled=40, d=3, n_classes=2):
     """Return X and y with -1 for unknown labels."""
