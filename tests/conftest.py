@@ -23,7 +23,7 @@ def rng():
 @pytest.fixture
 def quick_drift(monkeypatch):
     """Look for drift by a logistic regression alone: the forest takes a quarter of a comparison."""
-    from primum.selection import drift
+    from primum.judging import drift
 
     classifiers = drift._classifiers
     monkeypatch.setattr(drift, "_classifiers", lambda seed: classifiers(seed)[:1])
