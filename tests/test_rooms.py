@@ -49,7 +49,7 @@ def imported_modules(path):
             yield from (alias.name for alias in node.names)
 
 
-# What stands beside the rooms, to the left of all of them; `__init__` and `__main__` open the doors.
+# What stands beside the rooms, to the left of them; `__init__` and `__main__` open the doors.
 BESIDE = {
     "__init__",
     "__main__",
