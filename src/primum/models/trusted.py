@@ -10,8 +10,7 @@ from primum.equations import Frame, GivenLabels
 from primum.judging.difference import Difference, Disagreement, Probabilities
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
-from primum.labellings.sets import Interval, Simplex
-from primum.labellings.sets.base import PerRow
+from primum.labellings.sets import Interval, PerRow, Simplex
 from primum.methods.svm.search import Step
 from primum.reading.classifiers import NamedClassifier
 from primum.safe.candidates.base import Affine, LinearModel
