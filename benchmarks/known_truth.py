@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from primum.comparison.progress import with_progress
 from scipy.stats import binom
 from sklearn.datasets import load_digits
 from sklearn.exceptions import FitFailedWarning
 from threadpoolctl import threadpool_limits
 
 from primum import SafeClassifier
-from primum.comparison.progress import with_progress
 from primum.comparison.store import ResultStore
 from primum.comparison.workers import rng_for, run_parallel
 from primum.experiments.datasets import available, load
