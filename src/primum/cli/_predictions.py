@@ -13,7 +13,7 @@ from primum import LaplacianLeastSquaresClassifier, SafeClassifier
 from primum._typing import Floats
 from primum.cli._options import PREDICTION, SCORE, warn
 from primum.methods.kernels import KernelClassifier
-from primum.methods.least_squares.base import LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.models.files import StoredModel, classifier_of
 from primum.tables.cells import USUAL_MISSING, objects_of, read_cells
 from primum.tables.columns import LAYOUTS, MAIN_SHARE

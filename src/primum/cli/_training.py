@@ -14,8 +14,8 @@ import click
 import numpy as np
 import pandas as pd
 
-from primum.cli._options import warn
 from primum._progress import showing_passes
+from primum.cli._options import warn
 from primum.rows import ParquetRows
 from primum.tables.columns import looks_like_identifier
 from primum.tables.files import TableFile, TableFormat, open_table, table_kind

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 import primum
+from primum._progress import showing_passes
 from primum._words import key_of, listed, wrapped
 from primum.cli._comparison import (
     FORMATS,
@@ -30,7 +31,6 @@ from primum.cli._options import (
     plain_errors,
     with_options,
 )
-from primum._progress import showing_passes
 from primum.comparison.arguments import default_baselines, default_methods
 from primum.comparison.compare import Comparison
 from primum.comparison.deploy import find_name

@@ -10,6 +10,7 @@ import pandas as pd
 
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning, USMClassifier
+from primum._progress import showing_passes
 from primum._words import listed
 from primum.cli._options import (
     CONFIDENCE,
@@ -25,7 +26,6 @@ from primum.cli._options import (
     warn,
 )
 from primum.cli._output import out_option, refuse_inputs
-from primum._progress import showing_passes
 from primum.cli._training import TrainingRows, TrainingTables
 from primum.comparison.arguments import with_preparation
 from primum.labellings import Certificate

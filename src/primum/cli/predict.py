@@ -8,6 +8,7 @@ import click
 import pandas as pd
 import pyarrow as pa
 
+from primum._progress import showing_passes
 from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.cli._options import TablePath, format_options, id_option, plain_errors
@@ -19,7 +20,6 @@ from primum.cli._predictions import (
     score_names,
     table_predictions,
 )
-from primum._progress import showing_passes
 from primum.models.files import StoredModel, load_model
 from primum.tables.files import TableFile, TableFormat, columns_by_name, open_table
 

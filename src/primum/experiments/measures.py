@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from primum._typing import AnyArray, Floats, Index
 from primum.methods import LaplacianLeastSquaresClassifier, SelfLearningClassifier
 from primum.methods.kernels import KernelClassifier
-from primum.methods.least_squares.base import LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.svm.base import LinearMachine
 
 # How a fitted classifier is read, and what is measured; their names are columns of the results.

@@ -27,8 +27,7 @@ from primum._typing import AnyArray, Floats
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
 from primum.judging.words import OwnVerdict
-from primum.methods.base import fitting
-from primum.methods.least_squares.base import N_JOBS
+from primum.methods.base import N_JOBS, fitting
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, not_in_memory, read_arguments
 from primum.reading.folds import read_repeated_folds

@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from primum._progress import PASSES, tell
 from primum._typing import AnyArray, Floats
 from primum._words import listed
-from primum._progress import PASSES, tell
 from primum.tables.cells import NUMBER, THOUSANDS
 from primum.tables.files import Part, TableFile, TableFormat, column_names, find_header, first_line
 

@@ -40,7 +40,7 @@ from primum.experiments.published import (
 )
 from primum.experiments.race import CRITICAL, SAFE, SUPERVISED, differences, race_summary
 from primum.experiments.summary import failed_sentence, summarize, twin_of
-from primum.methods.least_squares.base import LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.pages.page import html_page, paragraph, picture
 from primum.pages.pictures import plot_constraint_set, score_parameters
 from primum.pages.tables import Cell, Table
