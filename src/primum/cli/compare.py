@@ -36,7 +36,7 @@ from primum.comparison.compare import Comparison
 from primum.comparison.deploy import find_name
 from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.comparison.words import BASELINE
-from primum.experiments.methods import GENERATIVE, ON_REQUEST
+from primum.methods.registry import commands
 from primum.tables.files import TableFormat, open_table
 from primum.tables.problem import sampled, without_total
 
@@ -45,7 +45,7 @@ MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
 # The methods that are compared by default, by the keys under which they are requested: their name
 # in ``primum.compare``, and whether they use unlabelled rows.
 DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
-FURTHER = {key_of(method.name): method for method in (*ON_REQUEST, *GENERATIVE)}
+FURTHER = {key_of(variant.name): variant for variant in commands()}
 # What messages name by Python's arguments, by the options that pass them.
 OPTION_OF = {
     "scoring": "--scoring",
@@ -70,8 +70,8 @@ def _find(name: str) -> Any:
     if key in DEFAULT:
         return DEFAULT[key][0]
     if key in FURTHER:
-        method = FURTHER[key]
-        return method.name, method.estimator, method.sees != "labeled"
+        variant = FURTHER[key]
+        return variant.name, variant.estimator(), not variant.supervised
     close = get_close_matches(key, [*DEFAULT, *FURTHER], 1)
     meant = f" (did you mean {close[0]!r}?)" if close else ""
     raise click.BadParameter(f"unknown method {name!r}{meant}; --list-methods lists them.")
