@@ -17,10 +17,10 @@ from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifie
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
 QUICK = {
-    "baselines": [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())],
+    "baseline": [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())],
     "n_repeats": 1,
     "curves": False,
-    "progress": False,
+    "verbose": False,
 }
 NEIGHBOURS = [("neighbours", KNeighborsClassifier(), False)]
 
