@@ -82,10 +82,7 @@ def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bo
     if not wanted or context.resilient_parsing:
         return
     lines = [(key, "compared by default", uses) for key, (_, uses) in DEFAULT.items()]
-    lines += [
-        (key, type(method.estimator).__name__, method.sees != "labeled")
-        for key, method in FURTHER.items()
-    ]
+    lines += [(key, known.method, not known.supervised) for key, known in FURTHER.items()]
     for key, what, uses_unlabeled in lines:
         click.echo(f"{key:26}{what}{'' if uses_unlabeled else ', supervised'}")
     context.exit()
