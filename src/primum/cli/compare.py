@@ -1,6 +1,5 @@
 """``primum compare``: whether the unlabelled rows of a table help, and which model to use."""
 
-import re
 import shlex
 import warnings
 from collections.abc import Iterator
@@ -34,7 +33,6 @@ from primum.cli._options import (
 from primum.comparison.arguments import default_baselines, default_methods
 from primum.comparison.compare import Comparison
 from primum.comparison.deploy import find_name
-from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.comparison.words import BASELINE
 from primum.methods.registry import commands
 from primum.tables.files import TableFormat, open_table
@@ -46,10 +44,6 @@ MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
 # in ``primum.compare``, and whether they use unlabelled rows.
 DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
 FURTHER = {key_of(variant.name): variant for variant in commands()}
-# What messages name by Python's arguments; the options that pass them, where their names differ.
-ARGUMENTS = ("scoring", "methods", "time_budget", "missing")
-OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jobs"}
-OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}
 
 
 def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[Any]:
@@ -228,7 +222,7 @@ def compare(
             click.echo(printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=settings["resume"]), _silence():
             given = {key: value for key, value in settings.items() if value is not None}
-            result = primum.compare(frame, **given, progress=not quiet)
+            result = primum.compare(frame, **given, verbose=not quiet)
         result = replace(result, omitted=notes)
         click.echo(screen_text(result))
         read = table.pandas_code()
@@ -279,16 +273,6 @@ def _save(
         click.echo(printable(wrapped(hint)))
 
 
-def in_options(text: str) -> str:
-    """Return a message of ``primum.compare`` with options instead of Python's arguments."""
-    text = text.replace(RESUME, "--resume")
-    text = text.replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
-    for argument, option in OPTION_OF.items():
-        text = re.sub(rf"\b{argument}='([^']*)'", rf"{option} \1", text)
-        text = re.sub(rf"\b{argument}=", f"{option} ", text)
-    return text
-
-
 @contextmanager
 def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
     """Show errors as one sentence, in terms of this command's options."""
@@ -296,7 +280,7 @@ def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
         with plain_errors():
             yield
     except click.ClickException as problem:
-        raise click.ClickException(printable(in_options(problem.message))) from problem
+        raise click.ClickException(printable(problem.message)) from problem
     except KeyboardInterrupt:
         more = "" if output.fits is None else "; continue with --resume"
         raise click.ClickException(f"Stopped{more}.") from None
