@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from primum.equations import NormalEquations, equations_of
-from primum.labellings import Model
+from primum.equations import Linear, NormalEquations, equations_of
 from primum.methods import (
     EMLeastSquaresClassifier,
     HealyWestmacottClassifier,
@@ -47,7 +46,7 @@ class PseudoInverse(LeastSquaresBase):
     def _twin(self, alpha: float) -> LeastSquaresClassifier:
         return PublishedLeastSquares(alpha, fit_intercept=self.fit_intercept, rcond=self.rcond)
 
-    def _fit_twin(self, data: TrainingData, alpha: float, known: Model | None = None) -> Model:
+    def _fit_twin(self, data: TrainingData, alpha: float, known: Linear | None = None) -> Linear:
         # What is known of the twin keeps every direction.
         return super()._fit_twin(data, alpha, known if self.rcond is None else None)
 

@@ -16,7 +16,7 @@ from primum.equations import Frame, GivenLabels
 from primum.judging.difference import Difference, Disagreement, Probabilities
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
-from primum.labellings.sets import Interval, PerRow, Simplex
+from primum.labellings.sets import LabelInterval, PerRow, Simplex
 from primum.methods.svm.search import Step
 from primum.models.files import classifier_of
 from primum.reading.classifiers import NamedClassifier
@@ -39,7 +39,15 @@ CLASSIFIERS: tuple[type, ...] = (
     *(ForestClassifier, BoostingClassifier),
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
-LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
+LABELS = (
+    GivenLabels,
+    HyperplaneLabels,
+    LabelsByValue,
+    LabelsInFrame,
+    LabelInterval,
+    Simplex,
+    PerRow,
+)
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),

@@ -24,7 +24,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats
-from primum.labellings import ImplicitProblem, Interval, Model
+from primum.equations import Linear
+from primum.labellings import ImplicitProblem, LabelInterval
 from primum.methods.base import copy_feature_names, fitting
 from primum.methods.icls.base import ImplicitlyConstrained
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
@@ -237,7 +238,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self._scale = scale = data.known.scale(shifted=self.fit_intercept)
         self._common = data.known.common_set
         labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
-        assert isinstance(data.label_set, Interval)
+        assert isinstance(data.label_set, LabelInterval)
         possible = scale.possible(data.label_set)
         fit = self._fit_implicit(replace(data, labeled=labeled), possible)
         self._remember(*scale.restored_fit(*fit))
@@ -246,8 +247,8 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self._warn_if_undetermined(data)
 
     def _fit_twin(
-        self, data: TrainingData[KnownTargets], alpha: float, known: Model | None = None
-    ) -> Model:
+        self, data: TrainingData[KnownTargets], alpha: float, known: Linear | None = None
+    ) -> Linear:
         twin = self.supervised_ = LeastSquaresRegressor(
             alpha, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs
         )
@@ -258,7 +259,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
 
     def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
         labels, reach = problem.problem.labels, NEAR
-        assert isinstance(labels, Interval)
+        assert isinstance(labels, LabelInterval)
         low, high = float(np.min(labels.low)), float(np.max(labels.high))
         # Which model is the one of targets closest to the middle depends on the bounds themselves.
         while problem.tie_break != "half" and (low < -reach or high > reach):

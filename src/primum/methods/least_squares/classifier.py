@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from primum._sklearn import ARRAY_API, check_namespace
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
-from primum.equations import NormalEquations, equations_of
-from primum.labellings import LabeledRows, LeastSquaresFamily, Model
+from primum.equations import Linear, NormalEquations, equations_of
+from primum.labellings import LabeledRows, LeastSquaresFamily
 from primum.methods.base import (
     N_JOBS,
     NOT_NEGATIVE,
@@ -160,7 +160,7 @@ class LeastSquaresBase(
     def _fit_data(self, data: TrainingData) -> None:
         """Fit to validated data."""
 
-    def _fit_twin(self, data: TrainingData, alpha: float, known: Model | None = None) -> Model:
+    def _fit_twin(self, data: TrainingData, alpha: float, known: Linear | None = None) -> Linear:
         """Fit ``supervised_`` to the labelled rows, unless its fit is known, and return its fit."""
         self.supervised_ = self._twin(alpha)
         fit = self.supervised_._fitted_to(data.labeled, known)
@@ -180,7 +180,7 @@ class LeastSquaresBase(
         return self
 
     @property
-    def _score_parameters(self) -> Model:
+    def _score_parameters(self) -> Linear:
         """Coefficients (d,) and intercept of the score, or (d, K) and (K,) for K > 2 classes."""
         if len(self.classes_) > 2:
             return self.coef_.T, self.intercept_
@@ -296,7 +296,7 @@ class SupervisedLeastSquares(LinearEstimator):
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
 
-    def _fitted_to(self, labeled: LabeledRows, known: Model | None = None) -> Model:
+    def _fitted_to(self, labeled: LabeledRows, known: Linear | None = None) -> Linear:
         """Fit to rows, or take a fit that is known, and return its (coefficients, intercept)."""
         if known is None:
             return self._fitter(labeled.X, labeled.weight)(labeled.y)
@@ -304,7 +304,7 @@ class SupervisedLeastSquares(LinearEstimator):
         self.solver_, self.n_features_in_ = "normal_equations", labeled.X.shape[1]
         return known
 
-    def _fitter(self, X: Any, weight: Floats | None = None) -> Callable[[Floats], Model]:
+    def _fitter(self, X: Any, weight: Floats | None = None) -> Callable[[Floats], Linear]:
         """Return a function from labels of the rows to the (coefficients, intercept) of their fit.
 
         Calling it again for other labels is cheap.
@@ -315,7 +315,7 @@ class SupervisedLeastSquares(LinearEstimator):
         design = equations.design(rows)
         last: list[Floats | None] = [None]  # warm start: other labels give a similar fit
 
-        def fit(y: Floats) -> Model:
+        def fit(y: Floats) -> Linear:
             with using_threads(self.n_jobs):
                 last[0] = gamma = equations.solve(design.weighted_sum(y), last[0])
             return equations.decode(gamma)
