@@ -173,7 +173,7 @@ class TestConfiguration:
         run(tmp_path)
         snapshot = json.loads((tmp_path / "config.json").read_text())
         icls = snapshot["config"]["methods"]["ICLS"]
-        assert icls["estimator"]["class"] == "primum.methods.icls.classifier.ICLSClassifier"
+        assert icls["estimator"]["class"] == "primum.experiments.as_published.PublishedICLS"
         assert icls["estimator"]["parameters"]["rcond"] == pytest.approx(1.49e-8, rel=0.01)
         versions = snapshot["versions"][0]
         assert {"python", "numpy", "scipy", "scikit-learn", "primum"} <= set(versions)

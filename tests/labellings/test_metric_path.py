@@ -21,10 +21,8 @@ def test_same_objectives_gaps_and_ties(n_classes, fit_intercept, alpha, alpha_la
     X, codes, X_u, _ = make
     labeled = LabeledRows(X, targets_of(codes, n_classes), np.linspace(1, 2, n_labeled))
     family = least_squares_family(labeled, ArrayRows(X_u), alpha=alpha, fit_intercept=fit_intercept)
-    twin = LeastSquaresClassifier(alpha_labeled, fit_intercept=fit_intercept)._fit_labeled(
-        np.arange(n_classes), labeled
-    )
-    given = {"alpha_labeled": alpha_labeled, "supervised": twin._score_parameters}
+    twin = LeastSquaresClassifier(alpha_labeled, fit_intercept=fit_intercept)._fitted_to(labeled)
+    given = {"alpha_labeled": alpha_labeled, "supervised": twin}
     together = implicit_problems(family, metrics=METRICS, **given)
     rng = np.random.default_rng(0)
     for metric, shared in zip(METRICS, together, strict=True):

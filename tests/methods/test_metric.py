@@ -7,16 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from generate import hard_cases, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning
+from primum.experiments.as_published import PublishedICLS
 from primum.labellings import columns
 
 CASES = hard_cases()
-LIMIT = {"metric": "labeled"}
+LIMIT = ICLSClassifier(metric="labeled")
 SHARES = [0.01, 0.1, 0.5, 1.0]
 
 
@@ -103,8 +105,7 @@ def test_all_solvers_give_one_model(case, metric):
 def test_the_tie_break_does_not_matter_where_labels_determine_the_model(seed):
     X, y, X_u, _ = two_classes(20, 100, 6, seed=seed)
     twin, half = (
-        ICLSClassifier(tie_break=t, metric="labeled").fit(X, y, X_unlabeled=X_u)
-        for t in ("twin", "half")
+        PublishedICLS(tie_break=t, rcond=None).fit(X, y, X_unlabeled=X_u) for t in ("twin", "half")
     )
     np.testing.assert_array_equal(twin.coef_, half.coef_)
     assert twin.certificate_.determined
@@ -129,9 +130,7 @@ def test_no_labelling_with_the_same_loss_is_nearer_to_the_twin(seed):
     """The labelling closest to 1/2 has the same labelled loss: it must respect the bound."""
     X, y, X_u, _ = two_classes(8, 60, 15, seed=seed)
     proof = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
-    other = (
-        ICLSClassifier(tie_break="half", metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
-    )
+    other = PublishedICLS(rcond=None).fit(X, y, X_unlabeled=X_u).certificate_
     assert proof.converged
     assert not proof.determined
     assert other.objective == pytest.approx(proof.objective, abs=1e-9)
@@ -271,8 +270,8 @@ def test_the_order_of_rows_does_not_matter(tie_break, tol):
     X = np.random.default_rng(0).normal(size=(2000, 40))
     y = np.r_[np.arange(8) % 2, np.full(1992, -1)]
     order = np.r_[np.arange(8), 8 + np.random.default_rng(1).permutation(1992)]
-    one = ICLSClassifier(tie_break=tie_break, tol=tol, metric="labeled").fit(X, y)
-    other = ICLSClassifier(tie_break=tie_break, tol=tol, metric="labeled").fit(X[order], y)
+    one = PublishedICLS(tie_break=tie_break, tol=tol, rcond=None).fit(X, y)
+    other = PublishedICLS(tie_break=tie_break, tol=tol, rcond=None).fit(X[order], y)
     np.testing.assert_allclose(other.soft_labels_, one.soft_labels_[order[8:] - 8], atol=1e-7)
 
 
@@ -366,11 +365,7 @@ class TestCertificate:
     def test_it_says_how_a_tie_was_broken(self):
         X, y, X_u, _ = two_classes(6, 200, 20, seed=3)
         twin, half = (
-            str(
-                ICLSClassifier(tie_break=tie, metric="labeled")
-                .fit(X, y, X_unlabeled=X_u)
-                .certificate_
-            )
+            str(PublishedICLS(tie_break=tie, rcond=None).fit(X, y, X_unlabeled=X_u).certificate_)
             for tie in ("twin", "half")
         )
         assert "alone do not determine the model" in twin
@@ -402,13 +397,18 @@ class TestWarning:
             (12, {"metric": 0.5}),
             (12, {"metric": "auto"}),
             (12, {"alpha": 0.1}),
-            (12, {"tie_break": "half"}),  # asked for
         ],
     )
     def test_it_is_silent_elsewhere(self, n_labeled, parameters):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             self.fitted(n_labeled, **parameters)
+
+    def test_it_is_silent_where_the_other_tie_break_is_asked_for(self):
+        X, y, X_u, _ = two_classes(12, 400, 20, seed=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            PublishedICLS(rcond=None).fit(X, y, X_unlabeled=X_u)
 
 
 @pytest.mark.parametrize("metric", [-0.1, 1.5, "labelled", None])
@@ -435,8 +435,7 @@ def mean_errors(X, y, n_labeled, splits, **settings):
         known, rest = order[:n_labeled], order[n_labeled:]
         unknown, test = rest[: len(rest) // 2], rest[len(rest) // 2 :]
         fits = [
-            ICLSClassifier(**more).fit(X[known], y[known], X_unlabeled=X[unknown])
-            for more in settings.values()
+            clone(clf).fit(X[known], y[known], X_unlabeled=X[unknown]) for clf in settings.values()
         ]
         models = [fits[0].supervised_, *fits]
         errors.append([1 - model.score(X[test], y[test]) for model in models])
@@ -448,7 +447,7 @@ def mean_errors(X, y, n_labeled, splits, **settings):
 @pytest.mark.parametrize("pair", [(2, 5), (4, 9), (3, 8)], ids=str)
 def test_no_harm_with_fewer_labels_than_features(pair, n_labeled):
     X, y = digits(*pair)
-    found = mean_errors(X, y, n_labeled, 40, limit=LIMIT, half={**LIMIT, "tie_break": "half"})
+    found = mean_errors(X, y, n_labeled, 40, limit=LIMIT, half=PublishedICLS(rcond=None))
     assert found["limit"] <= found["twin"] + 0.01
     assert found["half"] > found["twin"] + 0.1  # what the other tie-break costs
 
@@ -457,7 +456,7 @@ def test_no_harm_with_fewer_labels_than_features(pair, n_labeled):
 def test_the_limit_still_costs_some_points_where_a_small_share_does_not():
     X, y = load_breast_cancer(return_X_y=True)
     found = mean_errors(
-        StandardScaler().fit_transform(X), y, 10, 40, limit=LIMIT, share={"metric": 0.1}
+        StandardScaler().fit_transform(X), y, 10, 40, limit=LIMIT, share=ICLSClassifier(metric=0.1)
     )
     assert found["limit"] > found["twin"] + 0.01
     assert found["share"] <= found["twin"] + 0.02

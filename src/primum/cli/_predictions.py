@@ -16,7 +16,7 @@ from primum._typing import Floats
 from primum._words import listed
 from primum.cli._options import PREDICTION, SCORE
 from primum.methods.kernels import KernelClassifier
-from primum.methods.least_squares.base import LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.models.faults import classifier_of
 from primum.models.files import StoredModel
 from primum.tables.cells import (

@@ -30,7 +30,7 @@ from sklearn.pipeline import Pipeline
 from primum._typing import AnyArray, Floats, Index
 from primum.methods import LaplacianLeastSquaresClassifier, SelfLearningClassifier
 from primum.methods.kernels import KernelClassifier
-from primum.methods.least_squares.base import LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.svm.base import LinearMachine
 
 MEASURES = ("error", "loss_labeled", "loss_train", "loss_test", "seconds")

@@ -24,6 +24,13 @@ from primum._sklearn import logistic_regression_cv
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
 from primum.comparison.identity import describe
+from primum.experiments.as_published import (
+    PublishedEM,
+    PublishedHealyWestmacott,
+    PublishedICLS,
+    PublishedLeastSquares,
+    PublishedUSM,
+)
 from primum.experiments.measures import (
     Score,
     score_minus_half,
@@ -35,22 +42,17 @@ from primum.experiments.measures import (
 from primum.methods import (
     ContrastivePessimisticLDAClassifier,
     EMLDAClassifier,
-    EMLeastSquaresClassifier,
     EntropyLogisticClassifier,
-    HealyWestmacottClassifier,
     ICLDAClassifier,
-    ICLSClassifier,
     KernelICLSClassifier,
     KernelLeastSquaresClassifier,
     LaplacianLeastSquaresClassifier,
     LaplacianSVMClassifier,
     LDAClassifier,
-    LeastSquaresClassifier,
     MomentConstrainedLDAClassifier,
     S4VMClassifier,
     ScatterLDAClassifier,
     TSVMClassifier,
-    USMClassifier,
     WellSVMClassifier,
 )
 from primum.methods.self_learning import SelfLearningClassifier
@@ -163,16 +165,10 @@ class Method:
         }
 
 
-# The published values agree with a pseudo-inverse of the second moment that ignores eigenvalues
-# below the square root of the machine precision, a common default; this is inferred, not stated in
-# the paper. On Parkinsons, BCI and COIL2, whose features are nearly collinear, it acts as a
-# regularisation that affects the results.
-PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
-_least_squares = LeastSquaresClassifier(rcond=PSEUDO_INVERSE)
-# The paper's method, as run in all of its experiments. Where the labelled rows do not determine the
-# model, the authors' code ends near labels of 1/2.
-PAPER_ICLS = ICLSClassifier(metric="labeled", rcond=PSEUDO_INVERSE, tie_break="half")
-_projection = ICLSClassifier(metric="all", rcond=PSEUDO_INVERSE)
+_least_squares = PublishedLeastSquares()
+# The paper's method, as run in all of its experiments.
+PAPER_ICLS = PublishedICLS()
+_projection = PublishedICLS(metric="all", tie_break="twin")
 
 
 def _least_squares_method(name: str, estimator: Any, sees: str = "partly") -> Method:
@@ -182,7 +178,7 @@ def _least_squares_method(name: str, estimator: Any, sees: str = "partly") -> Me
 LEAST_SQUARES = (
     _least_squares_method("Supervised", _least_squares, sees="labeled"),
     _least_squares_method("Self-Learning", SelfLearningClassifier(_least_squares)),
-    _least_squares_method("USM", USMClassifier(rcond=PSEUDO_INVERSE)),
+    _least_squares_method("USM", PublishedUSM()),
     _least_squares_method("ICLS", PAPER_ICLS),
     _least_squares_method("Oracle", _least_squares, sees="all"),
 )
@@ -190,7 +186,7 @@ LEAST_SQUARES = (
 # In the published learning curves, in addition to the five of the tables.
 FURTHER_LEAST_SQUARES = (
     _least_squares_method("Projection", _projection),
-    _least_squares_method("EM-LS", EMLeastSquaresClassifier("soft", rcond=PSEUDO_INVERSE)),
+    _least_squares_method("EM-LS", PublishedEM()),
 )
 
 # The same two with the true shares of the classes among the unlabelled rows: with one unlabelled
@@ -201,9 +197,7 @@ WITH_TRUE_SHARES = (
 )
 
 # The same with this library's tie-break where the labelled rows do not determine the model.
-NEAREST_TWIN = _least_squares_method(
-    "ICLS (twin)", ICLSClassifier(metric="labeled", rcond=PSEUDO_INVERSE)
-)
+NEAREST_TWIN = _least_squares_method("ICLS (twin)", PublishedICLS(tie_break="twin"))
 
 # What is possible without unlabelled rows: regularisation chosen by cross-validation on the
 # labelled ones.
@@ -256,11 +250,9 @@ def _probabilistic(name: str, estimator: Any, sees: str = "partly") -> Method:
 # In no experiment of the paper: further columns on request. The penalty is the default, and the
 # features of the experiments are standardised.
 ON_REQUEST = (
-    _least_squares_method("EM-LS (hard)", EMLeastSquaresClassifier("hard", rcond=PSEUDO_INVERSE)),
+    _least_squares_method("EM-LS (hard)", PublishedEM("hard")),
     # Rounds converge slowly where the labelled rows hardly determine the model.
-    _least_squares_method(
-        "Healy-Westmacott", HealyWestmacottClassifier(rcond=PSEUDO_INVERSE, tol=1e-4)
-    ),
+    _least_squares_method("Healy-Westmacott", PublishedHealyWestmacott(tol=1e-4)),
     _probabilistic("Logistic", EntropyLogisticClassifier(0.0), sees="labeled"),
     _probabilistic("Entropy logistic", EntropyLogisticClassifier()),
     _probabilistic(
@@ -332,7 +324,7 @@ def find_method(name: str) -> Method:
     --------
     >>> from primum.experiments import find_method
     >>> find_method("EM-LS").estimator
-    EMLeastSquaresClassifier(rcond=1.4901161193847656e-08)
+    PublishedEM()
     """
     key = key_of(name)
     if key in METHODS:

@@ -374,11 +374,8 @@ def _unfactorised_problem(
     if share_of_all(metric) != 0 or alpha_labeled > 0 or tie_break != "half":
         raise ValueError(
             f"With {len(equations.center)} features, more than {FORM_A_UP_TO}, and so many rows, "
-            "only metric='labeled' with alpha_labeled=0 and tie_break='half' can be solved, but "
-            f"this fit has metric={metric!r}, alpha_labeled={alpha_labeled:g} and "
-            f"tie_break={tie_break!r}: reduce the number of features, for example with "
-            "TruncatedSVD(200), and use a ridge; tie_break='half' can be much worse than "
-            "the supervised model."
+            "this fit cannot be computed: reduce the number of features, for example with "
+            "TruncatedSVD(200), and use a ridge."
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
     B = equations.solve(X_t).T * labeled.root[:, None]

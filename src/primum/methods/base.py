@@ -5,6 +5,7 @@ What ``fit`` methods share: docstring, removal of fitted attributes, feature nam
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score
 
 from primum._sklearn import (
+    Interval,
     LinearClassifierMixin,
     check_sample_weight,
     get_namespace,
@@ -24,6 +26,11 @@ from primum.reading.labels import read_labels
 from primum.rows import to_numpy
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+# Valid values of parameters that many estimators have.
+NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
+N_JOBS = [*AT_LEAST_ONE, Interval(Integral, None, -1, closed="right"), None]
 
 
 def documented_fit(

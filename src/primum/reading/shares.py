@@ -10,48 +10,23 @@ The class shares of the generative classifiers, given as an array or by the name
 """
 
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import betaincinv, betaln, gammaln
 
-from primum._sklearn import Interval as Between
-from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Mask
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
 from primum.labellings.sets.base import PerRow
 from primum.reading.arrays import as_real
-from primum.reading.data import TrainingData
 from primum.rows import Rows
 
 # Shares may miss a sum of 1 by this much; they are then divided by their sum.
 SUM_ROUNDING = 1e-6
 # Beyond this many rows the distribution of a share is approximated.
 EXACT_UP_TO = 2**17
-
-
-class WithPrior:
-    """A mixin: a classifier with a prior."""
-
-    prior: Any
-    prior_level: float
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "prior": [StrOptions({"confidence"}), dict, "array-like", None],
-        "prior_level": [Between(Real, 0, 1, closed="neither")],
-    }
-
-    def _shares(self, data: TrainingData) -> Shares | None:
-        """Return the bounds of the prior on the mean label; None if there are none."""
-        if self.prior is None:
-            return None
-        self.prior_, shares = prior_on(
-            self.prior, self.prior_level, data.classes, data.labeled, data.unlabeled, data.label_set
-        )
-        return shares
 
 
 def shares_of(

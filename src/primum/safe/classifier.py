@@ -24,8 +24,7 @@ from primum._threads import one_blas_thread
 from primum._typing import AnyArray
 from primum.judging.losses import read_scorer
 from primum.judging.verdict import HeldOut
-from primum.methods.base import fitting
-from primum.methods.least_squares.base import N_JOBS
+from primum.methods.base import N_JOBS, fitting
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, not_in_memory, read_arguments
 from primum.reading.folds import read_repeated_folds

@@ -25,10 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats
 from primum.labellings import ImplicitProblem, Interval, Model
-from primum.methods.base import fitting
+from primum.methods.base import copy_feature_names, fitting
 from primum.methods.icls.base import ImplicitlyConstrained
-from primum.methods.least_squares.base import LeastSquaresRegressionBase
-from primum.methods.least_squares.regressor import LeastSquaresRegressor
+from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.reading.data import TrainingData, read_regression_data
 from primum.reading.targets import KnownTargets
 from primum.rows import to_numpy
@@ -74,17 +73,8 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         true targets, in this metric, as the supervised twin is. For ``"all"`` and ``alpha=0`` this
         means that its squared loss on all training rows is never higher. With a ridge the same
         holds for the penalised loss, not for the squared loss alone.
-    tie_break : {"twin", "half"}, default="twin"
-        Which model ``metric="labeled"`` chooses if the labelled rows do not determine it, as with
-        fewer labelled rows than features and no ridge. ``"twin"``: of all models with the least
-        labelled loss, the one nearest to the supervised twin in the metric of all rows.
-        ``"half"``: the one whose targets are closest to the middle of their bounds, which is often
-        much worse.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    rcond : float, default=None
-        Drop directions of the features whose second moment is below rcond times the largest, a
-        crude form of regularisation. None keeps every direction above rounding.
     solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
         ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
         sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
@@ -182,9 +172,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         alpha_labeled: float | None = None,
         bounds: tuple[float, float] | None = None,
         metric: str | float = "auto",
-        tie_break: str = "twin",
         fit_intercept: bool = True,
-        rcond: float | None = None,
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int = 10000,
@@ -194,9 +182,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self.alpha_labeled = alpha_labeled
         self.bounds = bounds
         self.metric = metric
-        self.tie_break = tie_break
         self.fit_intercept = fit_intercept
-        self.rcond = rcond
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -259,14 +245,16 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
 
-    def _fit_linear_twin(self, data: TrainingData[KnownTargets], known: Model | None) -> Model:
-        self.supervised_ = LeastSquaresRegressor(
-            self._alpha_labeled,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-            n_jobs=self.n_jobs,
+    def _fit_twin(
+        self, data: TrainingData[KnownTargets], alpha: float, known: Model | None = None
+    ) -> Model:
+        twin = self.supervised_ = LeastSquaresRegressor(
+            alpha, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs
         )
-        return self.supervised_._fit_labeled(data.labeled, self._scale, like=self, known=known)
+        fit = twin._fitted_to(data.labeled, known)
+        twin._remember(*self._scale.restored_fit(*fit))
+        copy_feature_names(self, twin)
+        return fit
 
     def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
         labels, reach = problem.problem.labels, NEAR

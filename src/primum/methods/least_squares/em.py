@@ -48,20 +48,18 @@ and would take thousands of rounds where Newton's method takes a dozen steps.
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from primum._sklearn import Interval, StrOptions
+from primum._sklearn import StrOptions
 from primum._typing import Floats
 from primum.equations import Design, RowCurvature
-from primum.labellings import LeastSquaresFamily, least_squares_family, sets
+from primum.labellings import LeastSquaresFamily, sets
 from primum.labellings.sets import LabelSet
-from primum.methods.base import convergence_advice
-from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase
-from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE, convergence_advice
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import TrainingData, not_in_memory
 from primum.reading.labels import targets_of
 
@@ -263,10 +261,6 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss of all rows.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    rcond : float, default=None
-        Drop directions of the features whose second moment is below rcond times the largest, a
-        crude form of regularisation. None keeps every direction above rounding. The paper's
-        experiments appear to have used 1.5e-8.
     max_iter : int, default=10000
         Maximum number of Newton steps (soft), or of rounds of refitting and relabelling (hard).
     tol : float, default=1e-8
@@ -292,6 +286,8 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
         Label in [0, 1] of every unlabelled row, or its shares of the classes, which add up to 1:
         the rows of X, then those of X_unlabeled.
+    supervised_ : LeastSquaresClassifier
+        The supervised twin, fitted to the labelled rows only.
     gap_ : float
         Only for soft labels: a proven bound on the difference between the objective and its
         minimum. The objective is the sum of squares over all rows (and classes, if there are more
@@ -314,11 +310,10 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "labels": [StrOptions({"soft", "hard"})],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": NOT_NEGATIVE,
         "fit_intercept": ["boolean"],
-        "rcond": [Interval(Real, 0, 1, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": AT_LEAST_ONE,
+        "tol": NOT_NEGATIVE,
         "n_jobs": N_JOBS,
     }
 
@@ -328,7 +323,6 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         *,
         alpha: float = 0.0,
         fit_intercept: bool = True,
-        rcond: float | None = None,
         max_iter: int = 10000,
         tol: float = 1e-8,
         n_jobs: int | None = None,
@@ -336,7 +330,6 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         self.labels = labels
         self.alpha = alpha
         self.fit_intercept = fit_intercept
-        self.rcond = rcond
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -344,19 +337,10 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     def _fit_data(self, data: TrainingData) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
-        family = least_squares_family(
-            data.labeled,
-            data.unlabeled,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-        )
-        twin = LeastSquaresClassifier(
-            self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
-        )
-        twin._fit_labeled(data.classes, data.labeled)
+        family = self._family(data)
         self.solver_ = family.equations.solver
-        q = self._relabel(family.scores(family.equations.encode(*twin._score_parameters)))
+        twin = self._fit_twin(data, self.alpha)
+        q = self._relabel(family.scores(family.equations.encode(*twin)))
         fit = self._alternate if self.labels == "hard" else self._descend
         gamma, q = fit(family, q)
         self.soft_labels_ = data.for_all_rows(q)

@@ -11,7 +11,6 @@ What the tuned regressors share: their scores, and what they remember of a model
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,12 +19,13 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from primum._sklearn import Interval, take_rows
+from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings import METRICS, Shares
-from primum.methods.base import fitting
-from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase, LeastSquaresRegressionBase
+from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE, fitting
+from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.least_squares.regressor import LeastSquaresRegressionBase
 from primum.methods.least_squares.search import (
     FoldScores,
     Grid,
@@ -264,9 +264,9 @@ class TunedImplicit(Tuned):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Tuned._parameter_constraints,
         "metrics": ["array-like"],
-        "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "alpha_labeled": [*NOT_NEGATIVE, None],
+        "tol": NOT_NEGATIVE,
+        "max_iter": AT_LEAST_ONE,
     }
     # Parameters of the plain estimator other than those of the grid, and the tuned twin.
     _passed_on: ClassVar[tuple[str, ...]] = ("alpha_labeled", "fit_intercept", "tol", "max_iter")
