@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from generate import two_classes
-from primum import ICLSClassifier
 from primum.comparison.store import ResultsError, ResultStore
 from primum.experiments import (
     LEAST_SQUARES,
@@ -22,6 +21,7 @@ from primum.experiments import (
     run_experiment,
     score_probability,
 )
+from primum.experiments.as_published import PublishedICLS
 
 DESIGN = CrossValidation(n_folds=3, n_labeled=10)
 METHODS = (LEAST_SQUARES[0], LEAST_SQUARES[3])
@@ -79,7 +79,7 @@ CHANGES = {
         "data.a was '60 x 3, sha256 ",
     ),
     "parameter": (
-        with_icls(estimator=ICLSClassifier(alpha=2.0)),
+        with_icls(estimator=PublishedICLS(alpha=2.0)),
         r"methods.ICLS.estimator.alpha was 0.0, now 2.0",
     ),
     "sees": (with_icls(sees="all"), "methods.ICLS.sees was 'partly', now 'all'"),
