@@ -12,7 +12,7 @@ import numpy as np
 
 from primum._typing import AnyArray, Index
 from primum._words import key_of
-from primum.experiments.methods import GENERATIVE, ON_REQUEST
+from primum.methods.registry import commands
 from primum.tables.problem import table_labels
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ DEFAULT = {
     "boosting": "boosting",
 }
 SUPERVISED = ("forest", "boosting")
-FURTHER = {key_of(method.name): method for method in (*ON_REQUEST, *GENERATIVE)}
+FURTHER = {key_of(variant.name): variant for variant in commands()}
 
 
 def read_methods(_context: Any, _parameter: Any, text: str | None) -> str | list[Any]:
@@ -48,8 +48,8 @@ def _find(name: str) -> Any:
     if key in DEFAULT:
         return DEFAULT[key]
     if key in FURTHER:
-        method = FURTHER[key]
-        return method.name, method.estimator, method.sees != "labeled"
+        variant = FURTHER[key]
+        return variant.name, variant.estimator(), not variant.supervised
     close = get_close_matches(key, [*DEFAULT, *FURTHER], 1)
     meant = f" (did you mean {close[0]!r}?)" if close else ""
     raise click.BadParameter(f"unknown method {name!r}{meant}; --list-methods lists them.")
@@ -61,9 +61,9 @@ def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bo
         for key in DEFAULT:
             uses = ", supervised" if key in SUPERVISED else ""
             click.echo(f"{key:26}compared by default{uses}")
-        for key, method in FURTHER.items():
-            uses = "" if method.sees != "labeled" else ", supervised"
-            click.echo(f"{key:26}{type(method.estimator).__name__}{uses}")
+        for key, variant in FURTHER.items():
+            uses = ", supervised" if variant.supervised else ""
+            click.echo(f"{key:26}{variant.method}{uses}")
         context.exit()
 
 

@@ -275,7 +275,7 @@ def score_probability(clf: Any, X: AnyArray) -> Floats:
 
 
 def default_score(clf: Any) -> Score | None:
-    """Return the score function of a fitted classifier whose method does not declare one."""
+    """Return the score function of a classifier whose method does not declare one."""
     inner = _innermost(clf)
     if isinstance(inner, LeastSquaresBase | KernelClassifier | LaplacianLeastSquaresClassifier):
         return score_minus_half
@@ -289,7 +289,7 @@ def _innermost(clf: Any) -> Any:
     if isinstance(clf, Pipeline):
         return _innermost(clf.steps[-1][1])
     if isinstance(clf, SelfLearningClassifier):
-        return _innermost(clf.estimator_)
+        return _innermost(clf.estimator_ if hasattr(clf, "estimator_") else clf.estimator)
     return _innermost(clf.best_estimator_) if hasattr(clf, "best_estimator_") else clf
 
 

@@ -33,28 +33,15 @@ from primum.experiments.as_published import (
 )
 from primum.experiments.measures import (
     Score,
+    default_score,
     score_minus_half,
     score_probability,
     score_signed,
     squared_hinge,
     squared_loss,
 )
-from primum.methods import (
-    ContrastivePessimisticLDAClassifier,
-    EMLDAClassifier,
-    EntropyLogisticClassifier,
-    ICLDAClassifier,
-    KernelICLSClassifier,
-    KernelLeastSquaresClassifier,
-    LaplacianLeastSquaresClassifier,
-    LaplacianSVMClassifier,
-    LDAClassifier,
-    MomentConstrainedLDAClassifier,
-    S4VMClassifier,
-    ScatterLDAClassifier,
-    TSVMClassifier,
-    WellSVMClassifier,
-)
+from primum.methods import TSVMClassifier
+from primum.methods.registry import Variant, commands
 from primum.methods.self_learning import SelfLearningClassifier
 from primum.methods.svm.l2_svm import L2SVMClassifier
 
@@ -243,43 +230,25 @@ SUPPORT_VECTORS = (
 )
 
 
-def _probabilistic(name: str, estimator: Any, sees: str = "partly") -> Method:
-    return Method(name, estimator, sees, score_probability)
+# Methods that commands offer, where the paper's runs have a pseudo-inverse.
+AS_PUBLISHED = {
+    "EM-LS (hard)": PublishedEM("hard"),
+    "Healy-Westmacott": PublishedHealyWestmacott(tol=1e-4),
+}
+
+
+def _on_request(variant: Variant) -> Method:
+    """Return a method of the registry; its scores are read as its class implies."""
+    estimator = AS_PUBLISHED.get(variant.name) or variant.estimator()
+    sees = "labeled" if variant.supervised else "partly"
+    score = default_score(estimator) or score_signed
+    loss = squared_hinge if score is score_signed else squared_loss
+    return Method(variant.name, estimator, sees, score, loss)
 
 
 # In no experiment of the paper: further columns on request. The penalty is the default, and the
 # features of the experiments are standardised.
-ON_REQUEST = (
-    _least_squares_method("EM-LS (hard)", PublishedEM("hard")),
-    # Rounds converge slowly where the labelled rows hardly determine the model.
-    _least_squares_method("Healy-Westmacott", PublishedHealyWestmacott(tol=1e-4)),
-    _probabilistic("Logistic", EntropyLogisticClassifier(0.0), sees="labeled"),
-    _probabilistic("Entropy logistic", EntropyLogisticClassifier()),
-    _probabilistic(
-        "Self-Learning (logistic)", SelfLearningClassifier(EntropyLogisticClassifier(0.0))
-    ),
-    _machine("S4VM", S4VMClassifier()),
-    _machine("WellSVM", WellSVMClassifier()),
-    _least_squares_method("Kernel LS", KernelLeastSquaresClassifier(), sees="labeled"),
-    _least_squares_method("Kernel ICLS", KernelICLSClassifier(metric="labeled")),
-    _least_squares_method("Laplacian LS", LaplacianLeastSquaresClassifier()),
-    _machine("Laplacian SVM", LaplacianSVMClassifier()),
-)
-
-
-# On request, too. A ridge makes the likelihoods finite where there are fewer rows than features.
-COVARIANCE_RIDGE = 0.1
-GENERATIVE = (
-    _probabilistic("Nearest mean", LDAClassifier("spherical", priors="equal"), sees="labeled"),
-    _probabilistic("EM nearest mean", EMLDAClassifier("spherical")),
-    _probabilistic("MC nearest mean", MomentConstrainedLDAClassifier("spherical")),
-    _probabilistic("LDA", LDAClassifier(alpha=COVARIANCE_RIDGE), sees="labeled"),
-    _probabilistic("EM-LDA", EMLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _probabilistic("MC-LDA", MomentConstrainedLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _probabilistic("IC-LDA", ICLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _probabilistic("Scatter LDA", ScatterLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _probabilistic("CP-LDA", ContrastivePessimisticLDAClassifier(alpha=COVARIANCE_RIDGE)),
-)
+ON_REQUEST = tuple(_on_request(variant) for variant in commands())
 
 
 def _named_apart(methods: tuple[Method, ...]) -> tuple[Method, ...]:
@@ -302,7 +271,6 @@ METHODS = {
         *BASELINES,
         *_named_apart(SUPPORT_VECTORS),
         *ON_REQUEST,
-        *GENERATIVE,
     )
 }
 

@@ -30,7 +30,7 @@ from primum.safe.stack import StackedClassifier
 from primum.tables.preparation import PreparedColumns, ReadCells, level_name
 
 CLASSIFIERS: tuple[type, ...] = (
-    *(getattr(primum, name) for name in primum.__all__ if "Classifier" in name),
+    *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),
     *(ForestClassifier, BoostingClassifier),
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
