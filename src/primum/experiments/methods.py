@@ -278,7 +278,7 @@ ON_REQUEST = (
 # On request, too. A ridge makes the likelihoods finite where there are fewer rows than features.
 COVARIANCE_RIDGE = 0.1
 GENERATIVE = (
-    _probabilistic("Nearest mean", LDAClassifier("spherical", priors="equal"), sees="labeled"),
+    _probabilistic("Nearest mean", LDAClassifier("spherical", prior="equal"), sees="labeled"),
     _probabilistic("EM nearest mean", EMLDAClassifier("spherical")),
     _probabilistic("MC nearest mean", MomentConstrainedLDAClassifier("spherical")),
     _probabilistic("LDA", LDAClassifier(alpha=COVARIANCE_RIDGE), sees="labeled"),
