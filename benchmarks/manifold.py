@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from primum import LaplacianLeastSquaresClassifier, LaplacianSVMClassifier
 from primum.equations import kernel_ridge
 from primum.experiments.datasets import load, z_score
-from primum.methods.manifold.base import laplacian_power, neighbour_graph
+from primum.methods.manifold.base import laplacian_power, neighbor_graph
 from primum.methods.manifold.deformed_kernel import deform_kernel
 
 LABELS = 100
@@ -53,12 +53,12 @@ def problem(n, d):
 def compare(n, d, gamma, repeats):
     X, y, _ = problem(n, d)
     K = rbf_kernel(X, gamma=gamma)
-    deformation = deform_kernel(K, laplacian_power(neighbour_graph(X, 10), normalized=True))
+    deformation = deform_kernel(K, laplacian_power(neighbor_graph(X, 10), normalized=True))
     K.flat[:: n + 1] += 0.01
     works = {
         "solve": lambda: cho_solve(cho_factor(K, check_finite=False), y.astype(float)),
-        "LS": lambda: LaplacianLeastSquaresClassifier(kernel_gamma=gamma).fit(X, y),
-        "SVM": lambda: LaplacianSVMClassifier(kernel_gamma=gamma).fit(X, y),
+        "LS": lambda: LaplacianLeastSquaresClassifier(gamma=gamma).fit(X, y),
+        "SVM": lambda: LaplacianSVMClassifier(gamma=gamma).fit(X, y),
         "further": lambda: deformation.at(3.0).features(np.arange(LABELS)),
     }
     times = fastest(works, repeats)
@@ -103,7 +103,7 @@ def errors_of(name, data_home, alpha, gammas):
     dataset = load(name, data_home)
     sample = np.random.default_rng(0).permutation(len(dataset.X))[:700]
     X, truth = z_score(dataset.X)[sample], dataset.codes[sample]
-    penalty = laplacian_power(neighbour_graph(X, 10), normalized=True)
+    penalty = laplacian_power(neighbor_graph(X, 10), normalized=True)
     deformation = deform_kernel(rbf_kernel(X), penalty)
     return [mean_error(deformation.at(gamma / alpha), truth, alpha) for gamma in gammas]
 

@@ -115,17 +115,19 @@ EXAMPLES = [
     Example(S4VMClassifier(random_state=0), _svm, other_shares),
     Example(WellSVMClassifier(), _svm, other_shares),
     Example(
-        LaplacianLeastSquaresClassifier(gamma=1.0),
-        LaplacianLeastSquaresClassifier(gamma=0.0),
+        LaplacianLeastSquaresClassifier(graph_alpha=1.0),
+        LaplacianLeastSquaresClassifier(graph_alpha=0.0),
         clusters_across_classes,
     ),
     Example(
-        LaplacianSVMClassifier(gamma=1.0),
-        LaplacianSVMClassifier(gamma=0.0),
+        LaplacianSVMClassifier(graph_alpha=1.0),
+        LaplacianSVMClassifier(graph_alpha=0.0),
         clusters_across_classes,
     ),
     Example(
-        ManifoldClassifier(ratio=100.0), ManifoldClassifier(ratio=0.0), clusters_across_classes
+        ManifoldClassifier(graph_ratio=100.0),
+        ManifoldClassifier(graph_ratio=0.0),
+        clusters_across_classes,
     ),
     Example(MomentConstrainedLDAClassifier(), _lda, other_shares),
     Example(MomentConstrainedLDAClassifier("spherical"), _nearest_mean, other_shares),

@@ -8,16 +8,16 @@ def log_joint(clf, X):
     """Return log p(x, k) of every row and class."""
     densities = [
         np.log(share) + multivariate_normal(mean, clf.covariance_).logpdf(X).reshape(len(X))
-        for share, mean in zip(clf.priors_, clf.means_, strict=True)
+        for share, mean in zip(clf.prior_, clf.means_, strict=True)
     ]
     return np.stack(densities, axis=1)
 
 
-def mean_log_likelihood(clf, X, y, X_u=None, *, weight_unlabeled=1.0, alpha=0.0):
+def mean_log_likelihood(clf, X, y, X_u=None, *, unlabeled_weight=1.0, alpha=0.0):
     """Return the mean log-likelihood minus the penalty of the ridge."""
     total = log_joint(clf, X)[np.arange(len(y)), y].sum()
     n = len(X)
     if X_u is not None:
-        total += weight_unlabeled * np.logaddexp.reduce(log_joint(clf, X_u), axis=1).sum()
-        n += weight_unlabeled * len(X_u)
+        total += unlabeled_weight * np.logaddexp.reduce(log_joint(clf, X_u), axis=1).sum()
+        n += unlabeled_weight * len(X_u)
     return total / n - 0.5 * alpha * np.trace(np.linalg.inv(clf.covariance_))

@@ -54,7 +54,7 @@ problems = {"moons": (truth, y), "cut": (truth_cut, y_cut)}
 models = {
     "kernel least squares": KernelLeastSquaresClassifier(0.001, gamma=1),
     "kernel ICLS": KernelICLSClassifier(0.001, gamma=1),
-    "Laplacian": LaplacianLeastSquaresClassifier(0.001, gamma=1, kernel_gamma=1),
+    "Laplacian": LaplacianLeastSquaresClassifier(0.001, graph_alpha=1, gamma=1),
 }
 grid = np.stack(np.meshgrid(np.linspace(-2.2, 2.2, 120), np.linspace(-2.2, 2.2, 120)), axis=-1)
 figure, panels = plt.subplots(2, 3, figsize=(11, 7), sharex=True, sharey=True, layout="constrained")

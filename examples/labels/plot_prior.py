@@ -37,7 +37,7 @@ def draw(seed):
 #   unlabelled rows are drawn from the same population, which is not the case here.
 #
 # Two models without unlabelled rows are included: the supervised twin, and linear discriminant
-# analysis with the true shares as its ``priors``. Predicting "healthy" for everyone has an error of
+# analysis with the true shares as its ``prior``. Predicting "healthy" for everyone has an error of
 # 10%.
 
 priors = {
@@ -53,7 +53,7 @@ for seed in range(12):
     for name, prior in priors.items():
         clf = ICLSClassifier(prior=prior).fit(X, y, X_unlabeled=X_more)
         errors[name].append(100 * (1 - clf.score(X_more, truth)))
-    lda = LDAClassifier(priors=(1 - SHARE, SHARE)).fit(X, y)
+    lda = LDAClassifier(prior=(1 - SHARE, SHARE)).fit(X, y)
     errors["supervised twin"].append(100 * (1 - clf.supervised_.score(X_more, truth)))
     errors["LDA, 10% ill"].append(100 * (1 - lda.score(X_more, truth)))
 for name, values in errors.items():

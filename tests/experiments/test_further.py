@@ -76,7 +76,8 @@ def test_earlier_results_are_kept_and_not_computed_again(tmp_path):
 def test_a_method_that_changed_is_refused(tmp_path):
     run(tmp_path, FURTHER[:1])
     other = replace(FURTHER[0], estimator=EntropyLogisticClassifier(0.2))
-    with pytest.raises(ValueError, match=r"another configuration .*lambda_u was 0\.1, now 0\.2"):
+    words = r"another configuration .*unlabeled_weight was 0\.1, now 0\.2"
+    with pytest.raises(ValueError, match=words):
         run(tmp_path, [other], resume=True)
 
 

@@ -224,9 +224,12 @@ def test_further_rows_with_other_column_names(kind):
         (L2SVMClassifier(alpha=0), "'alpha' parameter of L2SVMClassifier must be a float in"),
         (L2SVMClassifier(costs="max"), "'costs' parameter of L2SVMClassifier must be a str"),
         (TSVMClassifier("magic"), "'method' parameter of TSVMClassifier must be a str among"),
-        (TSVMClassifier(lambda_u=-1), "'lambda_u' parameter of TSVMClassifier must be a float"),
+        (
+            TSVMClassifier(unlabeled_weight=-1),
+            "'unlabeled_weight' parameter of TSVMClassifier must be a float",
+        ),
         (TSVMClassifier(ramp=0.5), "'ramp' parameter of TSVMClassifier must be a float in"),
-        (S4VMClassifier(n_starts=0), "'n_starts' parameter of S4VMClassifier must be an int"),
+        (S4VMClassifier(n_init=0), "'n_init' parameter of S4VMClassifier must be an int"),
         (WellSVMClassifier(tol=0), "'tol' parameter of WellSVMClassifier must be a float in"),
     ],
 )
@@ -238,25 +241,25 @@ def test_parameters(clf, sentence):
 @pytest.mark.parametrize("kind", [TSVMClassifier, S4VMClassifier, WellSVMClassifier])
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.2, 1.5])
 def test_positive_fraction_outside(kind, share):
-    sentence = f"'positive_fraction' parameter of {kind.__name__} must"
+    sentence = f"'prior' parameter of {kind.__name__} must"
     with pytest.raises(ValueError, match=sentence):
-        kind(positive_fraction=share).fit(X, Y)
+        kind(prior=share).fit(X, Y)
 
 
 @pytest.mark.parametrize("kind", [TSVMClassifier, S4VMClassifier, WellSVMClassifier])
 @pytest.mark.parametrize("share", [0.01, 0.25, 0.75, 0.99])
 def test_unlabelled_set_too_small_for_the_fraction(kind, share):
-    sentence = f"positive_fraction={share} of 2 unlabelled rows is .* pass more unlabelled rows"
+    sentence = f"prior={share} of 2 unlabelled rows is .* pass more unlabelled rows"
     with pytest.raises(ValueError, match=sentence):
-        kind(positive_fraction=share).fit(X, Y)
-    kind(positive_fraction=share).fit(X[:4], Y[:4])  # without unlabelled rows nothing is asked
+        kind(prior=share).fit(X, Y)
+    kind(prior=share).fit(X[:4], Y[:4])  # without unlabelled rows nothing is asked
 
 
 @pytest.mark.parametrize("kind", [TSVMClassifier, S4VMClassifier, WellSVMClassifier])
 def test_one_unlabelled_row_shows_no_fraction(kind):
-    sentence = "positive_fraction=0.5 of 1 unlabelled row is 0.5 rows, which leaves one class"
+    sentence = "prior=0.5 of 1 unlabelled row is 0.5 rows, which leaves one class"
     with pytest.raises(ValueError, match=sentence):
-        kind(positive_fraction=0.5).fit(X[:5], Y[:5])
+        kind(prior=0.5).fit(X[:5], Y[:5])
     assert kind().fit(X[:5], Y[:5]).transduction_.shape == (5,)
 
 
@@ -434,8 +437,8 @@ def test_a_complex_prior_is_refused(parameters, words):
 
 
 def test_complex_shares_and_bounds_are_refused():
-    with pytest.raises(ValueError, match=r"priors are array.*: pass shares, numbers above 0"):
-        LDAClassifier(priors=np.array([0.5 + 1j, 0.5])).fit(X, Y)
+    with pytest.raises(ValueError, match=r"prior is array.*: pass shares, numbers above 0"):
+        LDAClassifier(prior=np.array([0.5 + 1j, 0.5])).fit(X, Y)
     with pytest.raises(ValueError, match="is not a range: pass two finite numbers"):
         ICLSRegressor(bounds=np.array([0, 1 + 1j])).fit(X, Y)
     with pytest.raises(ValueError, match="target_bounds has values that are not numbers"):

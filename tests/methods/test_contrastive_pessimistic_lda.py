@@ -32,12 +32,12 @@ def worst_labels(clf, X_u):
 
 
 @given(seeds, kinds, st.sampled_from([0.0, 0.5]), st.sampled_from([None, "equal"]))
-def test_never_less_likely_than_the_supervised_model_whatever_the_labels(seed, kind, alpha, priors):
+def test_never_less_likely_than_the_supervised_model_whatever_the_labels(seed, kind, alpha, prior):
     rng = np.random.default_rng(seed)
     K = int(rng.integers(2, 5))
     X, y, X_u, truth = several_classes(20, 40, 3, K, seed=seed, separation=rng.uniform(0, 3))
     X_u = X_u + rng.normal(size=3)  # the theorem needs no assumption on the rows
-    clf = ContrastivePessimisticLDAClassifier(kind, alpha=alpha, priors=priors).fit(X, y, X_u)
+    clf = ContrastivePessimisticLDAClassifier(kind, alpha=alpha, prior=prior).fit(X, y, X_u)
     worst = worst_labels(clf, X_u)
     random = rng.dirichlet(np.full(K, 0.3), (20, 40))
     found = gains(clf, X, y, X_u, [worst, np.eye(K)[truth], *random], alpha)

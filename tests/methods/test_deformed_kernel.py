@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from primum.methods.manifold.base import laplacian_power, neighbour_graph
-from primum.methods.manifold.deformed_kernel import deform_kernel, deform_linear, factorise
+from primum.methods.manifold.base import laplacian_power, neighbor_graph
+from primum.methods.manifold.deformed_kernel import deform_kernel, deform_linear, factorize
 
 problems = st.fixed_dictionaries(
     {
@@ -28,7 +28,7 @@ def make(n, d, seed, width, power, normalized, weights):
     """Return rows, new rows, their kernel and the penalty."""
     X = np.random.default_rng(seed).normal(size=(n + 5, d))
     X, new = X[:n], X[n:]
-    graph = neighbour_graph(X, 3, weights)
+    graph = neighbor_graph(X, 3, weights)
     penalty = laplacian_power(graph, normalized=normalized, power=power)
     return X, new, lambda A, B: rbf_kernel(A, B, gamma=width), penalty
 
@@ -107,7 +107,7 @@ def test_ratio_zero_is_the_kernel():
 
 def test_a_large_ratio_leaves_functions_that_are_constant_on_components():
     X = np.r_[np.random.default_rng(0).normal(size=(20, 1)), [[100.0], [101.0], [102.0], [103.0]]]
-    penalty = laplacian_power(neighbour_graph(X, 3))
+    penalty = laplacian_power(neighbor_graph(X, 3))
     columns = deform_kernel(rbf_kernel(X, gamma=0.1), penalty).at(1e7).columns(np.array([0, 21]))
     assert np.ptp(columns[20:], axis=0).max() < 1e-6
     assert np.abs(columns[20:, 0]).max() < 1e-6
@@ -118,7 +118,7 @@ def test_a_large_ratio_leaves_functions_that_are_constant_on_components():
 def test_the_factor_has_the_rank_of_the_kernel(n):
     X = np.random.default_rng(0).normal(size=(n, 2))
     K = polynomial_kernel(X, degree=2)
-    triangle, order = factorise(K)
+    triangle, order = factorize(K)
     assert triangle.shape == (n, min(n, 6))
     np.testing.assert_array_equal(triangle, np.tril(triangle))
     np.testing.assert_allclose(triangle @ triangle.T, K[order][:, order], atol=1e-10)
@@ -128,7 +128,7 @@ def test_rounding_is_no_negative_eigenvalue():
     X = np.random.default_rng(0).normal(size=(300, 2))
     single = rbf_kernel(X, gamma=0.1).astype(np.float32).astype(float)
     assert np.linalg.eigvalsh(single)[0] < 0
-    triangle, order = factorise(single)
+    triangle, order = factorize(single)
     np.testing.assert_allclose(triangle @ triangle.T, single[order][:, order], atol=1e-5)
 
 
@@ -145,7 +145,7 @@ def test_rounding_is_no_negative_eigenvalue():
 )
 def test_matrices_that_are_no_kernels(K, message):
     with pytest.raises(ValueError, match=message):
-        factorise(np.array(K))
+        factorize(np.array(K))
 
 
 @pytest.mark.parametrize("power", [1, 3])
@@ -157,7 +157,7 @@ def test_accurate_up_to_the_ratio_that_is_refused(power):
     X = np.random.default_rng(0).normal(size=(30, 3))
     K = rbf_kernel(X)
     limit = 1.0 / np.linalg.solve(K, np.ones(30)).sum()
-    penalty = laplacian_power(neighbour_graph(X, 5), power=power)
+    penalty = laplacian_power(neighbor_graph(X, 5), power=power)
     deformation = deform_kernel(K, penalty)
     for exponent in range(6, 11):
         found = deformation.at(10.0**exponent).features()
@@ -170,7 +170,7 @@ def test_accurate_up_to_the_ratio_that_is_refused(power):
 @pytest.mark.parametrize("ratio", [1e300, np.inf])
 def test_a_ratio_that_overflows_is_refused(ratio):
     X = 1e5 * np.random.default_rng(0).normal(size=(20, 2))
-    deformation = deform_linear(X, laplacian_power(neighbour_graph(X, 3)))
+    deformation = deform_linear(X, laplacian_power(neighbor_graph(X, 3)))
     with pytest.raises(ValueError, match="penalty on the graph"):
         deformation.at(ratio)
 
@@ -178,7 +178,7 @@ def test_a_ratio_that_overflows_is_refused(ratio):
 def test_units_of_the_features_do_not_limit_the_ratio():
     X = np.random.default_rng(0).normal(size=(20, 3))
     units = np.array([1e-8, 1.0, 1e8])
-    penalty = laplacian_power(neighbour_graph(X, 3))
+    penalty = laplacian_power(neighbor_graph(X, 3))
     found = deform_linear(X * units, penalty).at(1e4).columns(np.arange(20))
     expected = X @ np.linalg.solve(np.diag(units**-2.0) + 1e4 * (X.T @ (penalty @ X)), X.T)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-14)

@@ -19,11 +19,11 @@ kinds = st.sampled_from(["full", "spherical"])
 def test_the_likelihood_never_falls(seed, kind, weight, alpha):
     rng = np.random.default_rng(seed)
     X, y, X_u, _ = several_classes(30, 60, 3, rng.integers(2, 5), seed=seed, separation=1.0)
-    clf = EMLDAClassifier(kind, weight_unlabeled=weight, alpha=alpha).fit(X, y, X_u)
+    clf = EMLDAClassifier(kind, unlabeled_weight=weight, alpha=alpha).fit(X, y, X_u)
     path = clf.log_likelihood_path_
     assert np.diff(path).min(initial=0.0) >= -1e-12
     assert clf.n_iter_ == len(path)
-    settings = {"weight_unlabeled": weight, "alpha": alpha}
+    settings = {"unlabeled_weight": weight, "alpha": alpha}
     expected = mean_log_likelihood(clf, X, y, X_u, **settings)
     assert clf.log_likelihood_ == pytest.approx(expected, abs=1e-9)
     assert mean_log_likelihood(clf.supervised_, X, y, X_u, **settings) <= path[0] + 1e-12
@@ -35,7 +35,7 @@ def test_converges_to_a_fixed_point(seed, kind):
     clf = EMLDAClassifier(kind, tol=1e-14).fit(X, y, X_u)
     rows, Q = np.vstack([X, X_u]), np.vstack([np.eye(3)[y], clf.soft_labels_])
     np.testing.assert_allclose(Q.T @ rows / Q.sum(axis=0)[:, None], clf.means_, atol=1e-4)
-    np.testing.assert_allclose(Q.mean(axis=0), clf.priors_, atol=1e-4)
+    np.testing.assert_allclose(Q.mean(axis=0), clf.prior_, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["full", "spherical"])
@@ -44,12 +44,12 @@ def test_without_weight_or_unlabelled_rows_it_is_the_supervised_model(kind, n_cl
     X, y, X_u, _ = several_classes(30, 60, 3, n_classes)
     expected = LDAClassifier(kind).fit(X, y)
     for clf in (
-        EMLDAClassifier(kind, weight_unlabeled=0.0).fit(X, y, X_u),
+        EMLDAClassifier(kind, unlabeled_weight=0.0).fit(X, y, X_u),
         EMLDAClassifier(kind).fit(X, y),
     ):
-        for name in ("means_", "covariance_", "priors_", "coef_", "intercept_"):
+        for name in ("means_", "covariance_", "prior_", "coef_", "intercept_"):
             np.testing.assert_array_equal(getattr(clf, name), getattr(expected, name))
-    few = EMLDAClassifier(kind, weight_unlabeled=1e-9).fit(X, y, X_u)
+    few = EMLDAClassifier(kind, unlabeled_weight=1e-9).fit(X, y, X_u)
     np.testing.assert_allclose(few.coef_, expected.coef_, atol=1e-6)
 
 

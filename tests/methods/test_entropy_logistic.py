@@ -47,7 +47,7 @@ def objective_by_definition(clf, X, y, X_u):
     p, p_u = clf.predict_proba(X), clf.predict_proba(X_u)
     log_loss = -np.mean(np.log(p[np.arange(len(y)), y]))
     entropy = np.mean(entr(p_u).sum(axis=1))
-    return log_loss + clf.lambda_u * entropy + clf.alpha * np.sum(clf.coef_**2)
+    return log_loss + clf.unlabeled_weight * entropy + clf.alpha * np.sum(clf.coef_**2)
 
 
 @given(n_classes_and_seed)
@@ -87,7 +87,7 @@ def test_objective_is_that_of_the_definition_and_at_most_the_twins(n_classes):
     assert clf.objective_ == pytest.approx(objective_by_definition(clf, X, y, X_u), rel=1e-10)
     assert clf.objective_ < clf.supervised_objective_
     assert clf.converged_
-    assert clf.slope_ <= clf.tol
+    assert clf.gap_ <= clf.tol
     assert clf.n_iter_ > clf.supervised_.n_iter_.max()
 
 
@@ -100,7 +100,7 @@ def test_without_entropy_it_is_logistic_regression(n_classes, alpha, fit_interce
         C=1 / (2 * 30 * alpha), fit_intercept=fit_intercept, solver="newton-cholesky", tol=1e-12
     ).fit(X, y)
     clf = EntropyLogisticClassifier(0.0, alpha=alpha, fit_intercept=fit_intercept)
-    for fitted in (clf.fit(X, y, X_u), clf.set_params(lambda_u=1.0).fit(X, y)):
+    for fitted in (clf.fit(X, y, X_u), clf.set_params(unlabeled_weight=1.0).fit(X, y)):
         np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=1e-6)
         np.testing.assert_allclose(fitted.intercept_, expected.intercept_, atol=1e-6)
         np.testing.assert_allclose(fitted.predict_proba(X), expected.predict_proba(X), atol=1e-6)

@@ -40,7 +40,7 @@ def assert_valid(clf, X):
         assert np.isfinite(value).all()
     probability = clf.predict_proba(X)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    np.testing.assert_allclose(clf.priors_.sum(), 1.0)
+    np.testing.assert_allclose(clf.prior_.sum(), 1.0)
 
 
 @each_case
@@ -79,15 +79,15 @@ def test_a_ridge_below_rounding_is_named(clf):
 
 @each_classifier
 @pytest.mark.parametrize(
-    ("priors", "message"),
+    ("prior", "message"),
     [
-        (["a", "b"], r"priors are \['a', 'b'\]: pass shares, numbers above 0"),
-        ({0: 0.5, 2: 0.5}, r"priors names the class 2, but the classes are \[0, 1\]"),
-        ([0.5, 0.6], r"The shares of priors add up to 1.1: pass shares of all 2 classes"),
-        ([[0.5, 0.5]], r"priors are \[\[0.5, 0.5\]\], but there are 2 classes"),
+        (["a", "b"], r"prior is \['a', 'b'\]: pass shares, numbers above 0"),
+        ({0: 0.5, 2: 0.5}, r"prior names the class 2, but the classes are \[0, 1\]"),
+        ([0.5, 0.6], r"The shares of prior add up to 1.1: pass shares of all 2 classes"),
+        ([[0.5, 0.5]], r"prior is \[\[0.5, 0.5\]\], but there are 2 classes"),
     ],
 )
-def test_bad_priors_are_shown(clf, priors, message):
+def test_bad_priors_are_shown(clf, prior, message):
     X, y = np.arange(8.0).reshape(-1, 2), np.array([0, 1, 0, 1])
     with pytest.raises(ValueError, match=message):
-        clone(clf).set_params(priors=priors).fit(X, y)
+        clone(clf).set_params(prior=prior).fit(X, y)

@@ -22,7 +22,7 @@ each_problem = pytest.mark.parametrize("name", full_problems())
 def test_supervised(name):
     problem = full_problems()[name]
     X, y, _, _, X_test = arrays(problem)
-    nearest = LDAClassifier("spherical", priors="equal").fit(X, y)
+    nearest = LDAClassifier("spherical", prior="equal").fit(X, y)
     answer = rssl_answer(problem, "nearest_mean")
     assert_same_model(nearest, answer)
     np.testing.assert_array_equal(nearest.predict(X_test), answer["pred_test"])
@@ -40,13 +40,13 @@ def assert_same_model(clf, answer):
     """Class 1 comes first in RSSL's answers."""
     np.testing.assert_allclose(clf.means_[::-1], answer["means"], atol=1e-8)
     np.testing.assert_allclose(clf.covariance_, answer["sigma"], atol=1e-8)
-    np.testing.assert_allclose(clf.priors_[::-1], answer["prior"], atol=1e-8)
+    np.testing.assert_allclose(clf.prior_[::-1], answer["prior"], atol=1e-8)
 
 
 def model_of(answer):
     """Return RSSL's model with the attributes of ours."""
     return SimpleNamespace(
-        means_=answer["means"][::-1], covariance_=answer["sigma"], priors_=answer["prior"][::-1]
+        means_=answer["means"][::-1], covariance_=answer["sigma"], prior_=answer["prior"][::-1]
     )
 
 
@@ -98,8 +98,8 @@ def assert_singular_constraint(X, y, X_u, theirs):
     expected = np.cov((np.vstack([X, X_u]) @ reader).T, bias=True)
 
     def violation(model):
-        centred = model.means_ - model.priors_ @ model.means_
-        total = model.covariance_ + (centred.T * model.priors_) @ centred
+        centered = model.means_ - model.prior_ @ model.means_
+        total = model.covariance_ + (centered.T * model.prior_) @ centered
         return np.abs(reader.T @ total @ reader - expected).max()
 
     assert violation(ours) < 1e-10

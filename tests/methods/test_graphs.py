@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from primum.methods.manifold.base import laplacian_power, neighbour_graph
+from primum.methods.manifold.base import laplacian_power, neighbor_graph
 
 
 def rows(n=40, d=3, seed=0):
@@ -23,7 +23,7 @@ def connected(X, k):
 
 def test_binary_weights_are_the_definition():
     X = rows()
-    graph = neighbour_graph(X, 4)
+    graph = neighbor_graph(X, 4)
     assert sparse.issparse(graph)
     np.testing.assert_array_equal(graph.toarray(), connected(X, 4).astype(float))
 
@@ -31,7 +31,7 @@ def test_binary_weights_are_the_definition():
 @pytest.mark.parametrize("d", [3, 8])
 def test_rows_far_from_the_origin(d):
     X = rows(d=d) + 1e6
-    np.testing.assert_array_equal(neighbour_graph(X, 4).toarray(), connected(X, 4).astype(float))
+    np.testing.assert_array_equal(neighbor_graph(X, 4).toarray(), connected(X, 4).astype(float))
 
 
 def test_heat_weights_are_the_definition():
@@ -39,19 +39,19 @@ def test_heat_weights_are_the_definition():
     edges, distance = connected(X, 4), cdist(X, X)
     s = np.median(distance[edges])
     expected = np.where(edges, np.exp(-(distance**2) / (2 * s**2)), 0.0)
-    np.testing.assert_allclose(neighbour_graph(X, 4, "heat").toarray(), expected, atol=1e-14)
+    np.testing.assert_allclose(neighbor_graph(X, 4, "heat").toarray(), expected, atol=1e-14)
 
 
 def test_sparse_rows_have_the_graph_of_dense_ones():
     X = np.unique(np.where(rows() > 0, rows(), 0.0), axis=0)
-    found = neighbour_graph(sparse.csr_array(X), 4, "heat").toarray()
-    np.testing.assert_allclose(found, neighbour_graph(X, 4, "heat").toarray(), atol=1e-7)
+    found = neighbor_graph(sparse.csr_array(X), 4, "heat").toarray()
+    np.testing.assert_allclose(found, neighbor_graph(X, 4, "heat").toarray(), atol=1e-7)
 
 
 @pytest.mark.parametrize("weights", ["binary", "heat"])
 def test_the_laplacian_sums_squared_differences(weights):
     X, f = rows(), np.random.default_rng(1).normal(size=40)
-    graph = neighbour_graph(X, 5, weights)
+    graph = neighbor_graph(X, 5, weights)
     W = graph.toarray()
     expected = 0.5 * (W * np.subtract.outer(f, f) ** 2).sum()
     assert f @ (laplacian_power(graph) @ f) == pytest.approx(expected)
@@ -62,7 +62,7 @@ def test_the_laplacian_sums_squared_differences(weights):
 
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_powers(power):
-    graph = neighbour_graph(rows(), 5)
+    graph = neighbor_graph(rows(), 5)
     plain = laplacian_power(graph).toarray()
     raised = laplacian_power(graph, power=power)
     assert sparse.issparse(raised)
@@ -70,14 +70,14 @@ def test_powers(power):
 
 
 def test_few_rows_are_all_connected():
-    np.testing.assert_array_equal(neighbour_graph(rows(3), 10).toarray(), 1 - np.eye(3))
-    assert neighbour_graph(rows(1), 10).nnz == 0
+    np.testing.assert_array_equal(neighbor_graph(rows(3), 10).toarray(), 1 - np.eye(3))
+    assert neighbor_graph(rows(1), 10).nnz == 0
 
 
 @pytest.mark.parametrize("normalized", [True, False])
 def test_isolated_rows_have_no_part_in_the_penalty(normalized):
     X = np.vstack([rows(), np.full((1, 3), 1e6)])
-    graph = neighbour_graph(X, 4, "heat")
+    graph = neighbor_graph(X, 4, "heat")
     assert graph[[40]].nnz == 0
     penalty = laplacian_power(graph, normalized=normalized)
     assert np.isfinite(penalty.data).all()
@@ -86,12 +86,12 @@ def test_isolated_rows_have_no_part_in_the_penalty(normalized):
 
 def test_bad_settings():
     with pytest.raises(ValueError, match=r"n_neighbors is 0, so that every row .* at least 1"):
-        neighbour_graph(rows(), 0)
+        neighbor_graph(rows(), 0)
     with pytest.raises(ValueError, match=r"weights must be one of .*, got 'cosine'"):
-        neighbour_graph(rows(), 3, "cosine")
+        neighbor_graph(rows(), 3, "cosine")
 
 
 def test_distances_that_underflow():
     X = 1e-170 * np.random.default_rng(0).normal(size=(10, 2))
     with pytest.raises(ValueError, match="distances between neighbouring rows underflow"):
-        neighbour_graph(X, 3, "heat")
+        neighbor_graph(X, 3, "heat")

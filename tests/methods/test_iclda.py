@@ -26,7 +26,7 @@ def model_of(kind, rows, Q, alpha=0.0):
         if kind == "spherical":
             within = np.trace(within) / len(within) * np.eye(len(within))
         covariance = covariance + within
-    return SimpleNamespace(means_=means, covariance_=covariance, priors_=shares)
+    return SimpleNamespace(means_=means, covariance_=covariance, prior_=shares)
 
 
 @settings(max_examples=20)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.labellings.sets import nearest_shares
-from primum.methods.gaussian.label_search import label_gap, minimise_over_labels
+from primum.methods.gaussian.label_search import label_gap, minimize_over_labels
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
@@ -18,7 +18,7 @@ def test_finds_the_nearest_labels(seed, n_classes):
         return 0.5 * float(np.sum((Q - target) ** 2)), Q - target
 
     start = rng.dirichlet(np.ones(n_classes), 30)
-    found = minimise_over_labels(distance, start, tol=1e-6, max_iter=1000)
+    found = minimize_over_labels(distance, start, tol=1e-6, max_iter=1000)
     assert found.gap <= 1e-6
     # Half the squared distance to the solution is at most the gap.
     assert 0.5 * np.sum((found.Q - nearest_shares(target)) ** 2) <= found.gap
@@ -37,7 +37,7 @@ def test_the_gap_bounds_the_distance_to_the_minimum_of_a_convex_function(seed, n
 
     start = np.full((20, n_classes), 1.0 / n_classes)
     rough, fine = (
-        minimise_over_labels(squares, start, tol=tol, max_iter=5000) for tol in (0.5, 1e-5)
+        minimize_over_labels(squares, start, tol=tol, max_iter=5000) for tol in (0.5, 1e-5)
     )
     # Line searches compare values: they prove little more than the root of their rounding.
     assert fine.gap <= 1e-5
@@ -47,7 +47,7 @@ def test_the_gap_bounds_the_distance_to_the_minimum_of_a_convex_function(seed, n
 def test_vertices_are_reached_from_the_opposite_ones():
     costs = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 5.0]])
     start = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
-    found = minimise_over_labels(
+    found = minimize_over_labels(
         lambda Q: (float(np.sum(costs * Q)), costs), start, tol=1e-9, max_iter=100
     )
     np.testing.assert_allclose(found.Q, [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], atol=1e-8)

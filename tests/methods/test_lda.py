@@ -41,18 +41,18 @@ def test_equals_scikit_learn(seed):
     np.testing.assert_allclose(ours.predict_proba(X_u), theirs.predict_proba(X_u), atol=1e-6)
     np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-10)
     np.testing.assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-8)
-    np.testing.assert_allclose(ours.priors_, theirs.priors_)
+    np.testing.assert_allclose(ours.prior_, theirs.priors_)
 
 
 @given(seeds)
 def test_posterior_is_that_of_the_fitted_densities(seed):
     X, y, X_u, _ = problem(seed)
-    for parameters in ({"priors": "equal"}, {"covariance": "spherical"}, {"alpha": 2.0}):
+    for parameters in ({"prior": "equal"}, {"covariance": "spherical"}, {"alpha": 2.0}):
         clf = LDAClassifier(**parameters).fit(X, y)
         density = np.stack(
             [
                 np.log(share) + multivariate_normal(mean, clf.covariance_).logpdf(X_u)
-                for share, mean in zip(clf.priors_, clf.means_, strict=True)
+                for share, mean in zip(clf.prior_, clf.means_, strict=True)
             ],
             axis=1,
         )
@@ -64,7 +64,7 @@ def test_posterior_is_that_of_the_fitted_densities(seed):
 @given(seeds)
 def test_equal_priors_and_a_spherical_covariance_predict_the_nearest_mean(seed):
     X, y, X_u, _ = problem(seed)
-    clf = LDAClassifier("spherical", priors="equal").fit(X, y)
+    clf = LDAClassifier("spherical", prior="equal").fit(X, y)
     nearest = NearestCentroid().fit(X, y)
     np.testing.assert_array_equal(clf.predict(X_u), nearest.predict(X_u))
 
@@ -86,21 +86,21 @@ def test_parameters_maximise_the_penalised_likelihood(seed, kind, alpha):
     clf = LDAClassifier(kind, alpha=alpha).fit(X, y)
     rng = np.random.default_rng(seed)
 
-    def objective(means, covariance, priors):
+    def objective(means, covariance, prior):
         residuals, precision = X - means[y], np.linalg.inv(covariance)
         squares = np.einsum("ij,jk,ik->i", residuals, precision, residuals)
-        value = np.log(priors[y]).mean() - 0.5 * squares.mean()
+        value = np.log(prior[y]).mean() - 0.5 * squares.mean()
         penalty = 0.5 * alpha * np.trace(precision)
         return value - 0.5 * np.linalg.slogdet(covariance)[1] - penalty
 
-    best = objective(clf.means_, clf.covariance_, clf.priors_)
+    best = objective(clf.means_, clf.covariance_, clf.prior_)
     for _ in range(10):
         step = 0.1 * rng.normal(size=(3, 3))
         factor = np.eye(3) + step if kind == "full" else np.exp(step[0, 0]) * np.eye(3)
         others = [
-            (clf.means_ + step, clf.covariance_, clf.priors_),
-            (clf.means_, factor @ clf.covariance_ @ factor.T, clf.priors_),
-            (clf.means_, clf.covariance_, rng.dirichlet(100 * clf.priors_)),
+            (clf.means_ + step, clf.covariance_, clf.prior_),
+            (clf.means_, factor @ clf.covariance_ @ factor.T, clf.prior_),
+            (clf.means_, clf.covariance_, rng.dirichlet(100 * clf.prior_)),
         ]
         assert all(objective(*other) < best for other in others)
 
@@ -194,23 +194,23 @@ def test_one_labelled_row_of_a_class():
 
 
 @pytest.mark.parametrize(
-    ("priors", "message"),
+    ("prior", "message"),
     [
-        ([0.2, 0.3, 0.5], r"priors are \[.*\], but there are 2 classes: pass one share"),
-        ([[0.5, 0.5]], r"priors are \[.*\], but there are 2 classes: pass one share"),
-        ([0.5, 0.4], r"The shares of priors add up to 0.9: pass shares of all 2 classes that"),
-        ({"a": 0.5, "b": 0.6}, r"The shares of priors add up to 1.1: pass shares of all 2 classes"),
-        ([1.0, 0.0], "priors gives class 'b' a share of 0: pass shares above 0"),
-        ([np.nan, 1.0], "priors gives class 'a' a share of nan"),
-        ({"a": 0.3}, r"priors has no share of class 'b': .* of all classes, \['a', 'b'\]"),
-        ({"a": 0.3, "c": 0.7}, r"priors names the class 'c', but the classes are \['a', 'b'\]"),
-        ({"a": "many", "b": 0.7}, r"priors are \['many', 0.7\]: pass shares, numbers above 0"),
+        ([0.2, 0.3, 0.5], r"prior is \[.*\], but there are 2 classes: pass one share"),
+        ([[0.5, 0.5]], r"prior is \[.*\], but there are 2 classes: pass one share"),
+        ([0.5, 0.4], r"The shares of prior add up to 0.9: pass shares of all 2 classes that"),
+        ({"a": 0.5, "b": 0.6}, r"The shares of prior add up to 1.1: pass shares of all 2 classes"),
+        ([1.0, 0.0], "prior gives class 'b' a share of 0: pass shares above 0"),
+        ([np.nan, 1.0], "prior gives class 'a' a share of nan"),
+        ({"a": 0.3}, r"prior has no share of class 'b': .* of all classes, \['a', 'b'\]"),
+        ({"a": 0.3, "c": 0.7}, r"prior names the class 'c', but the classes are \['a', 'b'\]"),
+        ({"a": "many", "b": 0.7}, r"prior is \['many', 0.7\]: pass shares, numbers above 0"),
     ],
 )
-def test_bad_priors(priors, message):
+def test_bad_priors(prior, message):
     X, y, *_ = two_classes(12, 0, 3)
     with pytest.raises(ValueError, match=message):
-        LDAClassifier(priors=priors).fit(X, np.array(["a", "b"])[y])
+        LDAClassifier(prior=prior).fit(X, np.array(["a", "b"])[y])
 
 
 @pytest.mark.parametrize(
@@ -221,19 +221,19 @@ def test_priors_by_the_names_of_classes(estimator):
     pd = pytest.importorskip("pandas")
     X, y, X_u, _ = two_classes(30, 40, 3)
     y = np.array(["a", "b"], dtype=object)[y]
-    expected = estimator(priors=[0.3, 0.7]).fit(X, y, X_u)
+    expected = estimator(prior=[0.3, 0.7]).fit(X, y, X_u)
     named = {"b": 0.7, "a": 0.3}
-    for priors in (named, pd.Series(named)):
-        clf = clone(estimator(priors=priors)).fit(X, y, X_u)
+    for prior in (named, pd.Series(named)):
+        clf = clone(estimator(prior=prior)).fit(X, y, X_u)
         np.testing.assert_array_equal(clf.predict_proba(X_u), expected.predict_proba(X_u))
-        np.testing.assert_allclose(clf.priors_, [0.3, 0.7])
+        np.testing.assert_allclose(clf.prior_, [0.3, 0.7])
 
 
 def test_given_priors_move_the_threshold_only():
     X, y, *_ = two_classes(30, 0, 3)
-    plain, given_priors = LDAClassifier().fit(X, y), LDAClassifier(priors=[0.9, 0.1]).fit(X, y)
+    plain, given_priors = LDAClassifier().fit(X, y), LDAClassifier(prior=[0.9, 0.1]).fit(X, y)
     np.testing.assert_allclose(given_priors.coef_, plain.coef_)
-    moved = np.log(0.1 / 0.9) - np.log(plain.priors_[1] / plain.priors_[0])
+    moved = np.log(0.1 / 0.9) - np.log(plain.prior_[1] / plain.prior_[0])
     np.testing.assert_allclose(given_priors.intercept_ - plain.intercept_, moved)
 
 

@@ -32,7 +32,7 @@ from primum import (
 )
 from primum.equations import kernel_ridge
 from primum.methods.manifold import base as _manifold
-from primum.methods.manifold.base import laplacian_power, neighbour_graph
+from primum.methods.manifold.base import laplacian_power, neighbor_graph
 from primum.methods.manifold.deformed_kernel import deform_kernel
 from reference import arrays, reference_problems
 
@@ -63,14 +63,14 @@ def moons_of(return_X_y):
 
 
 def laplacian_of(clf, X):
-    graph = neighbour_graph(X, clf.n_neighbors, clf.graph_weights)
-    return laplacian_power(graph, normalized=clf.normalized, power=clf.power)
+    graph = neighbor_graph(X, clf.graph_neighbors, clf.graph_weights)
+    return laplacian_power(graph, normalized=clf.graph_normalized, power=clf.graph_power)
 
 
 def direct_solution(clf, X, y, X_u, new):
     """Return the scores of new rows, by least squares on the original objective."""
     rows, L = np.vstack([X, X_u]), len(X)
-    K, K_new = (rbf_kernel(A, rows, gamma=clf.kernel_gamma) for A in (rows, new))
+    K, K_new = (rbf_kernel(A, rows, gamma=clf.gamma) for A in (rows, new))
     targets = np.eye(y.max() + 1)[y]
     roots = []
     for matrix in (K, laplacian_of(clf, rows).toarray()):
@@ -81,7 +81,7 @@ def direct_solution(clf, X, y, X_u, new):
         [
             np.column_stack([K[:L], np.ones(L)]) / np.sqrt(L),
             np.column_stack([np.sqrt(clf.alpha) * of_norm, np.zeros(len(rows))]),
-            np.column_stack([np.sqrt(clf.gamma) * of_graph @ K, np.zeros(len(rows))]),
+            np.column_stack([np.sqrt(clf.graph_alpha) * of_graph @ K, np.zeros(len(rows))]),
         ]
     )
     right = np.zeros((len(system), targets.shape[1]))
@@ -95,23 +95,23 @@ def direct_solution(clf, X, y, X_u, new):
     seed=st.integers(0, 1000),
     n_classes=st.integers(2, 4),
     alpha=st.sampled_from([1e-3, 1e-1]),
-    gamma=st.sampled_from([1e-4, 1e-2, 1.0]),
+    graph_alpha=st.sampled_from([1e-4, 1e-2, 1.0]),
     normalized=st.booleans(),
     power=st.integers(1, 2),
     weights=st.sampled_from(["binary", "heat"]),
 )
 def test_least_squares_minimises_the_objective(
-    seed, n_classes, alpha, gamma, normalized, power, weights
+    seed, n_classes, alpha, graph_alpha, normalized, power, weights
 ):
     X, y, X_u, _ = several_classes(12, 30, 3, n_classes, seed=seed)
     new = np.random.default_rng(seed).normal(size=(10, 3))
     clf = LaplacianLeastSquaresClassifier(
         alpha,
-        gamma,
-        kernel_gamma=0.5,
-        n_neighbors=4,
-        normalized=normalized,
-        power=power,
+        graph_alpha,
+        gamma=0.5,
+        graph_neighbors=4,
+        graph_normalized=normalized,
+        graph_power=power,
         graph_weights=weights,
     )
     found = clf.fit(X, y, X_u).decision_function(new)
@@ -122,18 +122,18 @@ def test_least_squares_minimises_the_objective(
 
 
 @settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 1000), gamma=st.sampled_from([0.0, 1e-3, 1e-1]))
-def test_the_svm_has_no_duality_gap_in_the_original_objective(seed, gamma):
+@given(seed=st.integers(0, 1000), graph_alpha=st.sampled_from([0.0, 1e-3, 1e-1]))
+def test_the_svm_has_no_duality_gap_in_the_original_objective(seed, graph_alpha):
     X, y, X_u, _ = two_classes(15, 30, 3, seed=seed)
-    clf = LaplacianSVMClassifier(1e-2, gamma, kernel_gamma=0.5, n_neighbors=4).fit(X, y, X_u)
+    clf = LaplacianSVMClassifier(1e-2, graph_alpha, gamma=0.5, graph_neighbors=4).fit(X, y, X_u)
     dual = np.zeros(15)
     dual[clf.svm_.support_] = clf.svm_.dual_coef_[0]
     coef = clf.expansion_ @ dual
     f = clf.decision_function(clf.X_fit_) - clf.svm_.intercept_
     norm = coef @ f
-    rough = f @ (laplacian_of(clf, clf.X_fit_) @ f) if gamma else 0.0
+    rough = f @ (laplacian_of(clf, clf.X_fit_) @ f) if graph_alpha else 0.0
     hinge = np.maximum(0.0, 1.0 - (2 * y - 1) * clf.decision_function(X)).mean()
-    primal = hinge + clf.alpha * norm + gamma * rough
+    primal = hinge + clf.alpha * norm + graph_alpha * rough
     values = clf.decision_function(X) - clf.svm_.intercept_
     lower = 2 * clf.alpha * (np.abs(dual).sum() - 0.5 * dual @ values)
     assert primal == pytest.approx(lower, abs=1e-6)
@@ -142,7 +142,7 @@ def test_the_svm_has_no_duality_gap_in_the_original_objective(seed, gamma):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_without_a_graph_least_squares_is_kernel_ridge(n_classes):
     X, y, X_u, _ = several_classes(30, 40, 3, n_classes)
-    clf = LaplacianLeastSquaresClassifier(0.02, 0.0, kernel_gamma=0.3, fit_intercept=False)
+    clf = LaplacianLeastSquaresClassifier(0.02, 0.0, gamma=0.3, fit_intercept=False)
     scores = clf.fit(X, y, X_u).decision_function(X_u)
     targets = np.eye(n_classes)[y] if n_classes > 2 else y - 0.0
     ridge = KernelRidge(alpha=30 * 0.02, kernel="rbf", gamma=0.3).fit(X, targets)
@@ -153,13 +153,13 @@ def test_without_a_graph_least_squares_is_kernel_ridge(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_without_a_graph_the_svm_is_svc(n_classes):
     X, y, X_u, _ = several_classes(30, 40, 3, n_classes)
-    clf = LaplacianSVMClassifier(0.02, 0.0, kernel_gamma=0.3).fit(X, y, X_u)
+    clf = LaplacianSVMClassifier(0.02, 0.0, gamma=0.3).fit(X, y, X_u)
     svc = SVC(C=1 / (2 * 0.02 * 30), gamma=0.3, tol=1e-8, break_ties=True).fit(X, y)
     expected = svc.decision_function(X_u)
     np.testing.assert_allclose(clf.decision_function(X_u), expected, atol=1e-6)
     np.testing.assert_array_equal(clf.predict(X_u), svc.predict(X_u))
     of_machine = ManifoldClassifier(
-        SVC(C=svc.C, kernel="precomputed", tol=1e-8), 0.0, kernel_gamma=0.3
+        SVC(C=svc.C, kernel="precomputed", tol=1e-8), 0.0, gamma=0.3
     ).fit(X, y, X_u)
     np.testing.assert_allclose(of_machine.decision_function(X_u), expected, atol=1e-6)
 
@@ -168,30 +168,30 @@ def test_without_a_graph_the_svm_is_svc(n_classes):
 def test_least_squares_is_kernel_least_squares_in_the_deformed_kernel(n_classes):
     X, y, X_u, _ = several_classes(30, 40, 3, n_classes)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 30)
-    for gamma in (0.0, 0.1):
-        clf = LaplacianLeastSquaresClassifier(0.02, gamma, kernel_gamma=0.3)
+    for graph_alpha in (0.0, 0.1):
+        clf = LaplacianLeastSquaresClassifier(0.02, graph_alpha, gamma=0.3)
         scores = clf.fit(X, y, X_u, sample_weight=weight).decision_function(X_u)
         # A kernel that is multiplied by a constant divides the penalty by it.
-        factor = ManifoldKernel(gamma / 0.02, kernel_gamma=0.3).fit(np.vstack([X, X_u])).scale_
+        factor = ManifoldKernel(graph_alpha / 0.02, gamma=0.3).fit(np.vstack([X, X_u])).scale_
         machine = KernelLeastSquaresClassifier(0.02 * factor, kernel="precomputed")
-        twin = ManifoldClassifier(machine, gamma / 0.02, kernel_gamma=0.3)
+        twin = ManifoldClassifier(machine, graph_alpha / 0.02, gamma=0.3)
         twin.fit(X, y, X_u, sample_weight=weight)
         assert twin.scale_ == factor
         np.testing.assert_allclose(scores, twin.decision_function(X_u), atol=1e-8)
     plain = KernelLeastSquaresClassifier(0.02, gamma=0.3).fit(X, y, sample_weight=weight)
     expected = plain.decision_function(X_u)
-    found = clf.set_params(gamma=0.0).fit(X, y, X_u, sample_weight=weight).decision_function(X_u)
+    found = (
+        clf.set_params(graph_alpha=0.0).fit(X, y, X_u, sample_weight=weight).decision_function(X_u)
+    )
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
 @each_machine
 def test_the_limit_of_a_small_penalty_is_the_supervised_machine(clf):
     X, y, X_u, _ = two_classes(20, 60, 3)
-    name = "ratio" if hasattr(clf, "ratio") else "gamma"
+    name = "graph_ratio" if hasattr(clf, "graph_ratio") else "graph_alpha"
     # The supervised machine would compute gamma from the labelled rows alone.
-    nearly, without = (
-        clone(clf).set_params(kernel_gamma=0.5, **{name: value}) for value in (1e-12, 0.0)
-    )
+    nearly, without = (clone(clf).set_params(gamma=0.5, **{name: value}) for value in (1e-12, 0.0))
     np.testing.assert_allclose(
         nearly.fit(X, y, X_u).decision_function(X_u),
         without.fit(X, y, X_u).decision_function(X_u),
@@ -205,8 +205,8 @@ def test_the_limit_of_a_small_penalty_is_the_supervised_machine(clf):
 def test_more_penalty_makes_smoother_scores(power, seed):
     X, y, X_u, _ = two_classes(15, 40, 3, seed=seed)
     roughness = []
-    for gamma in (1e-5, 1e-3, 1e-1, 10.0):
-        clf = LaplacianLeastSquaresClassifier(1e-2, gamma, power=power).fit(X, y, X_u)
+    for graph_alpha in (1e-5, 1e-3, 1e-1, 10.0):
+        clf = LaplacianLeastSquaresClassifier(1e-2, graph_alpha, graph_power=power).fit(X, y, X_u)
         f = clf.decision_function(clf.X_fit_) - clf.intercept_
         roughness.append(f @ (laplacian_of(clf, clf.X_fit_) @ f))
     assert (np.diff(roughness) <= 1e-9).all()
@@ -228,11 +228,11 @@ def test_the_order_of_the_rows_does_not_matter(clf):
 def test_two_moons_with_two_labels(clf, seed):
     X, truth, y = two_moons(seed)
     new, classes = make_moons(300, noise=0.05, random_state=seed + 100)
-    fitted = clone(clf).set_params(kernel_gamma=5.0).fit(X, y)
+    fitted = clone(clf).set_params(gamma=5.0).fit(X, y)
     assert fitted.score(X, truth) == 1.0
     assert fitted.score(new, classes) > 0.99
-    name = "ratio" if hasattr(clf, "ratio") else "gamma"
-    supervised = clone(clf).set_params(kernel_gamma=5.0, **{name: 0.0}).fit(X, y)
+    name = "graph_ratio" if hasattr(clf, "graph_ratio") else "graph_alpha"
+    supervised = clone(clf).set_params(gamma=5.0, **{name: 0.0}).fit(X, y)
     assert supervised.score(X, truth) < 0.97
 
 
@@ -243,12 +243,12 @@ def test_parity_with_rssl(name):
     expected = np.array(problem["methods"]["laplacian_ls"]["decision_test"])
     X, y, X_u, _, X_test = arrays(problem)
     rows = np.vstack([X, X_u])
-    L, alpha, gamma = len(X), 0.01, 0.1 / len(rows) ** 2
+    L, alpha, graph_alpha = len(X), 0.01, 0.1 / len(rows) ** 2
     mean, deviation = rows.mean(axis=0), rows.std(axis=0, ddof=1)
     rows, X_test = (rows - mean) / deviation, (X_test - mean) / deviation
     deformed = deform_kernel(
-        rbf_kernel(rows, gamma=0.05), laplacian_power(neighbour_graph(rows, 6))
-    ).at(gamma / alpha)
+        rbf_kernel(rows, gamma=0.05), laplacian_power(neighbor_graph(rows, 6))
+    ).at(graph_alpha / alpha)
     index = np.arange(L)
     V = deformed.features(index)
     coef, _ = kernel_ridge(V @ V.T, y - y.mean(), None, alpha=alpha, fit_intercept=False)
@@ -258,7 +258,7 @@ def test_parity_with_rssl(name):
     np.testing.assert_allclose(dual, problem["methods"]["laplacian_ls"]["theta"], atol=1e-8)
     # The estimator fits a free intercept instead, which lowers the objective.
     clf = LaplacianLeastSquaresClassifier(
-        alpha, gamma, kernel_gamma=0.05, n_neighbors=6, normalized=False
+        alpha, graph_alpha, gamma=0.05, graph_neighbors=6, graph_normalized=False
     ).fit(rows[:L], y, rows[L:])
     assert objective(clf, clf, rows[:L], y) <= objective_of(clf, dual, y.mean(), rows, y) + 1e-12
     without = clone(clf).set_params(fit_intercept=False).fit(rows[:L], y, rows[L:])
@@ -269,29 +269,29 @@ def test_parity_with_rssl(name):
 
 def objective_of(clf, dual, intercept, rows, y):
     """Return the objective of the method for given coefficients of all rows."""
-    f = rbf_kernel(rows, gamma=clf.kernel_gamma) @ dual
+    f = rbf_kernel(rows, gamma=clf.gamma) @ dual
     loss = np.mean((f[: len(y)] + intercept - y) ** 2)
-    return loss + clf.alpha * dual @ f + clf.gamma * f @ (laplacian_of(clf, rows) @ f)
+    return loss + clf.alpha * dual @ f + clf.graph_alpha * f @ (laplacian_of(clf, rows) @ f)
 
 
 def objective(clf, fitted, X, y):
     f = fitted.decision_function(clf.X_fit_) - fitted.intercept_
     loss = np.mean((fitted.decision_function(X) + 0.5 - y) ** 2)
     rough = f @ (laplacian_of(clf, clf.X_fit_) @ f)
-    return loss + clf.alpha * fitted.dual_coef_ @ f + clf.gamma * rough
+    return loss + clf.alpha * fitted.dual_coef_ @ f + clf.graph_alpha * rough
 
 
 def test_the_transformer_gives_one_kernel_for_old_and_new_rows():
     X, _, X_u, _ = two_classes(30, 40, 3)
     X = np.vstack([X, X[:3]])  # equal rows have equal columns
-    kernel = ManifoldKernel(kernel_gamma=0.5, n_neighbors=4)
+    kernel = ManifoldKernel(gamma=0.5, graph_neighbors=4)
     K = kernel.fit_transform(X)
     assert K.shape == (33, 33)
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_allclose(kernel.transform(X), K, atol=1e-10)
     np.testing.assert_allclose(K[:, :3], K[:, 30:], atol=1e-14)
     assert kernel.fit(X).transform(X_u).shape == (40, 33)
-    plain = ManifoldKernel(0.0, kernel_gamma=0.5).fit(X).transform(X_u)
+    plain = ManifoldKernel(0.0, gamma=0.5).fit(X).transform(X_u)
     np.testing.assert_allclose(plain, rbf_kernel(X_u, X, gamma=0.5), atol=1e-12)
 
 
@@ -326,7 +326,7 @@ def test_real_problems_with_default_parameters(load):
         predicted = clf.fit(X, y).predict(X)
         assert len(np.unique(predicted)) == len(np.unique(truth))
         error = np.mean(predicted != truth)
-        supervised = np.mean(ManifoldClassifier(ratio=0.0).fit(X, y).predict(X) != truth)
+        supervised = np.mean(ManifoldClassifier(graph_ratio=0.0).fit(X, y).predict(X) != truth)
         assert error < supervised + 0.05
 
 
@@ -338,10 +338,10 @@ def test_scikit_learn_checks_of_the_transformer(estimator, check):
 def test_a_machine_in_the_transformed_kernel_is_the_manifold_classifier():
     X, y, X_u, _ = two_classes(30, 60, 3)
     rows = np.vstack([X, X_u])
-    kernel = ManifoldKernel(3.0, kernel_gamma=0.5).fit(rows)
+    kernel = ManifoldKernel(3.0, gamma=0.5).fit(rows)
     K, K_new = kernel.transform(X)[:, :30], kernel.transform(X_u)[:, :30]
     machine = NuSVC(nu=0.3, kernel="precomputed", tol=1e-8)
-    clf = ManifoldClassifier(machine, 3.0, kernel_gamma=0.5).fit(X, y, X_u)
+    clf = ManifoldClassifier(machine, 3.0, gamma=0.5).fit(X, y, X_u)
     expected = clone(machine).fit(K, y).decision_function(K_new)
     np.testing.assert_allclose(clf.decision_function(X_u), expected, atol=1e-6)
 
@@ -362,11 +362,11 @@ def test_kernel_icls_in_the_deformed_kernel():
     X, truth, y = two_moons()
     new, classes = make_moons(300, noise=0.05, random_state=100)
     machine = KernelICLSClassifier(1e-3, kernel="precomputed")
-    clf = make_pipeline(ManifoldKernel(kernel_gamma=5.0), machine).fit(X, y)
+    clf = make_pipeline(ManifoldKernel(gamma=5.0), machine).fit(X, y)
     assert clf[-1].certificate_.converged
     assert clf.score(X, truth) == 1.0
     assert clf.score(new, classes) > 0.99
-    plain = make_pipeline(ManifoldKernel(0.0, kernel_gamma=5.0), machine).fit(X, y)
+    plain = make_pipeline(ManifoldKernel(0.0, gamma=5.0), machine).fit(X, y)
     expected = KernelICLSClassifier(1e-3, gamma=5.0).fit(X, y).decision_function(new)
     np.testing.assert_allclose(plain.decision_function(new), expected, atol=1e-6)
     assert plain.score(X, truth) < 0.97
@@ -384,7 +384,7 @@ def test_laplacian_machines_are_manifold_classifiers():
 @each_machine
 def test_kernels_by_name_by_function_and_sparse(clf):
     X, y, X_u, _ = two_classes(30, 60, 3)
-    by_name = clone(clf).set_params(kernel="poly", kernel_params={"degree": 2}, kernel_gamma=None)
+    by_name = clone(clf).set_params(kernel="poly", kernel_params={"degree": 2}, gamma=None)
     by_name.fit(X, y, X_u)
     by_function = clone(clf).set_params(kernel=lambda A, B: (A @ B.T / 3 + 1) ** 2).fit(X, y, X_u)
     of_sparse = clone(by_name).fit(sparse.csr_array(X), y, sparse.csr_array(X_u))
@@ -400,14 +400,14 @@ def test_the_scale_of_all_rows_defines_the_kernel(clf):
     X, X_u = 1.0 + 5.0 * X, 1.0 + 5.0 * X_u
     gamma = 1 / (3 * np.vstack([X, X_u]).var())
     scaled = clone(clf).fit(X, y, np.vstack([X_u, X_u]))
-    explicit = clone(clf).set_params(kernel_gamma=gamma).fit(X, y, X_u)
+    explicit = clone(clf).set_params(gamma=gamma).fit(X, y, X_u)
     among_params = clone(clf).set_params(kernel_params={"gamma": gamma}).fit(X, y, X_u)
-    assert scaled.kernel_gamma_ == pytest.approx(gamma)
+    assert scaled.gamma_ == pytest.approx(gamma)
     expected = explicit.decision_function(X_u)
     for other in (scaled, among_params):
         np.testing.assert_allclose(other.decision_function(X_u), expected, atol=1e-6)
-    assert clone(clf).set_params(kernel_gamma=None).fit(X, y, X_u).kernel_gamma_ is None
-    assert clone(clf).set_params(kernel="linear").fit(X, y, X_u).kernel_gamma_ is None
+    assert clone(clf).set_params(gamma=None).fit(X, y, X_u).gamma_ is None
+    assert clone(clf).set_params(kernel="linear").fit(X, y, X_u).gamma_ is None
 
 
 @each_machine
@@ -423,7 +423,7 @@ def test_a_linear_kernel_needs_no_kernel_matrix(clf):
 def test_features_of_a_kernel_give_its_answer_without_a_limit(monkeypatch):
     X, y, X_u, _ = two_classes(30, 60, 3)
     rows, labels = np.vstack([X, X_u]), np.r_[y, np.full(60, -1)]
-    exact = LaplacianLeastSquaresClassifier(0.01, 0.05, kernel_gamma=0.5).fit(rows, labels)
+    exact = LaplacianLeastSquaresClassifier(0.01, 0.05, gamma=0.5).fit(rows, labels)
     linear = LaplacianLeastSquaresClassifier(0.01, 0.05, kernel="linear")
     differences = []
     for n_components in (10, 40, 90):
@@ -471,7 +471,7 @@ def test_graphs_of_several_components_and_isolated_rows(clf):
     far = 1e3 + np.random.default_rng(0).normal(size=(15, 3))  # a component without labels
     alone = np.full((1, 3), 1e7)
     for weights in ("binary", "heat"):
-        fitted = clone(clf).set_params(graph_weights=weights, n_neighbors=3)
+        fitted = clone(clf).set_params(graph_weights=weights, graph_neighbors=3)
         fitted.fit(X, y, np.vstack([X_u, far, alone]))
         assert np.isfinite(fitted.decision_function(np.vstack([X, far, alone]))).all()
 
@@ -479,7 +479,7 @@ def test_graphs_of_several_components_and_isolated_rows(clf):
 @each_machine
 def test_more_neighbours_than_other_rows_are_all_of_them(clf):
     X, y, X_u, _ = two_classes(10, 15, 3)
-    many, all_others = (clone(clf).set_params(n_neighbors=k).fit(X, y, X_u) for k in (1000, 24))
+    many, all_others = (clone(clf).set_params(graph_neighbors=k).fit(X, y, X_u) for k in (1000, 24))
     np.testing.assert_array_equal(many.decision_function(X_u), all_others.decision_function(X_u))
 
 
@@ -509,8 +509,8 @@ def test_bad_input(clf):
         clone(clf).set_params(kernel=lambda A, B: np.exp(A @ B[::-1].T)).fit(X, y, X_u)
     with pytest.raises(ValueError, match=r"The kernel of two rows is inf: scale the features"):
         clone(clf).set_params(kernel=lambda A, B: np.full((len(A), len(B)), np.inf)).fit(X, y, X_u)
-    with pytest.raises(ValueError, match="'n_neighbors' parameter"):
-        clone(clf).set_params(n_neighbors=0).fit(X, y, X_u)
+    with pytest.raises(ValueError, match="'graph_neighbors' parameter"):
+        clone(clf).set_params(graph_neighbors=0).fit(X, y, X_u)
     with pytest.raises(ValueError, match="Input X_unlabeled contains NaN in row 0, column 0"):
         clone(clf).fit(X, y, np.full((1, 3), np.nan))
 
@@ -523,7 +523,7 @@ def test_rows_that_are_not_in_memory(tmp_path):
     clf = LaplacianLeastSquaresClassifier()
     with pytest.raises(ValueError, match=r"needs a graph of all rows, but X_unlabeled is not in"):
         clf.fit(rows, y, tmp_path / "rows.parquet")
-    clf.set_params(gamma=0.0).fit(rows, y, tmp_path / "rows.parquet")
+    clf.set_params(graph_alpha=0.0).fit(rows, y, tmp_path / "rows.parquet")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ seeds = st.integers(0, 2**32 - 1)
 
 def moments(clf):
     """Return mean and total covariance of a model."""
-    mean = clf.priors_ @ clf.means_
-    centred = clf.means_ - mean
-    return mean, clf.covariance_ + (centred.T * clf.priors_) @ centred
+    mean = clf.prior_ @ clf.means_
+    centered = clf.means_ - mean
+    return mean, clf.covariance_ + (centered.T * clf.prior_) @ centered
 
 
 def total(rows, weight=None):
@@ -23,17 +23,17 @@ def total(rows, weight=None):
 
 
 @given(seeds, st.sampled_from([None, "equal"]), st.booleans())
-def test_the_moments_are_those_of_all_rows(seed, priors, weighted):
+def test_the_moments_are_those_of_all_rows(seed, prior, weighted):
     rng = np.random.default_rng(seed)
     X, y, X_u, _ = several_classes(30, 60, 3, rng.integers(2, 5), seed=seed)
     rows, labels = np.vstack([X, X_u]), np.r_[y, np.full(60, -1)]
     weight = rng.uniform(0.1, 2, 90) if weighted else None
-    clf = MomentConstrainedLDAClassifier(priors=priors).fit(rows, labels, sample_weight=weight)
+    clf = MomentConstrainedLDAClassifier(prior=prior).fit(rows, labels, sample_weight=weight)
     mean, covariance = total(rows, weight)
     np.testing.assert_allclose(moments(clf)[0], mean, atol=1e-10)
     np.testing.assert_allclose(moments(clf)[1], covariance, atol=1e-10)
-    np.testing.assert_array_equal(clf.priors_, clf.supervised_.priors_)
-    nearest = MomentConstrainedLDAClassifier("spherical", priors=priors)
+    np.testing.assert_array_equal(clf.prior_, clf.supervised_.prior_)
+    nearest = MomentConstrainedLDAClassifier("spherical", prior=prior)
     nearest.fit(rows, labels, sample_weight=weight)
     np.testing.assert_allclose(moments(nearest)[0], mean, atol=1e-10)
     shift = nearest.means_ - nearest.supervised_.means_

@@ -35,13 +35,13 @@ def test_solutions_are_as_accurate_as_asked(rng, changed):
 def test_another_matrix_is_inverted_only_if_the_last_one_is_far(rng):
     X, _, system = systems(rng)
     inverted = []
-    factorised = system.system.factorised
+    factorized = system.system.factorized
 
     def counted(*arguments):
         inverted.append(arguments)
-        return factorised(*arguments)
+        return factorized(*arguments)
 
-    system.system.factorised = counted
+    system.system.factorized = counted
     h, rho, w, o = np.ones(len(X)), rng.normal(size=len(X)), np.zeros(X.shape[1]), np.zeros(len(X))
     for _ in range(5):
         h = h * rng.uniform(0.99, 1.01, len(X))

@@ -39,7 +39,7 @@ TRANSDUCTIVE = [
     TSVMClassifier("switching"),
     TSVMClassifier("annealing"),
     TSVMClassifier("cccp"),
-    S4VMClassifier(n_starts=8),
+    S4VMClassifier(n_init=8),
     WellSVMClassifier(),
 ]
 MACHINES = [L2SVMClassifier(), *TRANSDUCTIVE]
@@ -91,7 +91,7 @@ def test_rows_without_weight_have_a_known_or_a_predicted_class(clf):
 # The class share
 
 
-@each([TSVMClassifier("switching"), TSVMClassifier("annealing"), S4VMClassifier(n_starts=8)])
+@each([TSVMClassifier("switching"), TSVMClassifier("annealing"), S4VMClassifier(n_init=8)])
 def test_the_class_share_counts_rows_whatever_their_weight(clf):
     X, _, X_u, _ = two_classes(20, 50, 3)
     y = np.tile([0, 1], 10)
@@ -244,15 +244,15 @@ ROUNDS = "primum.{}.MOST_ROUNDS"
 @pytest.mark.parametrize(
     ("clf", "module", "message"),
     [
-        (TSVMClassifier("cccp", alpha=0.01), "machines.cccp", "stopped after 1 rounds of cccp"),
+        (TSVMClassifier("cccp", alpha=0.01), "methods.svm.cccp", "stopped after 1 rounds of cccp"),
         (
             TSVMClassifier("annealing", alpha=0.01),
-            "machines.annealing",
+            "methods.svm.annealing",
             "stopped after 1 rounds of a",
         ),
         (
             WellSVMClassifier(0.01),
-            "estimators.wellsvm",
+            "methods.svm.wellsvm",
             "stopped reweighting labellings after 1 rounds with a gap",
         ),
     ],
@@ -273,12 +273,12 @@ def test_any_refit_that_ends_early_is_said(clf, monkeypatch):
     from primum.methods.svm import search
 
     X, y, _ = partly_labelled()
-    minimise, ends = search.minimise, iter([False])
+    minimize, ends = search.minimize, iter([False])
 
     def first_is_short(*args, **kwargs):
-        return replace(minimise(*args, **kwargs), converged=next(ends, True))
+        return replace(minimize(*args, **kwargs), converged=next(ends, True))
 
-    monkeypatch.setattr(search, "minimise", first_is_short)
+    monkeypatch.setattr(search, "minimize", first_is_short)
     message = f"{type(clf).__name__} stopped a refit after max_iter=1000 Newton steps"
     with pytest.warns(ConvergenceWarning, match=message):
         clone(clf).fit(X, y)

@@ -22,7 +22,7 @@ from primum.methods.svm.s4vm import best_of_clusters, gains, safest_labels
 )
 def test_never_worse_than_supervised_whichever_separator_is_right(L, U, d, risk, seed):
     X, y, X_u, _ = two_classes(L, U, d, seed=seed)
-    clf = S4VMClassifier(alpha=0.1, risk=risk, n_starts=8).fit(X, y, X_unlabeled=X_u)
+    clf = S4VMClassifier(alpha=0.1, risk=risk, n_init=8).fit(X, y, X_unlabeled=X_u)
     supervised = 2 * clf.supervised_.predict(X_u) - 1
     chosen = 2 * clf.transduction_[L:] - 1
     assert clf.gains_.min() >= 0

@@ -12,13 +12,13 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @given(seeds, st.sampled_from([None, "equal"]))
-def test_equals_lda_without_unlabelled_rows(seed, priors):
+def test_equals_lda_without_unlabelled_rows(seed, prior):
     """Also computed by projection: the rows again, without labels, do not change S_t."""
     rng = np.random.default_rng(seed)
     X, y, X_u, _ = several_classes(30, 20, 4, rng.integers(2, 5), seed=seed)
-    lda = LDAClassifier(priors=priors).fit(X, y)
-    alone = ScatterLDAClassifier(priors=priors).fit(X, y)
-    again = ScatterLDAClassifier(priors=priors).fit(X, y, X)
+    lda = LDAClassifier(prior=prior).fit(X, y)
+    alone = ScatterLDAClassifier(prior=prior).fit(X, y)
+    again = ScatterLDAClassifier(prior=prior).fit(X, y, X)
     np.testing.assert_array_equal(alone.coef_, lda.coef_)
     np.testing.assert_allclose(alone.predict_proba(X_u), lda.predict_proba(X_u), atol=1e-10)
     np.testing.assert_allclose(again.predict_proba(X_u), lda.predict_proba(X_u), atol=1e-7)

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from generate import several_classes, two_classes
 from primum import L2SVMClassifier, SelfLearningClassifier
-from primum.methods.svm.newton import Conjugate, Costs, Dual, Primal, machine_at, minimise
+from primum.methods.svm.newton import Conjugate, Costs, Dual, Primal, machine_at, minimize
 from reference import arrays, reference_problems
 
 PROBLEMS = reference_problems()
@@ -82,7 +82,7 @@ def test_three_ways_to_solve_agree(n, d, penalize):
     found = []
     for system in systems:
         start = machine_at(system, np.zeros(d + 1))
-        machine = minimise(system, costs, start, tol=1e-14, max_iter=100)
+        machine = minimize(system, costs, start, tol=1e-14, max_iter=100)
         assert machine.converged
         found.append(machine)
     for other in found[1:]:

@@ -22,11 +22,11 @@ def hinge(t):
     return np.maximum(0, 1 - t) ** 2
 
 
-def tsvm_objective(w, b, X, y, X_u, labels, *, alpha=1.0, lambda_u=1.0, penalize=True):
+def tsvm_objective(w, b, X, y, X_u, labels, *, alpha=1.0, unlabeled_weight=1.0, penalize=True):
     """The formula at the top of tsvm.py, word for word."""
     labeled = hinge((2 * y - 1) * (X @ w + b)).mean()
     unlabeled = hinge(labels * (X_u @ w + b)).mean()
-    return (alpha * (w @ w + penalize * b**2) + labeled + lambda_u * unlabeled) / 2
+    return (alpha * (w @ w + penalize * b**2) + labeled + unlabeled_weight * unlabeled) / 2
 
 
 def highest(outputs, n_positive):
@@ -45,7 +45,7 @@ def test_objective_is_no_higher_than_rssls(name, method, reference):
     *w, b = PROBLEMS[name]["methods"][reference]["theta"]
     # RSSL rounds the number of positives down, and 45 of 100 down to 44.
     n_positive = 44 if name == "sonar_few" else int(y.mean() * len(X_u) + 1e-9)
-    clf = TSVMClassifier(method, penalize_intercept=True, positive_fraction=n_positive / len(X_u))
+    clf = TSVMClassifier(method, penalize_intercept=True, prior=n_positive / len(X_u))
     clf.fit(X, y, X_unlabeled=X_u)
 
     def best(w, b):
@@ -68,21 +68,21 @@ problems = st.builds(
 )
 
 
-@given(problem=problems, lambda_u=st.sampled_from([1e-6, 0.1, 1.0, 10.0]))
-def test_the_objective_never_rises_across_switches(problem, lambda_u):
+@given(problem=problems, unlabeled_weight=st.sampled_from([1e-6, 0.1, 1.0, 10.0]))
+def test_the_objective_never_rises_across_switches(problem, unlabeled_weight):
     X, y, X_u, _ = problem
-    clf = TSVMClassifier(lambda_u=lambda_u, alpha=0.1).fit(X, y, X_unlabeled=X_u)
+    clf = TSVMClassifier(unlabeled_weight=unlabeled_weight, alpha=0.1).fit(X, y, X_unlabeled=X_u)
     history = clf.history_
     for before, after in pairwise(history):
         if after.n_switches:
             assert after.at == before.at
             assert after.objective <= before.objective * (1 + 1e-9)
-    assert history[-1].at == lambda_u
+    assert history[-1].at == unlabeled_weight
     assert clf.n_switches_ == sum(step.n_switches for step in history)
     labels = 2.0 * clf.transduction_[len(X) :] - 1
     value = tsvm_objective(
         clf.coef_[0], clf.intercept_[0], X, y, X_u, labels,
-        alpha=0.1, lambda_u=lambda_u, penalize=False,
+        alpha=0.1, unlabeled_weight=unlabeled_weight, penalize=False,
     )  # fmt: skip
     assert clf.objective_ == pytest.approx(value, rel=1e-9)
 
@@ -101,9 +101,12 @@ def test_no_pair_inside_the_margin_improves_at_the_end(problem):
 def test_class_balance_is_kept_exactly(problem, method, share):
     X, y, X_u, _ = problem
     U = len(X_u)
-    clf = TSVMClassifier(method, positive_fraction=share).fit(X, y, X_unlabeled=X_u)
+    clf = TSVMClassifier(method, prior=share).fit(X, y, X_unlabeled=X_u)
     assert clf.n_positive_ == np.count_nonzero(clf.transduction_[len(X) :] == 1)
     assert abs(clf.n_positive_ - round(share * U, 9)) <= 0.5
+    for prior in ({0: 1 - share, 1: share}, [1 - share, share]):
+        again = TSVMClassifier(method, prior=prior).fit(X, y, X_unlabeled=X_u)
+        np.testing.assert_array_equal(again.transduction_, clf.transduction_)
 
 
 @given(problem=problems, penalize=st.booleans())

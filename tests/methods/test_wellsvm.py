@@ -1,5 +1,7 @@
 """WellSVM: the relaxed objective is a bound, and it only falls."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import two_classes
 from primum import L2SVMClassifier, WellSVMClassifier
+from primum.methods.svm import wellsvm
 
 
 @settings(max_examples=30)
@@ -21,12 +24,17 @@ from primum import L2SVMClassifier, WellSVMClassifier
 )
 def test_the_objective_is_not_above_that_of_any_labelling_generated(L, U, d, alpha, seed):
     X, y, X_u, _ = two_classes(L, U, d, seed=seed)
-    clf = WellSVMClassifier(alpha).fit(X, y, X_unlabeled=X_u)
+    with patch.object(
+        wellsvm._Mixture, "add", autospec=True, side_effect=wellsvm._Mixture.add
+    ) as add:
+        clf = WellSVMClassifier(alpha).fit(X, y, X_unlabeled=X_u)
+    labelings = [call.args[1][L:] for call in add.call_args_list][: len(clf.mixture_)]
     assert np.all(np.diff(clf.history_) <= 1e-9)
     assert clf.mixture_.sum() == pytest.approx(1)
+    np.testing.assert_allclose(clf.soft_labels_, clf.mixture_ @ (np.array(labelings) > 0))
     rows, weight = np.vstack([X, X_u]), np.r_[np.full(L, 1 / L), np.full(U, 1 / U)]
     svm = L2SVMClassifier(alpha, costs="sum", penalize_intercept=True)
-    for labels in clf.labelings_:
+    for labels in labelings:
         svm.fit(rows, np.r_[y, (labels + 1) // 2].astype(int), sample_weight=weight)
         assert clf.objective_ <= svm.objective_ * (1 + 0.1 * clf.tol)
         assert abs(np.mean(labels > 0) - y.mean()) <= 0.5 / U + 1e-9

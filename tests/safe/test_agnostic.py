@@ -58,8 +58,8 @@ def test_where_nothing_helps_the_supervised_model_is_chosen_at_the_nominal_rate(
     chosen = 0
     for repeat in range(300):
         X, y = problem(rng, [1.0] * (n_candidates + 1))
-        clf = AgnosticClassifier(candidates, supervised=NearestMeanOf(0), random_state=repeat)
-        chosen += clf.fit(X, y).chosen_ != "supervised"
+        clf = AgnosticClassifier(candidates, baseline=NearestMeanOf(0), random_state=repeat)
+        chosen += clf.fit(X, y).chosen_ != "baseline"
     assert chosen <= stats.binom.ppf(0.999, 300, 0.05)
 
 
@@ -69,7 +69,7 @@ def test_a_clearly_better_candidate_is_chosen():
     chosen = []
     for repeat in range(10):
         X, y = problem(rng, [0.0, 2.0, 6.0], n_labeled=60)
-        clf = AgnosticClassifier(candidates, supervised=NearestMeanOf(0), random_state=repeat)
+        clf = AgnosticClassifier(candidates, baseline=NearestMeanOf(0), random_state=repeat)
         clf.fit(X, y)
         chosen.append(clf.chosen_)
         assert clf.differences_["best"].mean < -0.2
@@ -90,7 +90,7 @@ class Seen(NearestMeanOf):
 def test_held_out_rows_are_left_out_and_unlabelled_rows_are_always_trained_on():
     X, y, X_u, _ = two_classes(40, 100, 3)
     Seen.rows.clear()
-    AgnosticClassifier([("seen", Seen())], cv=4, n_repeats=1, significance=0.0).fit(X, y, X_u)
+    AgnosticClassifier([("seen", Seen())], cv=4, n_repeats=1, level=1.0).fit(X, y, X_u)
     assert Seen.rows == [(130, 100)] * 4
 
 
@@ -123,14 +123,14 @@ def test_groups_and_parallel_fits_change_nothing_else():
 
 def test_errors():
     X, y, X_u, _ = two_classes(20, 30, 3)
-    with pytest.raises(ValueError, match="A candidate is called 'supervised'"):
-        AgnosticClassifier([("supervised", SelfLearningClassifier())]).fit(X, y, X_u)
+    with pytest.raises(ValueError, match="A candidate is called 'baseline'"):
+        AgnosticClassifier([("baseline", SelfLearningClassifier())]).fit(X, y, X_u)
     few = np.where(np.arange(20) < 4, [0, 1] * 10, -1)
     with pytest.raises(ValueError, match="cv=5 folds need at least 5 labelled rows of every class"):
         AgnosticClassifier().fit(X, few)
-    clf = AgnosticClassifier([("a", NearestMeanOf())], supervised=NearestMeanOf()).fit(X, y)
+    clf = AgnosticClassifier([("a", NearestMeanOf())], baseline=NearestMeanOf()).fit(X, y)
     assert not hasattr(clf, "predict_proba")
-    assert hasattr(AgnosticClassifier(supervised=LogisticRegression()), "predict_proba")
+    assert hasattr(AgnosticClassifier(baseline=LogisticRegression()), "predict_proba")
 
 
 def test_weights_of_rows():
@@ -163,7 +163,7 @@ def test_copies_in_groups_are_no_evidence(cv):
     groups = np.repeat(np.arange(8), 20)
     y = groups % 2
     X = np.column_stack([rng.normal(size=8)[groups], (y + rng.normal(size=8)[groups])])
-    clf = AgnosticClassifier([("a", NearestMeanOf(1))], supervised=NearestMeanOf(0), cv=cv)
+    clf = AgnosticClassifier([("a", NearestMeanOf(1))], baseline=NearestMeanOf(0), cv=cv)
     difference = clf.fit(X, y, groups=groups).differences_["a"]
     assert difference.degrees_of_freedom == 7
     assert difference.n_rows == 8
@@ -188,5 +188,5 @@ def test_copies_of_a_row_are_no_evidence():
     y = rng.integers(0, 2, 30)[groups]
     clf = AgnosticClassifier([("near", KNeighborsClassifier(1), False)], random_state=0)
     assert clf.fit(X, y).chosen_ == "near"
-    assert clf.fit(X, y, groups=groups).chosen_ == "supervised"
+    assert clf.fit(X, y, groups=groups).chosen_ == "baseline"
     assert clf.differences_["near"].n_rows == 30

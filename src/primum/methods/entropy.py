@@ -1,11 +1,12 @@
 """Logistic regression with a penalty on the entropy of its predictions for unlabelled rows.
 
     minimise over W, b   mean over labelled rows of -log p_y(x)
-                         + lambda_u * mean over unlabelled rows of H(p(x))  +  alpha ||W||^2
+                         + lambda * mean over unlabelled rows of H(p(x))  +  alpha ||W||^2
 
 p(x) is the sigmoid of one score for two classes, and the softmax of one score per class for more; H
-is the entropy. The intercepts b are not penalised. With lambda_u = 0, or without unlabelled rows,
-this is scikit-learn's ``LogisticRegression(C=1 / (2 * L * alpha))`` for L labelled rows.
+is the entropy and lambda the ``unlabeled_weight``. The intercepts b are not penalised. With
+lambda = 0, or without unlabelled rows, this is scikit-learn's
+``LogisticRegression(C=1 / (2 * L * alpha))`` for L labelled rows.
 
 The entropy is small where predictions are certain: the boundary is pushed away from the unlabelled
 rows. It is not convex, so the search starts at the supervised solution and ends in a local minimum,
@@ -205,7 +206,7 @@ class EntropyLogisticClassifier(LinearMachine):
 
     Parameters
     ----------
-    lambda_u : float, default=0.1
+    unlabeled_weight : float, default=0.1
         Weight of the mean entropy of the unlabelled rows, relative to the mean log loss of the
         labelled ones. With 0 the unlabelled rows are ignored.
     alpha : float, default=0.01
@@ -234,8 +235,9 @@ class EntropyLogisticClassifier(LinearMachine):
         Value of the objective above; never above ``supervised_objective_``, up to rounding.
     supervised_objective_ : float
         Its value at the supervised twin.
-    slope_ : float
-        The largest partial derivative of the objective, in absolute value, at the solution.
+    gap_ : float
+        The largest partial derivative of the objective, in absolute value, at the solution: 0 at a
+        local minimum.
     n_iter_ : int
         Number of L-BFGS iterations of the supervised fit and of the search that ended lowest.
     converged_ : bool
@@ -266,7 +268,7 @@ class EntropyLogisticClassifier(LinearMachine):
     >>> from primum import EntropyLogisticClassifier
     >>> X = np.array([[0.0], [4.0], [-1.0], [1.0], [5.0], [5.5], [6.0]])
     >>> y = np.array([0, 1, -1, -1, -1, -1, -1])
-    >>> clf = EntropyLogisticClassifier(lambda_u=1.0).fit(X, y)
+    >>> clf = EntropyLogisticClassifier(unlabeled_weight=1.0).fit(X, y)
     >>> clf.objective_ < clf.supervised_objective_
     True
     >>> clf.predict([[0.0], [6.0]])
@@ -276,7 +278,7 @@ class EntropyLogisticClassifier(LinearMachine):
     _several_classes: ClassVar[bool] = True
     _uses_unlabeled: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "lambda_u": [Interval(Real, 0, None, closed="left")],
+        "unlabeled_weight": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -285,14 +287,14 @@ class EntropyLogisticClassifier(LinearMachine):
 
     def __init__(
         self,
-        lambda_u: float = 0.1,
+        unlabeled_weight: float = 0.1,
         *,
         alpha: float = 0.01,
         fit_intercept: bool = True,
         tol: float = 1e-10,
         max_iter: int = 10000,
     ) -> None:
-        self.lambda_u = lambda_u
+        self.unlabeled_weight = unlabeled_weight
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -305,7 +307,7 @@ class EntropyLogisticClassifier(LinearMachine):
         start = np.column_stack([twin.coef_, twin.intercept_][: 1 + int(self.fit_intercept)])
         self.supervised_objective_, _ = problem.at(start)
         found = lowest_descent(problem, start, tol=self.tol, max_iter=self.max_iter)
-        self.objective_, self.slope_ = found.value, found.slope
+        self.objective_, self.gap_ = found.value, found.slope
         self.n_iter_ = found.n_iter + int(twin.n_iter_.max())
         self.converged_ = found.slope <= self.tol
         if not self.converged_:
@@ -334,7 +336,7 @@ class EntropyLogisticClassifier(LinearMachine):
         L, weight = data.n_labeled, data.weight.copy()
         weight[:L] /= weight[:L].sum()
         if data.n_unlabeled:
-            weight[L:] *= self.lambda_u / weight[L:].sum()
+            weight[L:] *= self.unlabeled_weight / weight[L:].sum()
         one_hot = data.y > 0 if data.y.ndim == 2 else np.column_stack([data.y < 0, data.y > 0])
         ridge = ridge_of(self.alpha, data.X.shape[1], self.fit_intercept, penalize=False)
         return EntropyProblem(data.X, one_hot.astype(np.float64), weight, ridge)
@@ -343,7 +345,7 @@ class EntropyLogisticClassifier(LinearMachine):
         advice = convergence_advice(self.max_iter, reached=n_iter >= self.max_iter)
         warnings.warn(
             f"EntropyLogisticClassifier stopped after {n_iter} iterations with a partial "
-            f"derivative of {self.slope_:.1e}, not within tol={self.tol:.1e}; {advice}.",
+            f"derivative of {self.gap_:.1e}, not within tol={self.tol:.1e}; {advice}.",
             ConvergenceWarning,
             stacklevel=4,
         )

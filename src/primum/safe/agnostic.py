@@ -5,7 +5,7 @@ candidate are fitted to the training folds, the candidates with all unlabelled r
 the fold held out, which is left out of training entirely. A candidate replaces the supervised
 classifier only if its error is lower by the corrected resampled t-test, one-sided, adjusted for the
 number of candidates by Holm's method. Where no candidate helps, one is chosen with a probability of
-at most ``significance``.
+at most ``1 - level``.
 """
 
 from collections.abc import Sequence
@@ -57,11 +57,11 @@ class AgnosticClassifier(CombiningClassifier):
         The classifiers that may replace the supervised one, fitted to all rows with -1 for unknown
         labels. None means ``ICLSClassifierCV(cv=3)`` and self-learning of a logistic regression,
         both after a StandardScaler.
-    supervised : classifier, default=None
+    baseline : classifier, default=None
         Fitted to the labelled rows; None means ``make_pipeline(StandardScaler(),
         LogisticRegression(max_iter=1000))``. It is not tuned; pass a GridSearchCV to do so.
-    significance : float, default=0.05
-        Largest probability of choosing a candidate where none is better.
+    level : float, default=0.95
+        Least probability of keeping the baseline where no candidate is better.
     cv : int, splitter or iterable, default=5
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter, or
         pairs of indices of rows of X to train on and to hold out.
@@ -78,11 +78,13 @@ class AgnosticClassifier(CombiningClassifier):
         The chosen classifier, fitted to all rows or to the labelled ones. It predicts classes; its
         ``classifier_``, fitted to class codes 0, 1, ..., predicts codes.
     chosen_ : str
-        Its name; "supervised" if no candidate is significantly better.
+        Its name; "baseline" if no candidate is significantly better.
+    baseline_ : NamedClassifier
+        The baseline, fitted to the labelled rows; it predicts classes as well.
     supervised_ : NamedClassifier
-        The supervised classifier, fitted to the labelled rows; it predicts classes as well.
+        The same, by the name that the supervised twin has in every method.
     differences_ : dict of str to Difference
-        Estimated difference in error to the supervised classifier, for each candidate.
+        Estimated difference in error to the baseline, for each candidate.
     p_values_ : dict of str to float
         One-sided p-values of the candidates, adjusted by Holm's method.
     n_splits_ : int
@@ -113,13 +115,13 @@ class AgnosticClassifier(CombiningClassifier):
     >>> X = rng.normal(size=(200, 4)) + truth[:, None]
     >>> y = np.where(rng.random(200) < 0.2, truth, -1)
     >>> AgnosticClassifier(random_state=0).fit(X, y).chosen_
-    'supervised'
+    'baseline'
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": ["array-like", None],
-        "supervised": [HasMethods(["fit", "predict"]), None],
-        "significance": [Interval(Real, 0, 1, closed="both")],
+        "baseline": [HasMethods(["fit", "predict"]), None],
+        "level": [Interval(Real, 0, 1, closed="both")],
         "cv": ["cv_object"],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -130,16 +132,16 @@ class AgnosticClassifier(CombiningClassifier):
         self,
         candidates: Sequence[Any] | None = None,
         *,
-        supervised: Any = None,
-        significance: float = 0.05,
+        baseline: Any = None,
+        level: float = 0.95,
         cv: Any = 5,
         n_repeats: int = 2,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.candidates = candidates
-        self.supervised = supervised
-        self.significance = significance
+        self.baseline = baseline
+        self.level = level
         self.cv = cv
         self.n_repeats = n_repeats
         self.random_state = random_state
@@ -179,30 +181,30 @@ class AgnosticClassifier(CombiningClassifier):
         """
         with fitting(self):
             rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
-            entries, supervised = self._entries(sparse.issparse(rows))
+            entries, baseline = self._entries(sparse.issparse(rows))
             self.classes_ = labels.classes
             folds = self._folds(labels, groups)
             known_weight = None if weight is None else weight[labels.labeled]
             known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
             held_out = HeldOut(folds, labels.codes, len(labels.classes), known_weight, known_groups)
-            self._judge(entries, supervised, rows, codes, weight, labels, held_out)
-            fitted = supervised.fit(rows, codes, weight)
-            self.supervised_ = self.estimator_ = named(fitted, labels.classes)
+            self._judge(entries, baseline, rows, codes, weight, labels, held_out)
+            fitted = baseline.fit(rows, codes, weight)
+            self.baseline_ = self.supervised_ = self.estimator_ = named(fitted, labels.classes)
             for entry in entries:
                 if entry.name == self.chosen_:
                     self.estimator_ = named(entry.fit(rows, codes, weight), labels.classes)
         return self
 
     def _entries(self, is_sparse: bool) -> tuple[list[Entry], Entry]:
-        candidates, base = self.candidates, self.supervised
+        candidates, base = self.candidates, self.baseline
         if candidates is None:
             candidates = _default_candidates(is_sparse)
         if base is None:
             base = scaled(LogisticRegression(max_iter=1000), is_sparse)
         entries = read_entries(candidates, "candidates")
-        if any(entry.name == "supervised" for entry in entries):
-            raise ValueError("A candidate is called 'supervised': give it another name.")
-        return entries, Entry("supervised", base, False)
+        if any(entry.name == "baseline" for entry in entries):
+            raise ValueError("A candidate is called 'baseline': give it another name.")
+        return entries, Entry("baseline", base, False)
 
     def _folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
         cv = self.cv
@@ -225,7 +227,7 @@ class AgnosticClassifier(CombiningClassifier):
     def _judge(
         self,
         entries: list[Entry],
-        supervised: Entry,
+        baseline: Entry,
         X: Any,
         codes: Index,
         weight: Floats | None,
@@ -234,7 +236,7 @@ class AgnosticClassifier(CombiningClassifier):
     ) -> None:
         """Keep the differences in error and their p-values, and the name of what is chosen."""
         n = self.n_splits_ = len(held_out.folds)
-        tasks = [(entry, fold) for entry in (supervised, *entries) for fold in held_out.folds]
+        tasks = [(entry, fold) for entry in (baseline, *entries) for fold in held_out.folds]
         parallel = Parallel(n_jobs=self.n_jobs)
         wrong = parallel(delayed(_errors)(e, X, codes, weight, labels, fold) for e, fold in tasks)
         errors = [np.concatenate(wrong[k : k + n]) for k in range(0, len(wrong), n)]
@@ -244,7 +246,7 @@ class AgnosticClassifier(CombiningClassifier):
         }
         adjusted = holm([difference.p_better for difference in self.differences_.values()])
         self.p_values_ = dict(zip(self.differences_, adjusted.tolist(), strict=True))
-        self.chosen_ = _choose(self.differences_, self.p_values_, self.significance)
+        self.chosen_ = _choose(self.differences_, self.p_values_, self.level)
 
     def predict(self, X: Any) -> AnyArray:
         """Return the predicted class of every row.
@@ -294,12 +296,10 @@ def _errors(
     return np.asarray(fitted.predict(take_rows(X, test)) != codes[test], dtype=float)
 
 
-def _choose(
-    differences: dict[str, Difference], p_values: dict[str, float], significance: float
-) -> str:
-    """Return the name of the best candidate that is significantly better, or "supervised"."""
-    better = [name for name, p in p_values.items() if p < significance]
-    return min(better, key=lambda name: differences[name].mean, default="supervised")
+def _choose(differences: dict[str, Difference], p_values: dict[str, float], level: float) -> str:
+    """Return the name of the best candidate that is significantly better, or "baseline"."""
+    better = [name for name, p in p_values.items() if p < 1 - level]
+    return min(better, key=lambda name: differences[name].mean, default="baseline")
 
 
 def _default_candidates(is_sparse: bool) -> list[tuple[str, Any]]:

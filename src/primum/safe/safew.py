@@ -55,13 +55,15 @@ class SAFEWClassifier(CombiningClassifier):
     ----------
     weights_ : dict of str to float
         Weight of each candidate.
-    weights_gap_ : float
+    gap_ : float
         Proven bound on how much the squared distance to the baseline exceeds the least one.
     candidates_ : dict of str to classifier
         The fitted candidates that have weight, fitted to class codes 0, 1, ..., which they
         predict.
-    supervised_ : NamedClassifier
+    baseline_ : NamedClassifier
         The baseline, fitted to the labelled rows; it predicts classes.
+    supervised_ : NamedClassifier
+        The same, by the name that the supervised twin has in every method.
     classes_ : array of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -140,11 +142,12 @@ class SAFEWClassifier(CombiningClassifier):
             rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
             entries, baseline = self._entries(sparse.issparse(rows))
             self.classes_ = labels.classes
-            self.supervised_ = named(baseline.fit(rows, codes, weight), labels.classes)
-            fitted = {entry.name: entry.fit(rows, codes, weight) for entry in entries}
+            fitted = baseline.fit(rows, codes, weight)
+            self.baseline_ = self.supervised_ = named(fitted, labels.classes)
+            models = {entry.name: entry.fit(rows, codes, weight) for entry in entries}
             where = np.flatnonzero((codes < 0) & (weight is None or weight > 0))
             where = where if len(where) else np.arange(len(codes))
-            self._mix(fitted, take_rows(rows, where), None if weight is None else weight[where])
+            self._mix(models, take_rows(rows, where), None if weight is None else weight[where])
         return self
 
     def _entries(self, is_sparse: bool = False) -> tuple[list[Entry], Entry]:
@@ -169,12 +172,12 @@ class SAFEWClassifier(CombiningClassifier):
             np.column_stack(
                 [class_scores(model, X, n_classes, name).ravel() for name, model in models.items()]
             )
-            for models in (fitted, {"baseline": self.supervised_.classifier_})
+            for models in (fitted, {"baseline": self.baseline_.classifier_})
         )
         if row_weight is not None:
             root = np.repeat(np.sqrt(row_weight), n_classes)[:, None]
             scores, target = root * scores, root * target
-        weights, self.weights_gap_ = nearest_in_hull(scores, target[:, 0])
+        weights, self.gap_ = nearest_in_hull(scores, target[:, 0])
         self.weights_ = dict(zip(fitted, weights.tolist(), strict=True))
         self.candidates_ = {name: fitted[name] for name, w in self.weights_.items() if w > 0}
 

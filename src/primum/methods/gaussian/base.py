@@ -91,11 +91,11 @@ class GenerativeRows:
         """The features of the unlabelled rows."""
         return self.X[self.n_labeled :]
 
-    def weighted(self, weight_unlabeled: float) -> "GenerativeRows":
+    def weighted(self, unlabeled_weight: float) -> "GenerativeRows":
         """Return the rows with the unlabelled ones weighted by a factor, or left out if it is 0."""
-        if weight_unlabeled == 0:
+        if unlabeled_weight == 0:
             return self.labeled
-        factor = np.where(np.arange(len(self.X)) < self.n_labeled, 1.0, weight_unlabeled)
+        factor = np.where(np.arange(len(self.X)) < self.n_labeled, 1.0, unlabeled_weight)
         return replace(self, weight=self.weight * factor)
 
     def class_weights(self, soft_labels: Floats | None = None) -> Floats:
@@ -132,19 +132,19 @@ class GenerativeClassifier(
     _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "covariance": [StrOptions({"full", "spherical"})],
-        "priors": [StrOptions({"equal"}), dict, "array-like", None],
+        "prior": [StrOptions({"equal"}), dict, "array-like", None],
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
 
     covariance: str = "full"
-    priors: Any
+    prior: Any
     alpha: float
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
     means_: Floats
     covariance_: Floats
-    priors_: Floats
+    prior_: Floats
     rank_: int
     soft_labels_: Floats
 
@@ -172,11 +172,11 @@ class GenerativeClassifier(
 
     def _log_shares(self, classes: AnyArray) -> Floats | None:
         """Return the logarithms of the given class shares; None: they are estimated."""
-        if self.priors is None:
+        if self.prior is None:
             return None
-        if isinstance(self.priors, str):
+        if isinstance(self.prior, str):
             return np.full(len(classes), -np.log(len(classes)))
-        return np.log(class_shares(self.priors, classes))
+        return np.log(class_shares(self.prior, classes))
 
     def _remember(self, classes: AnyArray, model: GaussianModel, coordinates: Coordinates) -> None:
         """Keep a model, in the features' own units."""
@@ -187,7 +187,7 @@ class GenerativeClassifier(
         self.classes_ = classes
         self.means_ = origin + model.means @ basis.T
         self.covariance_ = basis @ model.covariance @ basis.T
-        self.priors_ = np.exp(model.log_shares)
+        self.prior_ = np.exp(model.log_shares)
         self.rank_ = model.rank
         self.coef_ = np.ascontiguousarray((reader @ coef).T)
         self.intercept_ = intercept - self.coef_ @ origin
@@ -202,7 +202,7 @@ class GenerativeClassifier(
         """The advice to raise alpha."""
         return f"raise alpha (now {self.alpha:g})" if self.alpha else "set alpha above 0"
 
-    def _generalised_eigenvectors(self, A: Floats, B: Floats) -> tuple[Floats, Floats]:
+    def _generalized_eigenvectors(self, A: Floats, B: Floats) -> tuple[Floats, Floats]:
         """Return (values, V) with ``A V = B V diag(values)`` and ``V'B V = I``."""
         try:
             values, V = eigh(A, B)

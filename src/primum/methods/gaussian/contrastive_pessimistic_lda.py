@@ -40,7 +40,7 @@ from primum._typing import Floats
 from primum.methods.base import convergence_advice
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, covariance_rank
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel
-from primum.methods.gaussian.label_search import minimise_over_labels
+from primum.methods.gaussian.label_search import minimize_over_labels
 from primum.methods.gaussian.lda import fit_twin
 
 
@@ -97,7 +97,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity (nearest mean).
-    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+    prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means that they are estimated.
     alpha : float, default=0.0
@@ -117,7 +117,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         Class means.
     covariance_ : array of shape (n_features, n_features)
         The common covariance.
-    priors_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
         Shares of the classes.
     rank_ : int
         Rank of the covariance.
@@ -182,13 +182,13 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         self,
         covariance: str = "full",
         *,
-        priors: Any = None,
+        prior: Any = None,
         alpha: float = 0.0,
         tol: float = 1e-6,
         max_iter: int = 10000,
     ) -> None:
         self.covariance = covariance
-        self.priors = priors
+        self.prior = prior
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
@@ -203,7 +203,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         if rows.n_unlabeled:
             self._check_supervised(family, model, Z)
             objective = ContrastiveLikelihood(family, Z, R, rows.weight[rows.n_labeled :], model)
-            found = minimise_over_labels(objective, Q, tol=self.tol, max_iter=self.max_iter)
+            found = minimize_over_labels(objective, Q, tol=self.tol, max_iter=self.max_iter)
             Q, self.gap_, self.n_iter_ = found.Q, found.gap, max(1, found.n_iter)
             if found.value > found.gap:
                 model, self.gain_ = objective.model(Q), found.value - found.gap

@@ -3,7 +3,7 @@
     maximise over pi, m, C    1/n [   sum_labelled    w_i log( pi_{y_i} N(x_i; m_{y_i}, C) )
                                   + l sum_unlabelled  w_i log( sum_k pi_k N(x_i; m_k, C) ) ]
 
-with l = ``weight_unlabeled`` and n the sum of the weights, minus ``alpha/2 tr(C^-1)``. In turn, the
+with l = ``unlabeled_weight`` and n the sum of the weights, minus ``alpha/2 tr(C^-1)``. In turn, the
 soft labels of the unlabelled rows become their posterior probabilities, and the parameters those of
 largest likelihood for these soft labels (``methods.gaussian.family``). Neither step lowers the
 objective, which is not concave: EM ends in a local maximum near its start, the supervised model.
@@ -34,10 +34,10 @@ class EMLDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity (nearest mean).
-    weight_unlabeled : float, default=1.0
+    unlabeled_weight : float, default=1.0
         Weight of an unlabelled row relative to a labelled one, from 0 to 1. With 0 the model is the
         supervised one.
-    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+    prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means that they are estimated.
     alpha : float, default=0.0
@@ -55,7 +55,7 @@ class EMLDAClassifier(GenerativeClassifier):
         Class means.
     covariance_ : array of shape (n_features, n_features)
         The common covariance.
-    priors_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
         Shares of the classes.
     rank_ : int
         Rank of the covariance.
@@ -114,7 +114,7 @@ class EMLDAClassifier(GenerativeClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GenerativeClassifier._parameter_constraints,
-        "weight_unlabeled": [Interval(Real, 0, 1, closed="both")],
+        "unlabeled_weight": [Interval(Real, 0, 1, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
@@ -123,25 +123,25 @@ class EMLDAClassifier(GenerativeClassifier):
         self,
         covariance: str = "full",
         *,
-        weight_unlabeled: float = 1.0,
-        priors: Any = None,
+        unlabeled_weight: float = 1.0,
+        prior: Any = None,
         alpha: float = 0.0,
         max_iter: int = 10000,
         tol: float = 1e-9,
     ) -> None:
         self.covariance = covariance
-        self.weight_unlabeled = weight_unlabeled
-        self.priors = priors
+        self.unlabeled_weight = unlabeled_weight
+        self.prior = prior
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
 
     def _n_directions(self, rows: GenerativeRows) -> int:
-        return super()._n_directions(rows.weighted(float(self.weight_unlabeled)))
+        return super()._n_directions(rows.weighted(float(self.unlabeled_weight)))
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
         self.supervised_ = fit_twin(self, rows)
-        used = rows.weighted(float(self.weight_unlabeled))
+        used = rows.weighted(float(self.unlabeled_weight))
         family = self._family(used)
         Z = family.coordinates.read(used.X)
         if used.n_unlabeled:

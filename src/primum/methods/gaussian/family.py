@@ -8,8 +8,8 @@ its sample weight times its soft label otherwise. The parameters of largest like
     n_k = sum_i r_ik,   n = sum_k n_k,   pi_k = n_k / n,   m_k = 1/n_k sum_i r_ik x_i,
     W = 1/n sum_ik r_ik (x_i - m_k)(x_i - m_k)',     C = W + alpha I   or   (tr W / d + alpha) I.
 
-With a ridge alpha > 0 they maximise the mean log-likelihood minus ``alpha/2 tr(C^-1)``; given
-priors replace pi_k.
+With a ridge alpha > 0 they maximise the mean log-likelihood minus ``alpha/2 tr(C^-1)``; a given
+prior replaces pi_k.
 
 All of this is computed in coordinates z of the rows, ``x = origin + basis z``. For a full
 covariance the features are divided by their standard deviations, so that no result depends on
@@ -195,6 +195,6 @@ def scatter(Z: Floats, R: Floats, means: Floats) -> Floats:
     """Return ``sum_ik r_ik (z_i - m_k)(z_i - m_k)'``, without cancellation."""
     total = np.zeros((Z.shape[1], Z.shape[1]))
     for weight, mean in zip(R.T, means, strict=True):
-        centred = Z - mean
-        total += (centred.T * weight) @ centred
+        centered = Z - mean
+        total += (centered.T * weight) @ centered
     return 0.5 * (total + total.T)

@@ -40,7 +40,7 @@ from primum._typing import Floats
 from primum.methods.base import convergence_advice
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel, scatter
-from primum.methods.gaussian.label_search import FoundLabels, minimise_over_labels
+from primum.methods.gaussian.label_search import FoundLabels, minimize_over_labels
 from primum.methods.gaussian.lda import fit_twin
 
 
@@ -88,8 +88,8 @@ class LabeledLikelihood:
         H = self._curvature(model) / totals.sum()
         columns = []
         for k, mean in enumerate(model.means):
-            centred = self.Z[L:] - mean
-            column = centred @ pull[k] + np.einsum("ij,ij->i", centred @ H, centred)
+            centered = self.Z[L:] - mean
+            column = centered @ pull[k] + np.einsum("ij,ij->i", centered @ H, centered)
             if self.family.log_shares is None:
                 column += labeled[k] / totals[k]
             columns.append(column)
@@ -119,7 +119,7 @@ class ICLDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity (nearest mean).
-    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+    prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means that they are estimated.
     alpha : float, default=0.0
@@ -143,7 +143,7 @@ class ICLDAClassifier(GenerativeClassifier):
         Class means.
     covariance_ : array of shape (n_features, n_features)
         The common covariance.
-    priors_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
         Shares of the classes.
     rank_ : int
         Rank of the covariance.
@@ -211,7 +211,7 @@ class ICLDAClassifier(GenerativeClassifier):
         self,
         covariance: str = "full",
         *,
-        priors: Any = None,
+        prior: Any = None,
         alpha: float = 0.0,
         n_init: int = 4,
         tol: float = 1e-6,
@@ -219,7 +219,7 @@ class ICLDAClassifier(GenerativeClassifier):
         random_state: Any = 0,
     ) -> None:
         self.covariance = covariance
-        self.priors = priors
+        self.prior = prior
         self.alpha = alpha
         self.n_init = n_init
         self.tol = tol
@@ -246,7 +246,7 @@ class ICLDAClassifier(GenerativeClassifier):
         found = []
         for start in self._starts(rows):
             found.append(
-                minimise_over_labels(objective, start, tol=self.tol, max_iter=self.max_iter)
+                minimize_over_labels(objective, start, tol=self.tol, max_iter=self.max_iter)
             )
             self._check_maximum(objective.family, objective.model(found[-1].Q), objective.Z)
         self.n_optima_ = _count_different([objective.model(one.Q) for one in found], objective.Z)
@@ -258,7 +258,7 @@ class ICLDAClassifier(GenerativeClassifier):
     def _starts(self, rows: GenerativeRows) -> list[Floats]:
         """Return the labels from which the searches start."""
         twin, rng = self.supervised_, check_random_state(self.random_state)
-        starts = [twin._posterior(rows.unlabeled), np.tile(twin.priors_, (rows.n_unlabeled, 1))]
+        starts = [twin._posterior(rows.unlabeled), np.tile(twin.prior_, (rows.n_unlabeled, 1))]
         while len(starts) < self.n_init:
             weight = rows.weight.copy()
             weight[: rows.n_labeled] *= rng.exponential(size=rows.n_labeled)

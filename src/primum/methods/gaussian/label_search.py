@@ -52,7 +52,7 @@ class FoundLabels:
     n_iter: int
 
 
-def minimise_over_labels(
+def minimize_over_labels(
     objective: Objective, start: Floats, *, tol: float, max_iter: int
 ) -> FoundLabels:
     """Return labels at which the gap is within the tolerance, unless max_iter is reached."""

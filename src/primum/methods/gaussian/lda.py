@@ -22,8 +22,8 @@ class LDAClassifier(GenerativeClassifier):
     ----------
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
-        identity, for which, with ``priors="equal"``, the class of the nearest mean is predicted.
-    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+        identity, for which, with ``prior="equal"``, the class of the nearest mean is predicted.
+    prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means those of the labelled rows.
         They do not affect the means and the covariance.
@@ -42,7 +42,7 @@ class LDAClassifier(GenerativeClassifier):
         Class means.
     covariance_ : array of shape (n_features, n_features)
         The common covariance, divided by the number of rows (maximum likelihood).
-    priors_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
         Shares of the classes.
     rank_ : int
         Rank of the covariance.
@@ -80,9 +80,9 @@ class LDAClassifier(GenerativeClassifier):
     array([0, 1])
     """
 
-    def __init__(self, covariance: str = "full", *, priors: Any = None, alpha: float = 0.0) -> None:
+    def __init__(self, covariance: str = "full", *, prior: Any = None, alpha: float = 0.0) -> None:
         self.covariance = covariance
-        self.priors = priors
+        self.prior = prior
         self.alpha = alpha
 
     def _n_directions(self, rows: GenerativeRows) -> int:
@@ -104,7 +104,7 @@ class LDAClassifier(GenerativeClassifier):
 
 def fit_twin(clf: GenerativeClassifier, rows: GenerativeRows) -> LDAClassifier:
     """Return the supervised twin of a semi-supervised classifier."""
-    twin = LDAClassifier(clf.covariance, priors=clf.priors, alpha=clf.alpha)
+    twin = LDAClassifier(clf.covariance, prior=clf.prior, alpha=clf.alpha)
     twin._fit_rows(rows)
     copy_feature_names(clf, twin)
     return twin

@@ -41,7 +41,7 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity (nearest mean), for which only the class means are shifted, all by the same vector.
-    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+    prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means those of the labelled rows.
         The constraint uses the same shares.
@@ -57,7 +57,7 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
         Class means.
     covariance_ : array of shape (n_features, n_features)
         The common covariance.
-    priors_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
         Shares of the classes.
     rank_ : int
         Rank of the covariance.
@@ -98,13 +98,13 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     >>> from primum import MomentConstrainedLDAClassifier
     >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
     >>> clf = MomentConstrainedLDAClassifier().fit(X, y)
-    >>> clf.priors_ @ clf.means_, X.mean(axis=0)
+    >>> clf.prior_ @ clf.means_, X.mean(axis=0)
     (array([3.]), array([3.]))
     """
 
-    def __init__(self, covariance: str = "full", *, priors: Any = None, alpha: float = 0.0) -> None:
+    def __init__(self, covariance: str = "full", *, prior: Any = None, alpha: float = 0.0) -> None:
         self.covariance = covariance
-        self.priors = priors
+        self.prior = prior
         self.alpha = alpha
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
@@ -117,20 +117,20 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
             share = rows.weight / rows.weight.sum()
             target = (Z.T * share) @ (Z - share @ Z) + np.diag(coordinates.ridge)
             model = self._mapped(model, share @ Z, None if family.spherical else target)
-            coordinates = _centred(coordinates, share @ rows.X)
+            coordinates = _centered(coordinates, share @ rows.X)
         self._remember(rows.data.classes, model, coordinates)
 
     def _mapped(self, model: GaussianModel, mean: Floats, total: Floats | None) -> GaussianModel:
         """Return the model with the given mean and, unless None, the given total covariance."""
         shares = np.exp(model.log_shares)
-        centred = model.means - shares @ model.means
+        centered = model.means - shares @ model.means
         if total is None:
-            return replace(model, means=mean + centred)
-        S = model.covariance + (centred.T * shares) @ centred
-        values, V = self._generalised_eigenvectors(total, S)
+            return replace(model, means=mean + centered)
+        S = model.covariance + (centered.T * shares) @ centered
+        values, V = self._generalized_eigenvectors(total, S)
         _refuse_outliers(values)
         T, inverse = (S @ (V * power) @ V.T for power in (values**0.5, values**-0.5))
-        means = centred @ T.T
+        means = centered @ T.T
         # T C T', without the rounding of T where S is small and T large.
         covariance = total - (means.T * shares) @ means
         return MappedModel(mean + means, covariance, model.log_shares, model, inverse)
@@ -176,7 +176,7 @@ def _refuse_outliers(values: Floats) -> None:
         )
 
 
-def _centred(coordinates: Coordinates, mean: Floats) -> Coordinates:
+def _centered(coordinates: Coordinates, mean: Floats) -> Coordinates:
     """Return the same coordinates, with the mean of all rows in the subspace that they span."""
     along = coordinates.read(mean[None, :])[0] @ coordinates.basis.T
     return replace(coordinates, origin=mean - along)

@@ -40,7 +40,7 @@ class ScatterLDAClassifier(GenerativeClassifier):
 
     Parameters
     ----------
-    priors : {"equal"}, dict or array-like of shape (n_classes,), default=None
+    prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means those of the labelled rows.
     alpha : float, default=0.0
@@ -58,7 +58,7 @@ class ScatterLDAClassifier(GenerativeClassifier):
     directions_ : array of shape (n_features, n_directions)
         The directions, as columns, with unit total variance and uncorrelated. There are
         ``n_classes - 1`` unless the class means are collinear.
-    priors_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
         Shares of the classes.
     rank_ : int
         Rank of the covariance within the classes, in the space of the directions if there are
@@ -101,11 +101,11 @@ class ScatterLDAClassifier(GenerativeClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: GenerativeClassifier._parameter_constraints[name] for name in ("priors", "alpha")
+        name: GenerativeClassifier._parameter_constraints[name] for name in ("prior", "alpha")
     }
 
-    def __init__(self, *, priors: Any = None, alpha: float = 0.0) -> None:
-        self.priors = priors
+    def __init__(self, *, prior: Any = None, alpha: float = 0.0) -> None:
+        self.prior = prior
         self.alpha = alpha
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
@@ -126,8 +126,8 @@ class ScatterLDAClassifier(GenerativeClassifier):
     def _find_directions(self, model: GaussianModel, total: Floats) -> Floats:
         """Return the leading generalised eigenvectors (r, K - 1), with unit total variance."""
         shares = np.exp(model.log_shares)
-        centred = model.means - shares @ model.means
-        values, V = self._generalised_eigenvectors((centred.T * shares) @ centred, total)
+        centered = model.means - shares @ model.means
+        values, V = self._generalized_eigenvectors((centered.T * shares) @ centered, total)
         leading = np.argsort(values)[::-1][: len(shares) - 1]
         kept = leading[values[leading] > MEANS_TOLERANCE * np.max(values, initial=0.0)]
         return V[:, kept]

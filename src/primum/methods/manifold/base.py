@@ -41,7 +41,7 @@ GRAPH_WEIGHTS = ("binary", "heat")
 TREE_DIMENSIONS = 5
 
 
-def neighbour_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
+def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
     """Return the symmetric sparse weight matrix of the graph of nearest neighbours.
 
     Parameters
@@ -113,12 +113,12 @@ MAX_KERNEL_VALUES = 2**23
 
 MANIFOLD_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(kernel_metrics())), callable],
-    "kernel_gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither"), None],
+    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither"), None],
     "kernel_params": [dict, None],
-    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "graph_neighbors": [Interval(Integral, 1, None, closed="left")],
     "graph_weights": [StrOptions(set(GRAPH_WEIGHTS))],
-    "normalized": ["boolean"],
-    "power": [Interval(Integral, 1, None, closed="left")],
+    "graph_normalized": ["boolean"],
+    "graph_power": [Interval(Integral, 1, None, closed="left")],
 }
 
 
@@ -128,17 +128,17 @@ class KernelOnGraph(BaseEstimator):
     X_fit_: Any
     n_features_in_: int
     kernel: str | Callable[..., Any]
-    kernel_gamma: float | str | None
-    kernel_gamma_: float | None
+    gamma: float | str | None
+    gamma_: float | None
     kernel_params: dict[str, Any] | None
-    n_neighbors: int
+    graph_neighbors: int
     graph_weights: str
-    normalized: bool
-    power: int
+    graph_normalized: bool
+    graph_power: int
 
     def _deform(self, rows: Any, ratio: float) -> DeformedKernel:
         """Return the deformed kernel of distinct rows, which are stored for new ones."""
-        self.kernel_gamma_ = self._gamma(rows)
+        self.gamma_ = self._gamma(rows)
         penalty = self._penalty(rows) if ratio else sparse.csr_array((rows.shape[0],) * 2)
         if self._in_features(rows.shape):
             return deform_linear(rows, penalty).at(ratio)
@@ -148,14 +148,14 @@ class KernelOnGraph(BaseEstimator):
 
     def _gamma(self, rows: Any) -> float | None:
         """Return the kernel's gamma; the default gives way to one among ``kernel_params``."""
-        gamma = self.kernel_gamma
+        gamma = self.gamma
         if gamma == "scale":
             gamma = (self.kernel_params or {}).get("gamma", gamma)
         return gamma_of(self.kernel, gamma, rows)
 
     def _penalty(self, rows: Any) -> Any:
-        graph = neighbour_graph(rows, self.n_neighbors, self.graph_weights)
-        return laplacian_power(graph, normalized=self.normalized, power=self.power)
+        graph = neighbor_graph(rows, self.graph_neighbors, self.graph_weights)
+        return laplacian_power(graph, normalized=self.graph_normalized, power=self.graph_power)
 
     def _in_features(self, shape: tuple[int, int]) -> bool:
         """Return whether to compute with the rows themselves instead of their kernel matrix."""
@@ -168,8 +168,8 @@ class KernelOnGraph(BaseEstimator):
             return computed_kernel(
                 self.kernel, rows, rows if others is None else others, parameters
             )
-        if self.kernel_gamma_ is not None:
-            parameters["gamma"] = self.kernel_gamma_
+        if self.gamma_ is not None:
+            parameters["gamma"] = self.gamma_
         return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **parameters))
 
     def _expand(self, X: Any, expansion: Floats) -> Floats:

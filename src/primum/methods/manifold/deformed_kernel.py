@@ -2,11 +2,11 @@
 
 A kernel machine that penalises its functions along a graph of labelled and unlabelled rows,
 
-    minimise over f    loss(f) + alpha ||f||_K^2 + gamma f' P f,
+    minimise over f    loss(f) + alpha ||f||_K^2 + beta f' P f,
 
 with f the values on all n rows and P a positive semi-definite matrix, such as a power of the
 graph's Laplacian, is the supervised machine with penalty alpha ||f||^2 in another kernel, the
-deformed one (Sindhwani, Niyogi and Belkin 2005). With r = gamma / alpha,
+deformed one (Sindhwani, Niyogi and Belkin 2005). With r = beta / alpha,
 
     k~(x, z) = k(x, z) - k_x' (I + r P K)^-1 r P k_z,
 
@@ -76,7 +76,7 @@ class Deformation:
     linear: bool
 
     def at(self, ratio: float) -> "DeformedKernel":
-        """Return the deformed kernel for r = gamma / alpha."""
+        """Return the deformed kernel for r = beta / alpha."""
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             shifted = ratio * self.roughness
         shifted.flat[:: len(shifted) + 1] += 1.0
@@ -190,9 +190,9 @@ def _largest_inverse(factor: Floats, diagonal: Floats) -> float:
 
 def _too_rough(ratio: float) -> ValueError:
     return ValueError(
-        f"The penalty on the graph, {ratio:.3g} times that on the norm (the ratio gamma / alpha), "
-        "is so large that nothing else is left within the precision of the computation: lower the "
-        "ratio or the power of the Laplacian, or standardise the features."
+        f"The penalty on the graph, {ratio:.3g} times that on the norm (the ratio "
+        "graph_alpha / alpha), is so large that nothing else is left within the precision of the "
+        "computation: lower the ratio or graph_power, or standardise the features."
     )
 
 
@@ -201,7 +201,7 @@ def deform_kernel(K: Floats, penalty: Any, *, overwrite: bool = False) -> Deform
 
     With ``overwrite``, the memory of K is reused.
     """
-    triangle, order = factorise(K)
+    triangle, order = factorize(K)
     work = K if overwrite else np.empty_like(triangle)
     roughness = _triangular_gram(triangle, penalty[order][:, order], work)
     return Deformation(_unpermuted(triangle, order), roughness, penalty, linear=False)
@@ -229,7 +229,7 @@ def _dense(matrix: Any) -> Floats:
     return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
 
 
-def factorise(K: Floats) -> tuple[Floats, Index]:
+def factorize(K: Floats) -> tuple[Floats, Index]:
     """Return (C, order) with ``K[order][:, order]`` equal to C C' to rounding.
 
     C is the Cholesky factor, and the pivoted one if K is numerically singular: lower triangular,

@@ -35,30 +35,30 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
 
     Parameters
     ----------
-    ratio : float, default=10.0
+    graph_ratio : float, default=10.0
         Weight of ``f' Lap^p f`` relative to the squared norm of f in the space of the kernel, with
-        f the values on all rows: the ratio gamma / alpha of LaplacianLeastSquaresClassifier. 0 is
-        the kernel as it is.
+        f the values on all rows: graph_alpha / alpha of LaplacianLeastSquaresClassifier. 0 is the
+        kernel as it is.
     kernel : str or callable, default="rbf"
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
         arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
         positive semi-definite.
-    kernel_gamma : float, "scale" or None, default="scale"
+    gamma : float, "scale" or None, default="scale"
         Parameter gamma of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2"; for "rbf"
         it is 1 / (2 s^2) for the bandwidth s. "scale" is 1 / (n_features * X.var()), as in
         scikit-learn's SVC, where X are the distinct rows, labelled or not; None is scikit-learn's
         default, 1 / n_features for all but "chi2". Both are equal for standardised features.
     kernel_params : dict, default=None
         Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
-    n_neighbors : int, default=10
+    graph_neighbors : int, default=10
         Number of neighbours of each row in the graph; all other distinct rows if there are fewer.
         Two rows are connected if one of them is a neighbour of the other.
     graph_weights : {"binary", "heat"}, default="binary"
         Weights of connected rows: 1, or exp(-d^2 / (2 s^2)) for the distance d, with s the median
         distance between connected rows.
-    normalized : bool, default=True
+    graph_normalized : bool, default=True
         Whether to normalise the Laplacian by the degrees of the rows.
-    power : int, default=1
+    graph_power : int, default=1
         Power p of the Laplacian. A larger one penalises rapid variation more, and needs more time
         and memory.
 
@@ -69,12 +69,12 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
         with the rows of the fit. For a linear kernel with no more features than rows, the features
         of a row are multiplied instead.
     scale_ : float
-        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``ratio=0``.
+        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``graph_ratio=0``.
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
-    kernel_gamma_ : float or None
-        The value of ``kernel_gamma`` that was used; None: the kernel's own default, or it has no
+    gamma_ : float or None
+        The value of ``gamma`` that was used; None: the kernel's own default, or it has no
         gamma.
     n_features_in_ : int
         Number of features.
@@ -87,10 +87,10 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
 
     Notes
     -----
-    The deformation shrinks the kernel, the more so the larger ``ratio`` is. It is therefore
+    The deformation shrinks the kernel, the more so the larger ``graph_ratio`` is. It is therefore
     multiplied by a constant, ``scale_``, so that its mean diagonal over the distinct rows is
     that of the kernel as it is, and the penalty of the machine, such as C of SVC, keeps its
-    meaning. With ``ratio=0`` the kernel is unchanged.
+    meaning. With ``graph_ratio=0`` the kernel is unchanged.
 
     A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
     Standardise the features: neighbours and kernels depend on their scale.
@@ -105,13 +105,13 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
     >>> import numpy as np
     >>> from primum import ManifoldKernel
     >>> X = np.array([[0.0], [1.0], [2.0], [9.0]])
-    >>> K = ManifoldKernel(n_neighbors=1).fit_transform(X)
+    >>> K = ManifoldKernel(graph_neighbors=1).fit_transform(X)
     >>> K.shape, bool(np.allclose(K, K.T))
     ((4, 4), True)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "ratio": [Interval(Real, 0, None, closed="left")],
+        "graph_ratio": [Interval(Real, 0, None, closed="left")],
         **MANIFOLD_CONSTRAINTS,
     }
     expansion_: Floats
@@ -119,24 +119,24 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
 
     def __init__(
         self,
-        ratio: float = 10.0,
+        graph_ratio: float = 10.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        kernel_gamma: float | str | None = "scale",
+        gamma: float | str | None = "scale",
         kernel_params: dict[str, Any] | None = None,
-        n_neighbors: int = 10,
+        graph_neighbors: int = 10,
         graph_weights: str = "binary",
-        normalized: bool = True,
-        power: int = 1,
+        graph_normalized: bool = True,
+        graph_power: int = 1,
     ) -> None:
-        self.ratio = ratio
+        self.graph_ratio = graph_ratio
         self.kernel = kernel
-        self.kernel_gamma = kernel_gamma
+        self.gamma = gamma
         self.kernel_params = kernel_params
-        self.n_neighbors = n_neighbors
+        self.graph_neighbors = graph_neighbors
         self.graph_weights = graph_weights
-        self.normalized = normalized
-        self.power = power
+        self.graph_normalized = graph_normalized
+        self.graph_power = graph_power
 
     @property
     def _n_features_out(self) -> int:
@@ -188,7 +188,7 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
         with locating_bad_values(X, "X"):
             rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr")
         rows, position = distinct_rows(stack_rows([rows]))
-        kernel = self._deform(rows, self.ratio).rescaled()
+        kernel = self._deform(rows, self.graph_ratio).rescaled()
         self.scale_ = kernel.scale
         self.expansion_ = kernel.expansion(np.arange(rows.shape[0]))
         self.expansion_ = self.expansion_[:, position]

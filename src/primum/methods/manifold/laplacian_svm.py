@@ -1,12 +1,13 @@
 """The Laplacian support vector machine (Belkin, Niyogi & Sindhwani 2006).
 
     minimise over f, b    (1/L) sum_i max(0, 1 - y_i (f(x_i) + b))
-                          + alpha ||f||_K^2 + gamma f' Lap^p f,      y in {-1, 1}
+                          + alpha ||f||_K^2 + beta f' Lap^p f,      y in {-1, 1}
 
-The loss is over the labelled rows, and f' Lap^p f over the values of f on all rows. In the deformed
-kernel (``methods/manifold/deformed_kernel.py``) this is the supervised SVM of scikit-learn on the
-labelled rows, with C = 1 / (2 alpha L), or C_i = w_i / (2 alpha) with weights w_i that add up to 1.
-K > 2 classes have one such SVM for each pair of classes, as in scikit-learn's ``SVC``.
+The loss is over the labelled rows, and f' Lap^p f over the values of f on all rows, with beta the
+``graph_alpha``. In the deformed kernel (``deformed_kernel.py``) this is the supervised SVM of
+scikit-learn on the labelled rows, with C = 1 / (2 alpha L), or C_i = w_i / (2 alpha) with weights
+w_i that add up to 1. K > 2 classes have one such SVM for each pair of classes, as in scikit-learn's
+``SVC``.
 """
 
 from collections.abc import Callable
@@ -30,37 +31,37 @@ class LaplacianSVMClassifier(ManifoldMachine):
     The neighbour graph of all rows, labelled or not, shows where the data are. A penalty makes the
     scores smooth along it, so that classes that are separate clusters, or lie on separate curves or
     surfaces, need few labels. If they are not, the penalty can make the classifier worse than the
-    supervised one, which is ``gamma=0``.
+    supervised one, which is ``graph_alpha=0``.
 
     Parameters
     ----------
     alpha : float, default=1e-4
         Penalty: ``alpha * ||f||^2``, the squared norm in the kernel's function space, is added to
         the mean hinge loss of the L labelled rows. It is C = 1 / (2 alpha L) of scikit-learn's SVC.
-    gamma : float, default=1e-3
+    graph_alpha : float, default=1e-3
         Weight of ``f' Lap^p f``, with f the scores of all rows and Lap the Laplacian of their
-        graph (the gamma of the kernel is ``kernel_gamma``). 0 is the SVM of the labelled rows.
+        graph. 0 is the SVM of the labelled rows.
     kernel : str or callable, default="rbf"
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
         arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
         positive semi-definite.
-    kernel_gamma : float, "scale" or None, default="scale"
+    gamma : float, "scale" or None, default="scale"
         Parameter gamma of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2"; for "rbf"
         it is 1 / (2 s^2) for the bandwidth s. "scale" is 1 / (n_features * X.var()), as in
-        scikit-learn's SVC, where X are the distinct rows, labelled or not (for ``gamma=0``, the
-        labelled ones); None is scikit-learn's default, 1 / n_features for all but "chi2". Both are
-        equal for standardised features.
+        scikit-learn's SVC, where X are the distinct rows, labelled or not (for ``graph_alpha=0``,
+        the labelled ones); None is scikit-learn's default, 1 / n_features for all but "chi2". Both
+        are equal for standardised features.
     kernel_params : dict, default=None
         Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
-    n_neighbors : int, default=10
+    graph_neighbors : int, default=10
         Number of neighbours of each row in the graph; all other distinct rows if there are fewer.
         Two rows are connected if one of them is a neighbour of the other.
     graph_weights : {"binary", "heat"}, default="binary"
         Weights of connected rows: 1, or exp(-d^2 / (2 s^2)) for the distance d, with s the median
         distance between connected rows.
-    normalized : bool, default=True
+    graph_normalized : bool, default=True
         Whether to normalise the Laplacian by the degrees of the rows.
-    power : int, default=1
+    graph_power : int, default=1
         Power p of the Laplacian. A larger one penalises rapid variation more, and needs more time
         and memory.
     tol : float, default=1e-8
@@ -81,8 +82,8 @@ class LaplacianSVMClassifier(ManifoldMachine):
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
-    kernel_gamma_ : float or None
-        The value of ``kernel_gamma`` that was used; None: the kernel's own default, or it has no
+    gamma_ : float or None
+        The value of ``gamma`` that was used; None: the kernel's own default, or it has no
         gamma.
     n_iter_ : int
         Number of iterations of the SVM's solver, at least 1; of several SVMs, the largest.
@@ -124,14 +125,14 @@ class LaplacianSVMClassifier(ManifoldMachine):
     >>> y = np.full(200, -1)
     >>> for label in (0, 1):  # one labelled row of each class
     ...     y[np.flatnonzero(truth == label)[0]] = label
-    >>> clf = LaplacianSVMClassifier(kernel_gamma=5.0).fit(X, y)
+    >>> clf = LaplacianSVMClassifier(gamma=5.0).fit(X, y)
     >>> float(clf.score(X, truth))
     1.0
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
+        "graph_alpha": [Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         **MANIFOLD_CONSTRAINTS,
@@ -142,33 +143,33 @@ class LaplacianSVMClassifier(ManifoldMachine):
     def __init__(
         self,
         alpha: float = 1e-4,
-        gamma: float = 1e-3,
+        graph_alpha: float = 1e-3,
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        kernel_gamma: float | str | None = "scale",
+        gamma: float | str | None = "scale",
         kernel_params: dict[str, Any] | None = None,
-        n_neighbors: int = 10,
+        graph_neighbors: int = 10,
         graph_weights: str = "binary",
-        normalized: bool = True,
-        power: int = 1,
+        graph_normalized: bool = True,
+        graph_power: int = 1,
         tol: float = 1e-8,
         max_iter: int = 1_000_000,
     ) -> None:
         self.alpha = alpha
-        self.gamma = gamma
+        self.graph_alpha = graph_alpha
         self.kernel = kernel
-        self.kernel_gamma = kernel_gamma
+        self.gamma = gamma
         self.kernel_params = kernel_params
-        self.n_neighbors = n_neighbors
+        self.graph_neighbors = graph_neighbors
         self.graph_weights = graph_weights
-        self.normalized = normalized
-        self.power = power
+        self.graph_normalized = graph_normalized
+        self.graph_power = graph_power
         self.tol = tol
         self.max_iter = max_iter
 
     @property
     def _ratio(self) -> float:
-        return self.gamma / self.alpha
+        return self.graph_alpha / self.alpha
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
         features, L = kernel.features(data.labeled), len(data.codes)

@@ -50,7 +50,7 @@ class Nearby:
             step = self._steps(h, residual, (ACCURATE * accuracy) ** 2)
             if step is not None:
                 return w + step, o + self.X @ step
-        w, factor = self.system.factorised(h, rho, w)
+        w, factor = self.system.factorized(h, rho, w)
         self._inverse, self._h = None if factor is None else _inverse(factor), h.copy()
         return w, self.X @ w
 
@@ -102,9 +102,9 @@ ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 1000
 ROUGH, ROUGH_STEPS = 1e-4, 1e-6
 
 
-def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> Floats:
+def search_by_annealing(search: Search, unlabeled_weight: float, max_switches: int) -> Floats:
     """Lower the temperature until the labels are almost 0 or 1, then switch; return the labels."""
-    cost = lambda_u * search.cost_unlabeled
+    cost = unlabeled_weight * search.cost_unlabeled
     enough = _least_entropy(search.share, len(cost)) + ENTROPY_ENOUGH
     p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
@@ -123,15 +123,15 @@ def search_by_annealing(search: Search, lambda_u: float, max_switches: int) -> F
         else:
             search.unfinished.add(
                 f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature with labels "
-                "still changing; raise alpha or lower lambda_u"
+                "still changing; raise alpha or lower unlabeled_weight"
             )
         if _entropy(p) < enough or temperature < 1e-8:
             break
         temperature /= COOLING_RATE
     search.system = original
     labels = balanced_labels(search.outputs, search.share)
-    search.refit_labels(labels, lambda_u)
-    switch_all(search, labels, lambda_u, max_switches)
+    search.refit_labels(labels, unlabeled_weight)
+    switch_all(search, labels, unlabeled_weight, max_switches)
     return labels
 
 

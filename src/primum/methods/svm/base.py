@@ -57,19 +57,26 @@ class MachineData:
         """Return the slices of the labelled and of the unlabelled rows."""
         return [slice(0, self.n_labeled), slice(self.n_labeled, len(self.weight))]
 
-    def transduction(self, labels: Floats, coef: Floats, intercept: float) -> AnyArray:
-        """Return the class of every row: known, inferred, or predicted if its weight is zero.
+    def for_all_unlabeled(self, shares: Floats, coef: Floats, intercept: float) -> Floats:
+        """Return the share of the second class for all unlabelled rows, given those with weight.
+
+        Those of weight zero, all in X, have the share 0 or 1 of the class predicted for them.
+        """
+        n_present, unlabeled = len(self.given.unknown), self.given.labels.unlabeled
+        of_X = (self.given.X[unlabeled] @ coef + intercept >= 0).astype(np.float64)
+        of_X[self.given.unknown] = shares[:n_present]
+        return np.append(of_X, shares[n_present:])
+
+    def transduction(self, shares: Floats) -> AnyArray:
+        """Return the class of every row, known or by its share of the second class.
 
         The rows of X come first, then those of X_unlabeled.
         """
-        given, known = self.given, self.given.labels
-        present = given.unknown
-        codes = np.empty(given.X.shape[0], dtype=np.intp)
-        codes[known.labeled] = known.codes
-        codes[known.unlabeled[present]] = labels[: len(present)] > 0
-        absent = np.delete(known.unlabeled, present)
-        codes[absent] = given.X[absent] @ coef + intercept >= 0
-        return self.classes[np.append(codes, labels[len(present) :] > 0)]
+        labels, n = self.given.labels, self.given.X.shape[0]
+        codes = np.empty(n + len(shares) - len(labels.unlabeled), dtype=np.intp)
+        codes[labels.labeled] = labels.codes
+        codes[np.append(labels.unlabeled, np.arange(n, len(codes)))] = shares > 0.5
+        return self.classes[codes]
 
 
 def read_machine_data(
@@ -171,4 +178,8 @@ class TransductiveMachine(LinearMachine):
     def _remember_labels(self, data: MachineData, w: Floats, labels: Floats) -> None:
         """Store an SVM and the labels -1 and 1 of the unlabelled rows."""
         self._remember(data.classes, w)
-        self.transduction_ = data.transduction(labels, self.coef_[0], float(self.intercept_[0]))
+        self.transduction_ = data.transduction(self._shares(data, labels > 0))
+
+    def _shares(self, data: MachineData, shares: Any) -> Floats:
+        """Return the share of the second class for all unlabelled rows, given those with weight."""
+        return data.for_all_unlabeled(shares, self.coef_[0], float(self.intercept_[0]))

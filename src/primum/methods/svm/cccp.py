@@ -18,12 +18,12 @@ MOST_ROUNDS = 1000
 ROUNDING = 1e-9
 
 
-def search_by_cccp(search: Search, lambda_u: float, ramp: float) -> Floats:
+def search_by_cccp(search: Search, unlabeled_weight: float, ramp: float) -> Floats:
     """Drop the terms beyond the ramp and refit until they no longer change; return the labels."""
     n_labeled, n = len(search.y), len(search.outputs)
     mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
     balance = _balance(search, mean)
-    cost, before = lambda_u * search.cost_unlabeled, None
+    cost, before = unlabeled_weight * search.cost_unlabeled, None
     for round_ in range(1, MOST_ROUNDS + 1):
         kept = np.stack([search.outputs, -search.outputs]) >= ramp
         if before is not None and np.array_equal(before, kept):
@@ -36,7 +36,7 @@ def search_by_cccp(search: Search, lambda_u: float, ramp: float) -> Floats:
     else:
         search.unfinished.add(
             f"stopped after {MOST_ROUNDS} rounds of cccp with rows still crossing the end of the "
-            "ramp; raise alpha or lower lambda_u"
+            "ramp; raise alpha or lower unlabeled_weight"
         )
     return np.where(search.outputs >= 0, 1.0, -1.0)
 

@@ -27,7 +27,7 @@ from primum.methods.svm.newton import (
     Machine,
     NewtonSystem,
     machine_at,
-    minimise,
+    minimize,
     newton_system,
     warn_if_short,
 )
@@ -134,7 +134,7 @@ class L2SVMClassifier(LinearMachine):
         X = data.X if data.n_unlabeled == 0 else data.X[:L]
         signs = one_against_rest(data.y)
         start = self._start(len(signs), X.shape[1])
-        machines = self._minimise(self._system(X), signs, data.weight[:L], start)
+        machines = self._minimize(self._system(X), signs, data.weight[:L], start)
         self.n_features_in_ = X.shape[1] - int(self.fit_intercept)
         return self._keep(data.classes, machines)
 
@@ -149,14 +149,14 @@ class L2SVMClassifier(LinearMachine):
         ridge = ridge_of(self.alpha, X.shape[1], self.fit_intercept, self.penalize_intercept)
         return newton_system(X, ridge)
 
-    def _minimise(
+    def _minimize(
         self, system: NewtonSystem, signs: Floats, weight: Floats, start: Floats
     ) -> list[Machine]:
         """Return the SVM for each row of signs, the labels -1 and 1, from that row of start."""
         cost = weight / weight.sum() if self.costs == "mean" else weight
         self.solver_ = system.name
         return [
-            minimise(
+            minimize(
                 system,
                 Costs(sign, cost),
                 machine_at(system, w),
@@ -189,7 +189,7 @@ class L2SVMClassifier(LinearMachine):
             nonlocal last
             signs = one_against_rest(2.0 * y - 1.0)
             start = np.zeros((len(signs), rows.shape[1])) if last is None else last
-            machines = self._minimise(system, signs, heavy, start)
+            machines = self._minimize(system, signs, heavy, start)
             last = np.stack([machine.w for machine in machines])
             return self._keep(classes, machines)
 

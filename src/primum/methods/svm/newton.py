@@ -97,10 +97,10 @@ class Primal:
     def solve(  # noqa: D102
         self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
     ) -> tuple[Floats, Floats]:
-        v = self.factorised(h, rho, w)[0]
+        v = self.factorized(h, rho, w)[0]
         return v, self.X @ v
 
-    def factorised(self, h: Floats, rho: Floats, w: Floats) -> tuple[Floats, Floats | None]:
+    def factorized(self, h: Floats, rho: Floats, w: Floats) -> tuple[Floats, Floats | None]:
         """Return the solution and the lower Cholesky factor, None if the matrix is singular."""
         right = self.X.T @ rho
         if not h.any():
@@ -331,7 +331,7 @@ class _Point:
         self.value = 0.5 * float(ridge @ (w * w) + self.pull @ self.slack)
 
 
-def minimise(
+def minimize(
     system: NewtonSystem,
     costs: Costs,
     start: Machine,

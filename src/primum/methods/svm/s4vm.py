@@ -26,7 +26,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from primum._sklearn import Interval, StrOptions
+from primum._sklearn import Interval
 from primum._typing import Floats, Index
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.search import Search, balanced_labels, start_search
@@ -44,16 +44,16 @@ class S4VMClassifier(TransductiveMachine):
     ----------
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
-    lambda_u : float, default=1.0
+    unlabeled_weight : float, default=1.0
         Weight of the mean loss of the unlabelled rows.
     risk : float, default=3.0
         Weight of a lost row relative to an earned one.
-    n_starts : int, default=50
+    n_init : int, default=50
         Number of random starts of the search for separators.
     n_separators : int, default=10
         Maximum number of separators kept.
-    positive_fraction : "labeled" or float, default="labeled"
-        Fraction of the unlabelled rows that a separator assigns to the second class, as in
+    prior : float, dict or array-like of shape (2,), default=None
+        Share of the unlabelled rows that a separator assigns to the second class, as in
         TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
@@ -102,11 +102,11 @@ class S4VMClassifier(TransductiveMachine):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "lambda_u": [Interval(Real, 0, None, closed="neither")],
+        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
         "risk": [Interval(Real, 0, None, closed="left")],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_separators": [Interval(Integral, 1, None, closed="left")],
-        "positive_fraction": [StrOptions({"labeled"}), Interval(Real, 0, 1, closed="neither")],
+        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None],
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -118,11 +118,11 @@ class S4VMClassifier(TransductiveMachine):
         self,
         alpha: float = 1.0,
         *,
-        lambda_u: float = 1.0,
+        unlabeled_weight: float = 1.0,
         risk: float = 3.0,
-        n_starts: int = 50,
+        n_init: int = 50,
         n_separators: int = 10,
-        positive_fraction: str | float = "labeled",
+        prior: Any = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         tol: float = 1e-6,
@@ -130,11 +130,11 @@ class S4VMClassifier(TransductiveMachine):
         random_state: Any = 0,
     ) -> None:
         self.alpha = alpha
-        self.lambda_u = lambda_u
+        self.unlabeled_weight = unlabeled_weight
         self.risk = risk
-        self.n_starts = n_starts
+        self.n_init = n_init
         self.n_separators = n_separators
-        self.positive_fraction = positive_fraction
+        self.prior = prior
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
         self.tol = tol
@@ -151,7 +151,7 @@ class S4VMClassifier(TransductiveMachine):
             self.separators_ = self._separators(search)
             labels, self.gains_ = safest_labels(self.separators_, supervised, self.risk)
             if np.any(labels != supervised):
-                search.refit_labels(labels, self.lambda_u)
+                search.refit_labels(labels, self.unlabeled_weight)
         search.warn_if_unfinished(type(self).__name__)
         self.solver_ = search.system.name
         self.n_iter_ = max(1, len(search.history))
@@ -163,8 +163,8 @@ class S4VMClassifier(TransductiveMachine):
         for direction in self._directions(search.system.X.shape[1]):
             labels = balanced_labels(search.system.X[len(search.y) :] @ direction, search.share)
             search.machine = supervised
-            search.refit_labels(labels, self.lambda_u)
-            switch_all(search, labels, self.lambda_u, len(labels))
+            search.refit_labels(labels, self.unlabeled_weight)
+            switch_all(search, labels, self.unlabeled_weight, len(labels))
             found[labels.tobytes()] = (search.machine.objective, labels)
         search.machine = supervised
         values, candidates = zip(*found.values(), strict=True)
@@ -172,10 +172,10 @@ class S4VMClassifier(TransductiveMachine):
 
     def _directions(self, n_columns: int) -> Floats:
         rng = check_random_state(self.random_state)
-        half = rng.normal(size=((self.n_starts + 1) // 2, n_columns))
+        half = rng.normal(size=((self.n_init + 1) // 2, n_columns))
         if self.fit_intercept:
             half[:, -1] = 0.0  # the fraction of positives, not the intercept, sets the threshold
-        return np.stack([half, -half], axis=1).reshape(-1, n_columns)[: self.n_starts]
+        return np.stack([half, -half], axis=1).reshape(-1, n_columns)[: self.n_init]
 
 
 def best_of_clusters(values: Floats, candidates: Floats, most: int) -> Floats:

@@ -5,6 +5,7 @@ The start of every search for transductive labels: the supervised SVM.
 
 import warnings
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +21,18 @@ from primum.methods.svm.newton import (
     Machine,
     NewtonSystem,
     machine_at,
-    minimise,
+    minimize,
     newton_system,
     two_sided_costs,
 )
+from primum.reading.shares import class_shares
 
 
 class Step(NamedTuple):
     """A step of the search: where it was, the objective there, and the labels just switched.
 
-    ``at`` is lambda_u (switching), the temperature (annealing) or the round (cccp).
+    ``at`` is the weight of the unlabelled rows (switching), the temperature (annealing) or
+    the round (cccp).
     """
 
     at: float
@@ -66,7 +69,7 @@ class Search:
 
     def refit(self, costs: Costs, balance: Balance | None = None, tol: float | None = None) -> None:
         """Move to the minimum for given costs, to the tolerance of the search unless given."""
-        self.machine = minimise(
+        self.machine = minimize(
             self.system,
             costs,
             self.machine,
@@ -85,27 +88,31 @@ class Search:
         for clause in sorted(self.unfinished):
             warnings.warn(f"{name} {clause}.", ConvergenceWarning, stacklevel=stacklevel)
 
-    def refit_labels(self, labels: Floats, lambda_u: float, n_switches: int = 0) -> None:
+    def refit_labels(self, labels: Floats, unlabeled_weight: float, n_switches: int = 0) -> None:
         """Move to the minimum for given labels of the unlabelled rows, and record it."""
         cost = self.cost.copy()
-        cost[len(self.y) :] *= lambda_u
+        cost[len(self.y) :] *= unlabeled_weight
         self.refit(Costs(np.concatenate([self.y, labels]), cost))
-        self.history.append(Step(lambda_u, self.machine.objective, n_switches))
+        self.history.append(Step(unlabeled_weight, self.machine.objective, n_switches))
 
     def two_sided(self, plus: Floats, minus: Floats) -> Costs:
         """Return the costs if unlabelled rows count on both sides."""
         return two_sided_costs(self.y, self.cost[: len(self.y)], plus, minus)
 
 
-def check_share(share: float, n: int) -> None:
-    """Raise an error if a fraction of positives leaves one class without any of n rows."""
+def _share(prior: Any, data: MachineData) -> float:
+    """Return the share of the second class; raise an error if a given one leaves a class empty."""
+    if prior is None:
+        return float(np.mean(data.y > 0))
+    given = prior if isinstance(prior, Real) else class_shares(prior, data.classes)[1]
+    share, n = float(given), data.n_unlabeled
     if n and not 0.5 < round(share * n, 9) < n - 0.5:
         rows = f"{n} unlabelled row" + ("s" if n > 1 else "")
         raise ValueError(
-            f"positive_fraction={share} of {rows} is {share * n:.2g} rows, which leaves one class "
-            "empty: pass more unlabelled rows, a fraction closer to 1/2, or "
-            'positive_fraction="labeled".'
+            f"prior={share} of {rows} is {share * n:.2g} rows, which leaves one class "
+            "empty: pass more unlabelled rows, a share closer to 1/2, or prior=None."
         )
+    return share
 
 
 def balanced_labels(outputs: Floats, share: float) -> Floats:
@@ -137,11 +144,7 @@ def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
     L, cost = data.n_labeled, data.weight.copy()
     cost[:L] /= cost[:L].sum()
     cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
-    if isinstance(clf.positive_fraction, str):
-        share = float(np.mean(data.y > 0))
-    else:
-        share = float(clf.positive_fraction)
-        check_share(share, data.n_unlabeled)
+    share = _share(clf.prior, data)
     ridge = ridge_of(clf.alpha, data.X.shape[1], clf.fit_intercept, clf.penalize_intercept)
     system = newton_system(data.X, ridge, data.groups())
     start = replace(machine_at(system, twin._weights()[0]), objective=twin.objective_)

@@ -1,8 +1,8 @@
 """Multiple switching (Sindhwani & Keerthi 2006).
 
-Give the highest outputs the positive labels. Raise lambda_u from 1e-5 by factors of 1.5. At each
-value, switch the labels of pairs, one positive and one negative, where that lowers the loss, the
-worst pairs first, and refit, until no pair improves.
+Give the highest outputs the positive labels. Raise the weight of the unlabelled rows from 1e-5 by
+factors of 1.5. At each value, switch the labels of pairs, one positive and one negative, where that
+lowers the loss, the worst pairs first, and refit, until no pair improves.
 """
 
 import numpy as np
@@ -10,22 +10,22 @@ import numpy as np
 from primum._typing import Floats
 from primum.methods.svm.search import Search, balanced_labels
 
-FIRST_LAMBDA, LAMBDA_RATE = 1e-5, 1.5
+FIRST_WEIGHT, WEIGHT_RATE = 1e-5, 1.5
 
 
-def search_by_switching(search: Search, lambda_u: float, max_switches: int) -> Floats:
-    """Raise lambda_u step by step, switching labels at each; return the labels."""
+def search_by_switching(search: Search, unlabeled_weight: float, max_switches: int) -> Floats:
+    """Raise the weight step by step, switching labels at each; return the labels."""
     labels = balanced_labels(search.outputs, search.share)
-    now = min(FIRST_LAMBDA, lambda_u)
+    now = min(FIRST_WEIGHT, unlabeled_weight)
     while True:
         search.refit_labels(labels, now)
         switch_all(search, labels, now, max_switches)
-        if now >= lambda_u:
+        if now >= unlabeled_weight:
             return labels
-        now = min(LAMBDA_RATE * now, lambda_u)
+        now = min(WEIGHT_RATE * now, unlabeled_weight)
 
 
-def switch_all(search: Search, labels: Floats, lambda_u: float, most: int) -> None:
+def switch_all(search: Search, labels: Floats, unlabeled_weight: float, most: int) -> None:
     """Switch labels and refit until no pair improves."""
     before = np.inf
     while search.machine.objective < before:  # each switch lowers it, except for rounding
@@ -33,7 +33,7 @@ def switch_all(search: Search, labels: Floats, lambda_u: float, most: int) -> No
         if n_switches == 0:
             return
         before = search.machine.objective
-        search.refit_labels(labels, lambda_u, n_switches)
+        search.refit_labels(labels, unlabeled_weight, n_switches)
 
 
 def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:

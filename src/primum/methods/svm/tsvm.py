@@ -2,16 +2,17 @@
 
     minimise over w, b and labels v of the unlabelled rows
 
-        alpha/2 ||w||^2 + 1/2L sum_i l(y_i o_i) + lambda_u/2U sum_j l(v_j o_j),
+        alpha/2 ||w||^2 + 1/2L sum_i l(y_i o_i) + lambda/2U sum_j l(v_j o_j),
 
-    o = w'x + b,  l(t) = max(0, 1 - t)^2,  with a given number of the v_j positive.
+    o = w'x + b,  l(t) = max(0, 1 - t)^2,  with a given number of the v_j positive,
 
-It has many local minima, and the three methods are three ways to search for a good one. All start
-from the supervised SVM and use the finite Newton method of ``methods.svm.newton``:
+and lambda the ``unlabeled_weight``. It has many local minima, and the three methods are three ways
+to search for a good one. All start from the supervised SVM and use the finite Newton method of
+``newton.py``:
 
-    switching   switch labels while the weight of the unlabelled rows increases (``_switching``)
-    annealing   labels are probabilities; cooling drives them to 0 or 1 (``_annealing``)
-    cccp        rows count on both sides, with a ramp loss; labels are not balanced (``_cccp``)
+    switching   switch labels while the weight of the unlabelled rows increases (``switching.py``)
+    annealing   labels are probabilities; cooling drives them to 0 or 1 (``annealing.py``)
+    cccp        rows count on both sides, with a ramp loss; labels are not balanced (``cccp.py``)
 """
 
 from numbers import Integral, Real
@@ -35,17 +36,18 @@ class TSVMClassifier(TransductiveMachine):
     ----------
     method : {"switching", "annealing", "cccp"}, default="switching"
         How to search for a minimum.
-    lambda_u : float, default=1.0
+    unlabeled_weight : float, default=1.0
         Weight of the mean loss of the unlabelled rows relative to that of the labelled rows.
-    positive_fraction : "labeled" or float, default="labeled"
-        Fraction of the unlabelled rows that get the second class; "labeled" means its fraction
-        among the labelled rows. Rows are counted regardless of their weight, except those of
-        weight 0. The fraction times the number of unlabelled rows is rounded; if it ends in 1/2,
-        the row in the middle is labelled by the sign of its output. A float that leaves a class
-        without unlabelled rows raises an error. "labeled" is an estimate and may do so: the few
-        unlabelled rows then all get one class, as ``n_positive_`` shows. With ``method="cccp"``
+    prior : float, dict or array-like of shape (2,), default=None
+        Share of the unlabelled rows that get the second class, or the shares of both classes: a
+        dict, or an array in the order of ``classes_``. None means those of the labelled rows. Rows
+        are counted regardless of their weight, except those of weight 0. The share times the
+        number of unlabelled rows is rounded; if it ends in 1/2, the row in the middle is labelled
+        by the sign of its output. Given shares that leave a class without unlabelled rows raise an
+        error. None is an estimate and may do so: the few unlabelled rows then all get one class,
+        as ``n_positive_`` shows. With ``method="cccp"``
         labels are not counted; instead the mean output of the unlabelled rows is constrained to
-        ``2 * fraction - 1``.
+        ``2 * share - 1``.
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
     fit_intercept : bool, default=True
@@ -83,7 +85,8 @@ class TSVMClassifier(TransductiveMachine):
     solver_ : {"primal", "dual", "conjugate_gradients"}
         How the linear systems of the refits were solved, as in L2SVMClassifier.
     history_ : list of Step
-        For every refit: lambda_u, temperature or round; objective; pairs switched before it.
+        For every refit: weight of the unlabelled rows, temperature or round; objective; pairs
+        switched before it.
     supervised_ : L2SVMClassifier
         The SVM fitted to the labelled rows, where the search starts.
 
@@ -104,8 +107,8 @@ class TSVMClassifier(TransductiveMachine):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions({"switching", "annealing", "cccp"})],
-        "lambda_u": [Interval(Real, 0, None, closed="neither")],
-        "positive_fraction": [StrOptions({"labeled"}), Interval(Real, 0, 1, closed="neither")],
+        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
+        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],
@@ -119,8 +122,8 @@ class TSVMClassifier(TransductiveMachine):
         self,
         method: str = "switching",
         *,
-        lambda_u: float = 1.0,
-        positive_fraction: str | float = "labeled",
+        unlabeled_weight: float = 1.0,
+        prior: Any = None,
         alpha: float = 1.0,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
@@ -130,8 +133,8 @@ class TSVMClassifier(TransductiveMachine):
         max_iter: int = 1000,
     ) -> None:
         self.method = method
-        self.lambda_u = lambda_u
-        self.positive_fraction = positive_fraction
+        self.unlabeled_weight = unlabeled_weight
+        self.prior = prior
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
@@ -155,7 +158,7 @@ class TSVMClassifier(TransductiveMachine):
     def _labels(self, search: Search) -> Floats:
         """Move to a minimum and return the labels -1 and 1 there."""
         if self.method == "cccp":
-            return search_by_cccp(search, self.lambda_u, self.ramp)
+            return search_by_cccp(search, self.unlabeled_weight, self.ramp)
         if self.method == "annealing":
-            return search_by_annealing(search, self.lambda_u, self.max_switches)
-        return search_by_switching(search, self.lambda_u, self.max_switches)
+            return search_by_annealing(search, self.unlabeled_weight, self.max_switches)
+        return search_by_switching(search, self.unlabeled_weight, self.max_switches)

@@ -4,15 +4,15 @@ The TSVM searches for the labels v whose SVM has the lowest objective. In the du
 
     min over v   max over a >= 0   sum_i a_i - 1/2 sum_i a_i^2 / c_i - 1/(2 alpha) ||X'(a v)||^2,
 
-with c_i = 1/L for labelled rows (whose v is known) and lambda_u/U for unlabelled ones. Exchanging
-min and max gives a convex problem with a lower optimum, over mixtures mu of labellings v_1 ... v_T
-instead of single ones,
+with c_i = 1/L for labelled rows (whose v is known) and lambda/U for unlabelled ones, lambda being
+the ``unlabeled_weight``. Exchanging min and max gives a convex problem with a lower optimum, over
+mixtures mu of labellings v_1 ... v_T instead of single ones,
 
     min over mu in the simplex   max over a   ... - 1/(2 alpha) sum_t mu_t ||X'(a v_t)||^2.
 
 Its primal has one w_t for each labelling, with penalty alpha / mu_t, and the sum of v_t w_t'x as
-output: an SVM on T times the columns (``svm``). Fitting it alternates with multiplying mu_t by
-||X'(a v_t)||^2, until the largest of these is close to their mean, which bounds the gap.
+output: an SVM on T times the columns (``newton.py``). Fitting it alternates with multiplying mu_t
+by ||X'(a v_t)||^2, until the largest of these is close to their mean, which bounds the gap.
 Labellings are generated one by one: the next is the one with the largest ||X'(a v)||, found by
 maximising its linear lower bound, which amounts to sorting. This ends when a labelling hardly
 lowers the objective. The classifier is the sum of the w_t.
@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import Interval, StrOptions
+from primum._sklearn import Interval
 from primum._typing import Floats
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.newton import (
@@ -35,7 +35,7 @@ from primum.methods.svm.newton import (
     NewtonSystem,
     Primal,
     machine_at,
-    minimise,
+    minimize,
 )
 from primum.methods.svm.search import balanced_labels, start_search
 
@@ -49,10 +49,10 @@ class WellSVMClassifier(TransductiveMachine):
     ----------
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
-    lambda_u : float, default=1.0
+    unlabeled_weight : float, default=1.0
         Weight of the mean loss of the unlabelled rows.
-    positive_fraction : "labeled" or float, default="labeled"
-        Fraction of the unlabelled rows that a labelling assigns to the second class, as in
+    prior : float, dict or array-like of shape (2,), default=None
+        Share of the unlabelled rows that a labelling assigns to the second class, as in
         TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is penalised like a coefficient.
@@ -69,10 +69,11 @@ class WellSVMClassifier(TransductiveMachine):
         The sum of the SVMs of the mixture.
     transduction_ : array of shape (n_samples + n_more,)
         Class of every row, known or predicted: the rows of X, then those of X_unlabeled.
-    labelings_ : array of shape (n_labelings, n_unlabeled)
-        The labellings generated, with labels -1 and 1, for the unlabelled rows of positive weight.
+    soft_labels_ : array of shape (n_unlabeled,)
+        Share of the second class among the labels that the mixture gives to every unlabelled row:
+        the rows of X, then those of X_unlabeled. Rows of weight 0 have the class predicted.
     mixture_ : array of shape (n_labelings,)
-        Their mixture weights, which sum to 1.
+        Weights of the labellings generated, which sum to 1.
     objective_ : float
         Objective of the relaxed problem: at most that of the best labelling generated, up to a
         tenth of ``tol``.
@@ -101,8 +102,8 @@ class WellSVMClassifier(TransductiveMachine):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "lambda_u": [Interval(Real, 0, None, closed="neither")],
-        "positive_fraction": [StrOptions({"labeled"}), Interval(Real, 0, 1, closed="neither")],
+        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
+        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -114,15 +115,15 @@ class WellSVMClassifier(TransductiveMachine):
         self,
         alpha: float = 1.0,
         *,
-        lambda_u: float = 1.0,
-        positive_fraction: str | float = "labeled",
+        unlabeled_weight: float = 1.0,
+        prior: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-2,
         max_iter: int = 30,
     ) -> None:
         self.alpha = alpha
-        self.lambda_u = lambda_u
-        self.positive_fraction = positive_fraction
+        self.unlabeled_weight = unlabeled_weight
+        self.prior = prior
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -130,7 +131,7 @@ class WellSVMClassifier(TransductiveMachine):
     def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
         cost = search.cost.copy()
-        cost[data.n_labeled :] *= self.lambda_u
+        cost[data.n_labeled :] *= self.unlabeled_weight
         first = np.concatenate([data.y, balanced_labels(search.outputs, search.share)])
         mixture = _Mixture(data.X, cost, self.alpha, self.tol, search.unfinished)
         mixture.add(first)
@@ -140,11 +141,12 @@ class WellSVMClassifier(TransductiveMachine):
         search.warn_if_unfinished(type(self).__name__)
         self.solver_ = mixture.solver
         self.objective_, self.n_iter_ = mixture.machine.objective, len(self.history_)
-        self.labelings_ = np.array(mixture.labels)[:, data.n_labeled :]
         self.mixture_ = mixture.shares
         w = mixture.parts().sum(axis=0)
         labels = np.where(data.X[data.n_labeled :] @ w >= 0, 1.0, -1.0)
         self._remember_labels(data, w, labels)
+        positive = np.array(mixture.labels)[:, data.n_labeled :] > 0
+        self.soft_labels_ = self._shares(data, mixture.shares @ positive)
 
     def _generate(self, mixture: "_Mixture", n_labeled: int, share: float) -> None:
         """Add labellings until one of them hardly lowers the objective."""
@@ -236,7 +238,7 @@ class _Mixture:
         costs = Costs(np.ones(len(self.cost)), self.cost)
         for _ in range(MOST_ROUNDS):
             system.ridge = self._ridge()
-            self.machine = minimise(system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS)
+            self.machine = minimize(system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS)
             if not self.machine.converged:
                 self.unfinished.add(
                     f"stopped a refit after {MOST_STEPS} Newton steps; scale the features or raise "

@@ -14,7 +14,7 @@ import numpy as np
 
 from primum._typing import Floats, Index
 from primum.labellings.sets import nearest_shares
-from primum.methods.manifold.base import laplacian_power, neighbour_graph
+from primum.methods.manifold.base import laplacian_power, neighbor_graph
 from primum.methods.manifold.deformed_kernel import deform_kernel
 from primum.safe.candidates.base import (
     Affine,
@@ -142,7 +142,7 @@ class DeformedKernel(Candidate):
         used = rows.with_at_most(MOST_UNLABELED)
         change = standardisation(used.all)
         X, labeled = change.transform(used.all), np.arange(rows.n_labeled)
-        laplacian = laplacian_power(neighbour_graph(X, NEIGHBORS), normalized=True)
+        laplacian = laplacian_power(neighbor_graph(X, NEIGHBORS), normalized=True)
         distances, gammas = distances_among(X)
         options = []
         for gamma in gammas:

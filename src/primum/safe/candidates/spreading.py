@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from primum._typing import Floats, Index
-from primum.methods.manifold.base import neighbour_graph
+from primum.methods.manifold.base import neighbor_graph
 from primum.safe.candidates.base import (
     Affine,
     Candidate,
@@ -148,7 +148,7 @@ class Spreading(Candidate):
         used = rows.with_at_most(MOST_UNLABELED)
         change = standardisation(used.all)
         X, labeled = change.transform(used.all), np.arange(rows.n_labeled)
-        graphs = ((k, neighbour_graph(X, k)) for k in NEIGHBORS)
+        graphs = ((k, neighbor_graph(X, k)) for k in NEIGHBORS)
         options = [Option(k, a, spread(W, a, labeled)) for k, W in graphs for a in DAMPINGS]
         return PreparedSpreading(change, X, options, sampled_note(self.name, rows, used))
 
