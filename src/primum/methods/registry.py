@@ -110,7 +110,9 @@ METHODS = [
 # A ridge makes likelihoods finite where there are fewer rows than features.
 RIDGE = {"alpha": 0.1}
 NEAREST_MEAN = {"covariance": "spherical"}
-LOGISTIC = Variant("Logistic", "EntropyLogisticClassifier", {"unlabeled_weight": 0.0}, supervised=True)
+LOGISTIC = Variant(
+    "Logistic", "EntropyLogisticClassifier", {"unlabeled_weight": 0.0}, supervised=True
+)
 
 VARIANTS = [
     Variant("EM-LS (hard)", "EMLeastSquaresClassifier", {"labels": "hard"}),
