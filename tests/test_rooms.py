@@ -34,7 +34,7 @@ PACKAGE = Path(primum.__file__).parent
 KNOWS = {
     "rows/dask_rows.py": {"dask", "distributed"},
     "rows/parquet.py": {"pyarrow"},
-    "methods/self_learning.py": {"pandas"},
+    "reading/data.py": {"pandas"},
     "_progress.py": {"tqdm"},
     "safe/candidates/entrants.py": {"pandas"},
 }

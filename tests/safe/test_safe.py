@@ -274,7 +274,7 @@ def test_a_failing_baseline_is_an_error():
 def test_a_candidate_that_takes_the_marker_for_a_class_is_left_out():
     X, y, _ = partly()
     clf = quick(candidates=[("naive", GaussianNB(), True)])
-    with pytest.warns(FitFailedWarning, match="takes -1, the marker of unlabelled rows, for a"):
+    with pytest.warns(FitFailedWarning, match="treats -1, the marker of unlabelled rows, as a"):
         clf.fit(X, y)
 
 

@@ -25,10 +25,9 @@ from primum.comparison.identity import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
 from primum.judging.words import judges_itself
-from primum.methods.self_learning import stack_rows
 from primum.reading.arrays import locating_bad_values
 from primum.reading.classifiers import Entry
-from primum.reading.data import given_rows
+from primum.reading.data import given_rows, stack_rows
 from primum.reading.folds import (
     Fold,
     check_disjoint,
@@ -102,7 +101,7 @@ def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> P
                 f"X_unlabeled has {more.shape[1]} columns, but X has {X.shape[1]}: pass the same "
                 "columns in the same order."
             )
-        n_rows, X = len(codes), stack_rows(X, more)
+        n_rows, X = len(codes), stack_rows([X, more])
         further = np.arange(n_rows, count_rows(X))
         codes = np.concatenate([codes, np.full(len(further), -1)])
         if groups is not None:

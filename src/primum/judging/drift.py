@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from primum._sklearn import count_rows, take_rows
 from primum._typing import AnyArray, Index
 from primum.judging.difference import holm
-from primum.methods.self_learning import stack_rows
+from primum.reading.data import stack_rows
 
 # More rows of each kind add little but time.
 MAX_ROWS = 1000
@@ -122,7 +122,7 @@ def find_drift(
         take_rows(X, np.sort(rng.choice(count_rows(X), n_rows, replace=False)))
         for X in (X_labeled, X_unlabeled)
     ]
-    X, kind = stack_rows(*parts), np.repeat([0, 1], n_rows)
+    X, kind = stack_rows(parts), np.repeat([0, 1], n_rows)
     if prepare is None:
         prepare = StandardScaler(with_mean=not sparse.issparse(X))
     halves = StratifiedKFold(2, shuffle=True, random_state=random_state)

@@ -115,7 +115,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         parts = [given.X[index]]
         if n_more:
             parts.append(in_memory(self, given.more))
-        rows = stack_rows(parts)
+        rows = stack_rows(parts, np.float64)
         weight = joined_weights([(len(index), given.weight_of(index)), (n_more, None)])
         self.gamma_ = gamma_of(self.kernel, self.gamma, rows, weight)
         return KernelRows(rows)

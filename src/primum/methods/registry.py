@@ -110,7 +110,9 @@ METHODS = [
 # A ridge makes likelihoods finite where there are fewer rows than features.
 RIDGE = {"alpha": 0.1}
 NEAREST_MEAN = {"covariance": "spherical"}
-LOGISTIC = Variant("Logistic", "EntropyLogisticClassifier", {"lambda_u": 0.0}, supervised=True)
+LOGISTIC = Variant(
+    "Logistic", "EntropyLogisticClassifier", {"unlabeled_weight": 0.0}, supervised=True
+)
 
 VARIANTS = [
     Variant("EM-LS (hard)", "EMLeastSquaresClassifier", {"labels": "hard"}),
@@ -119,7 +121,7 @@ VARIANTS = [
     LOGISTIC,
     Variant("Self-Learning (logistic)", "SelfLearningClassifier", {"estimator": LOGISTIC}),
     Variant("Kernel ICLS", "KernelICLSClassifier", {"metric": "labeled"}),
-    Variant("Nearest mean", "LDAClassifier", {**NEAREST_MEAN, "priors": "equal"}, supervised=True),
+    Variant("Nearest mean", "LDAClassifier", {**NEAREST_MEAN, "prior": "equal"}, supervised=True),
     Variant("EM nearest mean", "EMLDAClassifier", NEAREST_MEAN),
     Variant("MC nearest mean", "MomentConstrainedLDAClassifier", NEAREST_MEAN),
     Variant("LDA", "LDAClassifier", RIDGE, supervised=True),

@@ -3,7 +3,7 @@
 A wrapper that carries unlabelled rows through scikit-learn's meta-estimators.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -314,11 +314,22 @@ def in_memory(estimator: BaseEstimator, rows: Rows) -> Any:
     return rows.array
 
 
-def stack_rows(parts: list[Any]) -> Any:
-    """Return rows below each other, in double precision: an array, or a CSR array."""
+def stack_rows(parts: Sequence[Any], dtype: Any = None) -> Any:
+    """Return rows below each other, in the format of the first: a DataFrame, an array or CSR."""
+    parts = [part for part in parts if part.shape[0]] or parts[:1]
+    if len(parts) == 1 and dtype is None:
+        return parts[0]  # not copied
     if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=float)
-    return np.concatenate(parts, dtype=np.float64)
+        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=dtype)
+    if not hasattr(parts[0], "iloc"):
+        return np.concatenate([np.asarray(part) for part in parts], dtype=dtype)
+    import pandas as pd
+
+    names = parts[0].columns
+    frames = [
+        p if hasattr(p, "iloc") else pd.DataFrame(np.asarray(p), columns=names) for p in parts
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:

@@ -29,12 +29,11 @@ from primum.judging.losses import read_scorer
 from primum.judging.words import OwnVerdict
 from primum.methods.base import N_JOBS, fitting
 from primum.reading.arrays import refuse_other_library
-from primum.reading.data import FitArguments, not_in_memory, read_arguments
+from primum.reading.data import FitArguments, not_in_memory, read_arguments, stack_rows
 from primum.reading.folds import read_repeated_folds
 from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
 from primum.safe.candidates import BASELINE, Candidate, Labels, Model, SharedRows
-from primum.safe.candidates.base import stacked
 from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
 from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import Failure, OutOfFold
@@ -286,7 +285,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             weight = np.append(weight, np.ones(more.shape[0]))
         return SharedRows(
             table[_labeled(given)],
-            stacked([table[unlabeled], more.astype(np.float64, copy=False)]),
+            stack_rows([table[unlabeled], more.astype(np.float64, copy=False)]),
             weight,
             seed,
             weighted=given.weight is not None,
@@ -425,7 +424,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         for candidate in read_entrants(self.candidates, self.baseline, 2, 1).all:
             if isinstance(candidate, Wrapped):
-                router.add(method_mapping=mapping, **{candidate.name: candidate.estimator})
+                router.add(method_mapping=mapping, **{candidate.name: candidate.entry.estimator})
         return router
 
 

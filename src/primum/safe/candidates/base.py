@@ -21,6 +21,7 @@ from scipy.special import softmax
 
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
+from primum.reading.data import stack_rows
 
 
 class Model(ABC):
@@ -134,7 +135,7 @@ class SharedRows:
     @property
     def all(self) -> Any:
         """The labelled rows, then the unlabelled ones."""
-        return stacked([self.labeled, self.unlabeled])
+        return stack_rows([self.labeled, self.unlabeled])
 
     def standardised(self) -> tuple["SharedRows", Affine]:
         """Return the rows standardised by all of them, and how."""
@@ -163,16 +164,6 @@ def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:
     if n_used == n_all:
         return ""
     return f"{name} uses a random sample of {n_used} of the {n_all} unlabelled rows."
-
-
-def stacked(parts: list[Any]) -> Any:
-    """Return rows of several arrays or CSR matrices as one."""
-    parts = [part for part in parts if part.shape[0]] or parts[:1]
-    if len(parts) == 1:
-        return parts[0]
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
 
 
 @dataclass(frozen=True)
@@ -220,7 +211,7 @@ def partly_labelled(
     Those are the first; the unlabelled rows and the other labelled ones have the code -1.
     """
     hidden = np.setdiff1d(np.arange(rows.n_labeled), train)
-    X = stacked([rows.labeled[train], rows.unlabeled, rows.labeled[hidden]])
+    X = stack_rows([rows.labeled[train], rows.unlabeled, rows.labeled[hidden]])
     codes = np.full(X.shape[0], -1)
     codes[: len(train)] = labels.codes[train]
     if not rows.weighted:
