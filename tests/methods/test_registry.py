@@ -6,12 +6,12 @@ import sys
 import types
 from pathlib import Path
 
-import primum.cli._methods
 import pytest
 from click.testing import CliRunner
 from sklearn.base import is_classifier
 
 import primum
+import primum.cli.compare
 import primum.cli.reproduce
 import primum.experiments.methods
 from primum._words import key_of
@@ -26,7 +26,7 @@ NEW = Method("HalfwayClassifier", "halfway", LINEAR, "Halfway")
 READERS = (
     primum.methods,
     primum,
-    primum.cli._methods,
+    primum.cli.compare,
     primum.experiments.methods,
     primum.cli.reproduce,
 )
@@ -89,7 +89,7 @@ def test_a_line_brings_the_row_the_reference_and_the_type(new_method):
 def test_a_line_brings_the_name_in_commands(new_method, arguments):
     listed = CliRunner().invoke(command, [*arguments, "--list-methods"])
     assert "halfway" in listed.output, listed.output
-    name, estimator, uses_unlabeled = primum.cli._methods._find("halfway")
+    name, estimator, uses_unlabeled = primum.cli.compare._find("halfway")
     assert (name, type(estimator), uses_unlabeled) == ("Halfway", new_method, True)
     method = primum.experiments.methods.find_method("Halfway")
     assert isinstance(method.estimator, new_method)
