@@ -5,10 +5,7 @@ from typing import Any
 from primum._lazy import needed
 from primum.pages.pictures import line_styles
 
-AXES = {
-    "n_unlabeled": "number of unlabelled rows",
-    "n_labeled": "number of labelled training rows",
-}
+AXES = {"n_unlabeled": "number of unlabelled rows", "n_labeled": "number of labelled training rows"}
 
 
 def plot_comparison(result: Any) -> Any:

@@ -250,9 +250,7 @@ class ComparisonResult:
         own = {
             against: self._verdict(self._stored_posterior(found), entry.name, other, level)
             for (against, found), other in zip(
-                record["verdicts"].items(),
-                (f"the tuned {BASELINE}", TWIN),
-                strict=False,
+                record["verdicts"].items(), (f"the tuned {BASELINE}", TWIN), strict=False
             )
         }
         change = own["baseline"].difference.mean

@@ -205,10 +205,7 @@ class _Run:
             yield left
 
     def _work(
-        self,
-        rounds: list[list[Task]],
-        stored: dict[Unit, dict[str, Any]],
-        records: Records,
+        self, rounds: list[list[Task]], stored: dict[Unit, dict[str, Any]], records: Records
     ) -> Iterator[Any]:
         """Yield the fits of all rounds that fit into the budget; stored ones are only kept."""
         missing = []

@@ -30,10 +30,7 @@ ANSWERS = {
     "harm": "worse",
     "cannot_tell": "cannot tell",
 }
-AXES = {
-    "n_unlabeled": "Number of unlabelled rows",
-    "n_labeled": "Number of labelled training rows",
-}
+AXES = {"n_unlabeled": "Number of unlabelled rows", "n_labeled": "Number of labelled training rows"}
 # More rows would hide the rest of the report.
 MAX_ROWS = 50
 MAX_COEFFICIENTS = 30
@@ -395,12 +392,7 @@ def run_section(result: Any) -> list[Block]:
     )
     versions = package_versions(distributions_of([entry.estimator for entry in plan.entries]))
     listed = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return [
-        Text(design),
-        Text(settings),
-        _fits_table(result),
-        Text(f"Versions: {listed}."),
-    ]
+    return [Text(design), Text(settings), _fits_table(result), Text(f"Versions: {listed}.")]
 
 
 def _fits_table(result: Any) -> Table:
