@@ -68,9 +68,9 @@ def write_comparison(folder):
         target=f"{EVIL}?",
         id="id",
         methods=[(EVIL, primum.SelfLearningClassifier()), ("icls", primum.ICLSClassifier())],
-        baselines=[("logistic", LogisticRegression())],
+        baseline=[("logistic", LogisticRegression())],
         n_repeats=1,
-        progress=False,
+        verbose=False,
     ).to_html(folder / "report.html")
 
 

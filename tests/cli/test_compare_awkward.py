@@ -90,7 +90,7 @@ def test_the_code_in_the_report_repeats_the_comparison(compare, tmp_path, monkey
         code = re.search(r"```python\n(.*?)```", report, re.DOTALL)[1]
         assert name in code
         names = {}
-        exec(code.replace("curves=False", "curves=False, progress=False"), names)
+        exec(code.replace("curves=False", "curves=False, verbose=False"), names)
         shown = re.search(r"\| EM-LDA \|.*", report)[0]
         again = re.search(r"\| EM-LDA \|.*", names["result"].to_markdown())[0]
         assert shown == again

@@ -29,7 +29,7 @@ METHODS = [
     ("self-learning", SelfLearningClassifier()),
     ("neighbours", KNeighborsClassifier(), False),
 ]
-QUICK = {"baselines": BASELINES, "methods": METHODS, "n_repeats": 2, "progress": False}
+QUICK = {"baseline": BASELINES, "methods": METHODS, "n_repeats": 2, "verbose": False}
 
 
 def partly(n_labeled=40, n_unlabeled=60, d=3, **options):
@@ -67,10 +67,10 @@ def test_scores_that_are_not_calibrated_are_not_taken_for_errors():
     X, y = partly(60, 100)
     plain = [("logistic", LogisticRegression())]
     methods = [("timid", Timid(), False)]
-    settings = {"curves": False, "n_repeats": 2, "progress": False}
+    settings = {"curves": False, "n_repeats": 2, "verbose": False}
     (verdict,) = (
         method.verdict
-        for method in primum.compare(X, y, baselines=plain, methods=methods, **settings).methods
+        for method in primum.compare(X, y, baseline=plain, methods=methods, **settings).methods
         if method.verdict is not None
     )
     assert verdict.difference.mean == 0
@@ -85,11 +85,11 @@ def test_held_out_rows_are_not_seen_and_unlabelled_rows_always_are():
         X,
         y,
         methods=[("semi", Recorder()), ("supervised", Recorder(), False)],
-        baselines=BASELINES,
+        baseline=BASELINES,
         prepare=None,
         curves=False,
         n_repeats=1,
-        progress=False,
+        verbose=False,
     )
     unlabeled = set(np.flatnonzero(y < 0).tolist())
     held_out = []
@@ -148,14 +148,14 @@ def test_a_clear_improvement_is_recommended_and_a_clear_harm_is_named():
     worse = primum.compare(
         X,
         y,
-        baselines=[("neighbours", KNeighborsClassifier())],
+        baseline=[("neighbours", KNeighborsClassifier())],
         methods=[
             ("linear", LogisticRegression(), False),
             ("least squares", LeastSquaresClassifier()),
         ],
         n_repeats=1,
         curves=False,
-        progress=False,
+        verbose=False,
     )
     assert worse.recommended == "baseline"
     assert (
@@ -294,7 +294,7 @@ class NeverFitted(LogisticRegression):
 def test_a_baseline_that_always_fails_is_an_error():
     X, y = partly()
     with pytest.raises(ValueError, match=r"The baseline mine failed in split .*no convergence"):
-        primum.compare(X, y, **{**QUICK, "baselines": [("mine", NeverFitted())]})
+        primum.compare(X, y, **{**QUICK, "baseline": [("mine", NeverFitted())]})
 
 
 def test_a_method_that_takes_the_marker_for_a_class_is_a_failure():
@@ -465,12 +465,12 @@ def test_too_few_labels_of_a_class():
     X, y = partly()
     y[np.flatnonzero(y == 1)[2:]] = -1
     with pytest.raises(ValueError, match="only one labelled row of class 1"):
-        primum.compare(X, y, cv=2, progress=False)
+        primum.compare(X, y, cv=2, verbose=False)
 
 
 def test_the_default_methods():
     X, y = partly(30, 30)
-    result = primum.compare(X, y, cv=3, n_repeats=1, curves=False, progress=False)
+    result = primum.compare(X, y, cv=3, n_repeats=1, curves=False, verbose=False)
     assert list(result.table.index) == [
         "baseline", "ridge", "logistic", "safe stack", "ICLS", "self-learning", "TSVM",
         "forest", "boosting",
@@ -502,9 +502,9 @@ def ring_result():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(160, 2))
     y = np.where(np.arange(160) < 120, (np.abs(X).max(axis=1) > 0.7).astype(int), -1)
-    settings = {"n_repeats": 1, "curves": False, "progress": False}
+    settings = {"n_repeats": 1, "curves": False, "verbose": False}
     return X, primum.compare(
-        X, y, methods=["forest", "boosting", *METHODS], baselines=BASELINES, **settings
+        X, y, methods=["forest", "boosting", *METHODS], baseline=BASELINES, **settings
     )
 
 

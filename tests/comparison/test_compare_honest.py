@@ -21,7 +21,7 @@ from primum.reading.classifiers import Entry
 
 BASELINES = [("logistic", LogisticRegression())]
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=1)
-QUICK = {"baselines": BASELINES, "n_repeats": 1, "curves": False, "progress": False}
+QUICK = {"baseline": BASELINES, "n_repeats": 1, "curves": False, "verbose": False}
 
 
 def partly(n_labeled=40, n_unlabeled=60, **options):
@@ -127,7 +127,7 @@ def test_scores_that_are_not_numbers_are_failures_and_no_help():
     assert "not finite for 8 rows" in found.failures[0]["reason"]
     with pytest.raises(ValueError, match=r"baseline bad failed.*not finite.*nothing to compare"):
         primum.compare(
-            X, y, methods=[("safe", SAFE)], **{**QUICK, "baselines": [("bad", NotANumber())]}
+            X, y, methods=[("safe", SAFE)], **{**QUICK, "baseline": [("bad", NotANumber())]}
         )
 
 
@@ -229,9 +229,9 @@ def test_groups_stay_together_where_penalties_are_chosen():
     tuned = logistic_regression_cv(Cs=[0.1], cv=3, scoring="neg_log_loss", max_iter=1000)
     found = primum.compare(
         *(X, y),
-        baselines=[("ridge", Spying([1.0, 10.0], cv=3)), ("logistic", tuned)],
+        baseline=[("ridge", Spying([1.0, 10.0], cv=3)), ("logistic", tuned)],
         methods=[("ICLS", SpyingICLS([1.0], [0.0], cv=3))],
-        **{name: value for name, value in QUICK.items() if name != "baselines"},
+        **{name: value for name, value in QUICK.items() if name != "baseline"},
         prepare=None,
         groups=groups,
     )

@@ -15,10 +15,10 @@ from primum.comparison.statistics import read_scoring
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=2)
 QUICK = {
     "methods": [("self-learning", SelfLearningClassifier())],
-    "baselines": [("logistic", LogisticRegression())],
+    "baseline": [("logistic", LogisticRegression())],
     "n_repeats": 2,
     "curves": False,
-    "progress": False,
+    "verbose": False,
 }
 N_LABELED = 60
 
@@ -38,7 +38,7 @@ def rows(shift, shares=(0.8, 0.2), seed=0):
 def constant():
     """Return a comparison whose baseline predicts the frequent class, always."""
     X, y = rows(0.4)
-    return primum.compare(X, y, **{**QUICK, "baselines": [("flat", LogisticRegression(C=1e-4))]})
+    return primum.compare(X, y, **{**QUICK, "baseline": [("flat", LogisticRegression(C=1e-4))]})
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from primum.reading.classifiers import Entry
 from primum.reading.folds import Fold
 
 METHODS = [("neighbours", KNeighborsClassifier(), False)]
-QUICK = {"methods": METHODS, "progress": False}
+QUICK = {"methods": METHODS, "verbose": False}
 
 
 def tumours(n_malignant, n_benign):
@@ -30,7 +30,7 @@ def tumours(n_malignant, n_benign):
 def test_a_rare_class_with_the_default_curves_is_judged():
     X, y = tumours(7, 93)
     methods = [("self-learning", primum.SelfLearningClassifier(LogisticRegression()))]
-    result = primum.compare(X, y, methods=methods, n_repeats=1, progress=False)
+    result = primum.compare(X, y, methods=methods, n_repeats=1, verbose=False)
     assert result.failures == []
     assert {point["axis"] for point in result.curves} == {"n_unlabeled"}
     assert result.left_out == [
@@ -82,7 +82,7 @@ def numbered(n_labeled=40, n_unlabeled=20):
 
 def compare_with(baseline, n_labeled=40, **options):
     baselines = [("usual", LogisticRegression()), ("choosy", baseline)]
-    settings = {**QUICK, "prepare": None, "baselines": baselines, "curves": False, **options}
+    settings = {**QUICK, "prepare": None, "baseline": baselines, "curves": False, **options}
     return primum.compare(*numbered(n_labeled), **settings)
 
 

@@ -15,10 +15,10 @@ from generate import two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 
 QUICK = {
-    "baselines": [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())],
+    "baseline": [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())],
     "n_repeats": 1,
     "curves": False,
-    "progress": False,
+    "verbose": False,
 }
 NEIGHBOURS = [("neighbours", KNeighborsClassifier(), False)]
 

@@ -17,11 +17,11 @@ from primum.tables.frames import read_frame
 
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 QUICK = {
-    "baselines": BASELINES,
+    "baseline": BASELINES,
     "methods": [("ICLS", ICLSClassifier(alpha=0.1))],
     "n_repeats": 1,
     "curves": False,
-    "progress": False,
+    "verbose": False,
 }
 
 
@@ -207,7 +207,7 @@ def test_baselines_without_probabilities_cannot_be_averaged():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = np.where(np.arange(60) < 40, (X[:, 1] > 0).astype(int), -1)
-    result = primum.compare(X, y, **{**QUICK, "baselines": baselines})
+    result = primum.compare(X, y, **{**QUICK, "baseline": baselines})
     assert result.changed is None
     assert result.to_dict()["coefficients"][0]["model"] == "logistic"
     assert result.recommended == "baseline"
@@ -251,7 +251,7 @@ def test_no_help_is_claimed_before_it_is_known_which_rows_belong_together():
     frame["y"] = np.where(person < 30, np.array(["no", "yes"], dtype=object)[label], None)
     near = ("near", KNeighborsClassifier(1), False)
     given = {"methods": [near], "n_repeats": 1, "exclude": ["id"]}
-    given |= {"curves": False, "progress": False}
+    given |= {"curves": False, "verbose": False}
     claimed = primum.compare(frame, target="y", independent_rows=True, **given)
     assert claimed.recommended == "near"
     assert "independent_rows=True" in claimed.to_markdown()

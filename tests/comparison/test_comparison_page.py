@@ -22,9 +22,9 @@ from primum.reading.classifiers import read_entries
 
 QUICK = {
     "methods": [("self-learning <i>", primum.SelfLearningClassifier(), True)],
-    "baselines": [("logistic", LogisticRegression(C=0.5))],
+    "baseline": [("logistic", LogisticRegression(C=0.5))],
     "n_repeats": 1,
-    "progress": False,
+    "verbose": False,
 }
 HEADINGS = [
     "The answer",
@@ -174,7 +174,7 @@ def test_the_code_leaves_out_the_default_methods(names):
     found = Comparison(plan, Records(), loss)
     code = code_of(found)
     assert "methods=" not in code
-    assert "baselines=" not in code
+    assert "baseline=" not in code
     fewer = replace(found, plan=replace(plan, methods=plan.methods[1:]))
     assert "methods=[\n        ('ICLS', ICLSClassifierCV(" in code_of(fewer)
 
@@ -206,6 +206,6 @@ def test_failures_are_listed(result):
 def test_baselines_that_cannot_be_averaged_as_one_model_do_not_prevent_the_report():
     X, y, X_unlabeled, _ = two_classes(60, 30, 2)
     baselines = [("ridge", RidgeClassifier()), ("logistic", LogisticRegression())]
-    settings = {**QUICK, "baselines": baselines, "curves": False}
+    settings = {**QUICK, "baseline": baselines, "curves": False}
     page = primum.compare(X, y, X_unlabeled, **settings).to_html()
     assert "coefficients of the logistic baseline, fitted to all labelled rows" in page

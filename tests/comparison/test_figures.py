@@ -14,9 +14,9 @@ def test_the_figure_shows_every_method_and_curve():
         y,
         X_u,
         methods=[("learning", primum.SelfLearningClassifier()), ("icls", primum.ICLSClassifier())],
-        baselines=[("logistic", LogisticRegression())],
+        baseline=[("logistic", LogisticRegression())],
         n_repeats=1,
-        progress=False,
+        verbose=False,
     )
     changes, unlabeled, labeled = result.plot().axes
     assert [label.get_text() for label in changes.get_yticklabels()] == ["learning", "icls"]

@@ -75,10 +75,10 @@ def compared(table, *labels, **target):
         *labels,
         **target,
         methods=[("ICLS", primum.ICLSClassifier(alpha=0.1))],
-        baselines=[("ridge", primum.LeastSquaresClassifier(alpha=0.1))],
+        baseline=[("ridge", primum.LeastSquaresClassifier(alpha=0.1))],
         n_repeats=1,
         curves=False,
-        progress=False,
+        verbose=False,
         cv=2,
     )
     return result, result.table.drop(columns="seconds")

@@ -262,7 +262,7 @@ def _compare(
             n_jobs=settings["jobs"],
             folder=fits,
             resume=resume,
-            progress=not settings["quiet"],
+            verbose=not settings["quiet"],
         )
 
 

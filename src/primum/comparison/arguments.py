@@ -47,6 +47,13 @@ PREPARE, CLASSIFY = "prepare", "classify"
 MOST_TRIED = 500
 
 
+def as_list(baseline: Any) -> Any:
+    """Return a single baseline, a name or a classifier, as a list; anything else as it is."""
+    if isinstance(baseline, str):
+        return baseline if baseline == "default" else [baseline]
+    return [(type(baseline).__name__, baseline)] if hasattr(baseline, "fit") else baseline
+
+
 def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
     """Return the entries that the user gave, default ones by their names, or all default ones."""
     if not isinstance(entries, str):
@@ -277,14 +284,14 @@ def check_class_sizes(labels: KnownLabels, *classifiers: Any) -> None:
         )
 
 
-def check_rows(X: Any, prepare: Any, baselines: Any) -> None:
+def check_rows(X: Any, prepare: Any, baseline: Any) -> None:
     """Raise an error if rows have text or missing values that nothing turns into numbers.
 
-    A transformer of the user is expected to do so, and so are baselines of the user: some
+    A transformer of the user is expected to do so, and so is a baseline of the user: some
     classifiers accept missing values.
     """
     own = prepare is not None and not isinstance(prepare, str)
-    if own or not isinstance(baselines, str):
+    if own or not isinstance(baseline, str):
         return
     _refuse_text(X)
     place = locate_non_finite(X)

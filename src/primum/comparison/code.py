@@ -88,7 +88,7 @@ def _entries(result: Any) -> Iterator[tuple[str, list[str]]]:
     """Yield arguments for classifiers and preparation other than the default, with imports."""
     plan = result.plan
     for name, entries, default in zip(
-        ("methods", "baselines"), (plan.methods, plan.baselines), _defaults(result), strict=True
+        ("methods", "baseline"), (plan.methods, plan.baselines), _defaults(result), strict=True
     ):
         usual = [(other, repr(estimator)) for other, estimator, *_ in default]
         if [(entry.name, repr(last_step(entry.estimator))) for entry in entries] != usual:

@@ -18,6 +18,7 @@ from primum._sklearn import take_rows
 from primum._words import listed
 from primum.comparison.arguments import (
     alerts_on_data,
+    as_list,
     check_class_sizes,
     check_independence,
     check_names,
@@ -113,7 +114,7 @@ class Comparison(ComparisonResult):
     >>> wines["target"] = wines["target"].astype(object).where(wines.index % 4 == 0, None)
     >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
     >>> result = primum.compare(
-    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, progress=False
+    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, verbose=False
     ... )
     >>> result.recommended
     'baseline'
@@ -317,7 +318,7 @@ def compare(
     exclude: Sequence[str] = (),
     missing: Sequence[str] = (),
     methods: str | Sequence[Any] = "default",
-    baselines: str | Sequence[Any] = "default",
+    baseline: Any = "default",
     prepare: Any = "scale",
     scoring: Any = "accuracy",
     cv: Any = None,
@@ -333,7 +334,7 @@ def compare(
     time_budget: float | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
-    progress: bool = True,
+    verbose: bool = True,
 ) -> Comparison:
     """Compare classifiers that use unlabelled rows with tuned supervised ones.
 
@@ -371,9 +372,10 @@ def compare(
         SVM; and two supervised alternatives to the baseline, a random forest and a histogram
         booster. A list may contain them by the names "safe stack", "ICLS", "self-learning",
         "TSVM", "forest" and "boosting".
-    baselines : "default" or list of (name, classifier)
-        Supervised classifiers, fitted to labelled rows, whose averaged scores are the baseline.
-        "default" means ridge and logistic regression, both tuned.
+    baseline : "default", str, classifier or list of (name, classifier), default="default"
+        Supervised classifier, fitted to labelled rows; of several, the averaged scores are the
+        baseline. "default" means ridge and logistic regression, both tuned, which are also
+        available by the names "ridge" and "logistic".
     prepare : "scale", transformer or None, default="scale"
         Put before every classifier and fitted inside every training set, to the rows that the
         classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and
@@ -422,7 +424,7 @@ def compare(
         methods and repeats can be added.
     resume : bool, default=False
         Whether to continue a folder that already contains results.
-    progress : bool, default=True
+    verbose : bool, default=True
         Whether to show progress.
 
     Returns
@@ -461,11 +463,12 @@ def compare(
     >>> X = rng.normal(size=(300, 3)) + truth[:, None]
     >>> y = np.where(np.arange(300) < 40, truth, -1)
     >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
-    >>> result = primum.compare(X, y, methods=methods, n_repeats=1, curves=False, progress=False)
+    >>> result = primum.compare(X, y, methods=methods, n_repeats=1, curves=False, verbose=False)
     >>> result.recommended
     'baseline'
     """
     start = time.monotonic()
+    baseline = as_list(baseline)
     check_independence(independent_rows, group, groups)
     problem = read_problem(
         X, y, X_unlabeled, groups, target, independent_rows, id, group, exclude, missing
@@ -474,22 +477,22 @@ def compare(
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
         prepare = problem.transformer if isinstance(prepare, str) else prepare
     table = read_table(X, y, X_unlabeled, groups)
-    check_rows(table.X, prepare, baselines)
+    check_rows(table.X, prepare, baseline)
     if cv is None and groups is None:
-        check_class_sizes(table.labels, baselines, methods)
+        check_class_sizes(table.labels, baseline, methods)
     prepare = read_transformer(prepare, table.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
     seed = read_seed(random_state)
     settings = {"cv": cv, "n_repeats": n_repeats, "curves": curves, "nested": nested, "seed": seed}
     empty = ComparisonPlan(table, (), (), **settings)
     n_classes, safe = len(table.labels.classes), SafeClassifier(scoring=scoring)
-    parts = given_or_default(baselines, "baselines", lambda: default_baselines(inner_folds(empty)))
+    parts = given_or_default(baseline, "baseline", lambda: default_baselines(inner_folds(empty)))
     rivals = given_or_default(
         methods, "methods", lambda: default_methods(inner_folds(empty), n_classes, safe)
     )
     plan = ComparisonPlan(
         table,
-        prepared(prepare, read_entries(parts, "baselines", uses_unlabeled=False)),
+        prepared(prepare, read_entries(parts, "baseline", uses_unlabeled=False)),
         prepared(prepare, read_entries(rivals, "methods")),
         **settings,
     )
@@ -504,7 +507,7 @@ def compare(
         resume=resume,
         n_jobs=n_jobs,
         time_budget=time_budget,
-        progress=progress,
+        verbose=verbose,
         start=start,
     )
     alerts = alerts_on_data(problem, table, independent_rows)

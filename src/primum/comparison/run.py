@@ -124,7 +124,7 @@ def run_comparison(
     resume: bool = False,
     n_jobs: int = 1,
     time_budget: float | None = None,
-    progress: bool = True,
+    verbose: bool = True,
     start: float | None = None,
 ) -> Records:
     """Run the fits of a plan that are not yet stored.
@@ -142,7 +142,7 @@ def run_comparison(
     time_budget : float, optional
         Seconds after which no fit is started that is expected to exceed them. A classifier that
         would take too long is left out, repeats and learning curves are shortened.
-    progress : bool, default=True
+    verbose : bool, default=True
         Whether to show progress.
     start : float, optional
         When the time began, by ``time.monotonic``; default: now.
@@ -153,7 +153,7 @@ def run_comparison(
         The finished fits and what was left out.
     """
     start = time.monotonic() if start is None else start
-    run = _Run(plan, n_jobs, time_budget, progress, start)
+    run = _Run(plan, n_jobs, time_budget, verbose, start)
     if folder is None:
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
@@ -169,7 +169,7 @@ class _Run:
     plan: ComparisonPlan
     n_jobs: int
     time_budget: float | None
-    progress: bool
+    verbose: bool
     start: float
     dropped: set[str] = field(default_factory=set)
     folder: str | None = None  # where fits leave how long they expect to take
@@ -193,7 +193,7 @@ class _Run:
     ) -> Iterator[TimeLeft | None]:
         """Yield an estimate of the time that is left; None if it is not shown."""
         weights = {task.unit: weight_of(task) for tasks in rounds for task in tasks}
-        if not self.progress or weights.keys() <= stored.keys():
+        if not self.verbose or weights.keys() <= stored.keys():
             yield None
             return
         with TemporaryDirectory(prefix="primum-") as self.folder:
