@@ -24,6 +24,7 @@ from primum._typing import Index
 from primum.comparison.identity import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
+from primum.judging.verdict import judges_itself
 from primum.methods.self_learning import stack_rows
 from primum.reading.arrays import locating_bad_values
 from primum.reading.classifiers import Entry
@@ -36,7 +37,6 @@ from primum.reading.folds import (
     read_folds,
 )
 from primum.reading.labels import KnownLabels, read_labels
-from primum.safe.classifier import SafeClassifier
 from primum.tables.frames import as_pandas
 
 ALL = "all"
@@ -195,17 +195,15 @@ def turn_of(task: Task) -> int:
 def weight_of(task: Task) -> float:
     """Return how long a fit takes, relative to others of the same classifier."""
     last = last_step(task.entry.estimator)
-    return float(last.n_repeats) if isinstance(last, SafeClassifier) else 1.0
+    return float(last.n_repeats) if judges_itself(last) else 1.0
 
 
 def parts_of(task: Task) -> int:
-    """Return how many fits a fit consists of: SafeClassifier's are its folds, and the final one."""
+    """Return how many fits a fit consists of: its folds and the final one, if it judges itself."""
     last = last_step(task.entry.estimator)
-    if not isinstance(last, SafeClassifier):
+    if not judges_itself(last):
         return 1
-    if task.cv is not None:
-        return len(task.cv) + 1
-    return last.n_repeats * int(last.cv) + 1 if isinstance(last.cv, Integral) else 1
+    return last.count_fits() if task.cv is None else len(task.cv) + 1
 
 
 def classifier_name(unit_name: str) -> str:
@@ -253,7 +251,9 @@ class ComparisonPlan:
     @property
     def cross_fitted(self) -> list[Entry]:
         """The methods that judge themselves by cross-fitted scores: one fit instead of many."""
-        return [] if self.nested else [entry for entry in self.methods if _judges_itself(entry)]
+        if self.nested:
+            return []
+        return [entry for entry in self.methods if judges_itself(last_step(entry.estimator))]
 
     @property
     def split_entries(self) -> list[Entry]:
@@ -472,12 +472,8 @@ class ComparisonPlan:
         return f"{len(folds)} folds{own}, {_checksum(folds)}"
 
 
-def _judges_itself(entry: Entry) -> bool:
-    return isinstance(last_step(entry.estimator), SafeClassifier)
-
-
 def _once_repeated(entry: Entry) -> Entry:
-    """Return a SafeClassifier with one repeat: enough for a point of a curve."""
+    """Return a classifier that judges itself in one repeat: enough for a point of a curve."""
     estimator = clone(entry.estimator)
     last_step(estimator).set_params(n_repeats=1)
     return Entry(entry.name, estimator, entry.uses_unlabeled)
@@ -485,7 +481,7 @@ def _once_repeated(entry: Entry) -> Entry:
 
 def _judged_by(entry: Entry, scoring: Any) -> Entry:
     """Return the entry; if it judges itself, by the given scoring."""
-    if not _judges_itself(entry):
+    if not judges_itself(last_step(entry.estimator)):
         return entry
     estimator = clone(entry.estimator)
     last_step(estimator).set_params(scoring=scoring)

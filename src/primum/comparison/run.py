@@ -44,10 +44,10 @@ from primum.comparison.progress import TimeLeft, reporting, with_time_left
 from primum.comparison.store import ResultStore, Unit
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
+from primum.judging.verdict import OwnVerdict, judges_itself
 from primum.methods.least_squares.tuning import Tuned
 from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import tuning_folds
-from primum.safe.classifier import SafeClassifier
 from primum.safe.watching import watch_folds
 
 # What scikit-learn's classifiers mean by cv=None.
@@ -380,7 +380,7 @@ def run_task(
             record |= _record(fitted, task, shared)
             note = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             record["note"] = "; ".join(sorted(note)) or None
-            record["limited"] = any("time budget" in text for text in record.get("notes", ()))
+            record.setdefault("limited", False)
         except Exception as failure:  # a failing classifier is a result, and the run continues
             record = {
                 "test": task.test.tolist(),
@@ -399,7 +399,7 @@ def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
     """Return an entry fitted to rows; groups of these stay together in whatever it tunes."""
     if groups is None:
         return entry.fit(X, y)
-    if not isinstance(last_step(entry.estimator), SafeClassifier):
+    if not judges_itself(last_step(entry.estimator)):
         estimator, labeled = clone(entry.estimator), known_rows(y)
         codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
         at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
@@ -412,9 +412,9 @@ def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
 
 
 def limit_time(estimator: Any, seconds: float) -> None:
-    """Limit the time of a SafeClassifier, unless its own limit is lower."""
+    """Limit the time of a classifier that judges itself, unless its own limit is lower."""
     last = last_step(estimator)
-    if isinstance(last, SafeClassifier):
+    if judges_itself(last):
         own = float("inf") if last.time_budget is None else last.time_budget
         last.set_params(time_budget=min(own, seconds))
 
@@ -422,11 +422,11 @@ def limit_time(estimator: Any, seconds: float) -> None:
 def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
     """Return what is kept of a fit."""
     if len(task.test) == 0:
-        safe = last_step(fitted)
-        own = {"predicted": [], **_own_verdict(safe)}
+        found = last_step(fitted).own_verdict()
+        own = {"predicted": [], **_verdicts(found)}
         if task.stage != CROSS_FITTED:
             return own
-        return own | {"held_out": _held_out(safe, task)} | _assigned(fitted, shared)
+        return own | {"held_out": _held_out(found, task)} | _assigned(fitted, shared)
     # Rows are prepared once for all predictions: with a table, that takes longer than predicting.
     both = np.concatenate([task.test, shared.probe])
     rows = prepared_rows(fitted, take_rows(shared.X, both))
@@ -439,26 +439,26 @@ def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
     return found
 
 
-def _held_out(safe: Any, task: Task) -> dict[str, Any]:
-    """Return the cross-fitted predictions of a stack, with the rows and folds they are of."""
+def _held_out(own: OwnVerdict, task: Task) -> dict[str, Any]:
+    """Return the cross-fitted predictions of a classifier, with the rows and folds they are of."""
     return {
-        "rows": task.train[safe.held_out_rows_].tolist(),
-        "folds": safe.held_out_folds_.tolist(),
-        "predicted": predicted_codes(safe.held_out_scores_).tolist(),
-        "scores": np.round(safe.held_out_scores_, HELD_OUT_DIGITS).tolist(),
+        "rows": task.train[own.rows].tolist(),
+        "folds": own.folds.tolist(),
+        "predicted": predicted_codes(own.scores).tolist(),
+        "scores": np.round(own.scores, HELD_OUT_DIGITS).tolist(),
     }
 
 
 def _assigned(fitted: Any, shared: Shared) -> dict[str, Any]:
-    """Return the unlabelled rows in every class by a stack, and where its baseline differs.
+    """Return the unlabelled rows in every class, and where the baseline of a classifier differs.
 
-    The latter are (position, class by the baseline, class by the stack).
+    The latter are (position, class by the baseline, class by the classifier).
     """
     if len(shared.compared) == 0:
         return {"assigned": [0] * shared.n_classes, "changed": []}
     rows = prepared_rows(fitted, take_rows(shared.X, shared.compared))
-    safe = last_step(fitted)
-    own, others = (np.asarray(stack.predict(rows)) for stack in (safe, safe.baseline_))
+    last = last_step(fitted)
+    own, others = (np.asarray(model.predict(rows)) for model in (last, last.baseline_))
     return {
         "assigned": np.bincount(own, minlength=shared.n_classes).tolist(),
         "changed": [[int(i), int(others[i]), int(own[i])] for i in np.flatnonzero(own != others)],
@@ -470,19 +470,18 @@ def prepared_rows(fitted: Any, X: Any) -> Any:
     return fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
 
 
-def _own_verdict(safe: Any) -> dict[str, Any]:
-    """Return the differences from the baseline and from the supervised stack, and the notes."""
-    verdicts = {"baseline": safe.verdict_.baseline, "supervised": safe.verdict_.supervised}
+def _verdicts(own: OwnVerdict) -> dict[str, Any]:
+    """Return the differences from the baseline and from the supervised twin, and the notes."""
     return {
         "verdicts": {
             against: {
                 "difference": asdict(verdict.difference),
                 "disagreement": verdict.disagreement and asdict(verdict.disagreement),
             }
-            for against, verdict in verdicts.items()
-            if verdict is not None
+            for against, verdict in own.verdicts.items()
         },
-        "notes": list(safe.notes_),
+        "notes": own.notes,
+        "limited": own.limited,
     }
 
 

@@ -8,7 +8,7 @@ weights that were fitted to the scores of all other rows. Differences in error a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -93,6 +93,82 @@ class SafeVerdict:
             "brier": None if self.brier is None else self.brier.to_dict(),
             "text": self.text,
         }
+
+
+@dataclass(frozen=True)
+class OwnVerdict:
+    """What a classifier that judges itself has found out in its fit.
+
+    Attributes
+    ----------
+    baseline : Verdict
+        The classifier against its baseline.
+    supervised : Verdict or None
+        The classifier against its supervised twin, if both can be compared.
+    rows, folds : array of shape (n_held_out,)
+        Rows of X that the folds hold out, one fold after the other, and the numbers of the folds.
+    scores : array of shape (n_held_out, n_classes)
+        Their scores: neither the models nor their weights have seen the label of the row.
+    notes : list of str
+        What was approximated, left out or warned of.
+    limited : bool
+        Whether something was left out for lack of time.
+    """
+
+    baseline: Verdict
+    supervised: Verdict | None
+    rows: Index
+    folds: Index
+    scores: Floats
+    notes: list[str]
+    limited: bool
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdicts by what the classifier was compared with."""
+        found = {"baseline": self.baseline, "supervised": self.supervised}
+        return {against: verdict for against, verdict in found.items() if verdict is not None}
+
+
+class JudgesItself(Protocol):
+    """A classifier that one fit to all labelled rows judges, by cross-fitted scores.
+
+    A comparison fits any other classifier in every split and judges its held-out predictions. One
+    with these parameters and methods is fitted once, and asked for its own verdict. Its ``fit``
+    accepts ``groups``, and ``baseline_`` is the fitted classifier that it is compared with.
+
+    Attributes
+    ----------
+    cv, n_repeats
+        How the labelled rows are split, and how often.
+    scoring : str or callable
+        The loss that the verdict is about.
+    time_budget : float or None
+        Seconds that a fit may take.
+    """
+
+    cv: Any
+    n_repeats: int
+    scoring: Any
+    time_budget: float | None
+    baseline_: Any
+
+    def count_fits(self) -> int:
+        """Return how many fits to parts of the rows, and to all of them, a fit consists of."""
+
+    def own_verdict(self) -> OwnVerdict:
+        """Return what the fit has found out."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters."""
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row."""
+
+
+def judges_itself(classifier: Any) -> TypeGuard[JudgesItself]:
+    """Return whether a classifier, fitted or not, has a verdict of its own."""
+    return hasattr(classifier, "own_verdict")
 
 
 @dataclass(frozen=True)

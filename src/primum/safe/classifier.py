@@ -17,13 +17,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
 
 from primum._lazy import needed
 from primum._sklearn import Interval
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray
 from primum.judging.losses import read_scorer
-from primum.judging.verdict import HeldOut
+from primum.judging.verdict import HeldOut, OwnVerdict
 from primum.methods.base import fitting
 from primum.methods.least_squares.base import N_JOBS
 from primum.reading.arrays import refuse_other_library
@@ -41,6 +42,7 @@ from primum.safe.watching import tell_watcher
 
 # The share of rows for which two models disagree is estimated from at most this many.
 MOST_COMPARED = 5000
+LACK_OF_TIME = "left out, because of the time budget."
 
 
 class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -332,7 +334,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                     reserve += (sum(scored.seconds.values()) - before) / len(scored.folds)
                 else:
                     names = " and ".join(candidate.name for candidate in unit)
-                    scored.notes.append(f"{names}: left out, because of the time budget.")
+                    scored.notes.append(f"{names}: {LACK_OF_TIME}")
         _require(entrants.baselines, scored)
 
     def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
@@ -382,6 +384,33 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                 FitFailedWarning,
                 stacklevel=4,
             )
+
+    def count_fits(self) -> int:
+        """Return of how many fits of the candidates a fit consists: the folds, and the final one.
+
+        Returns
+        -------
+        int
+            Their number; 1 if it is not known before the rows are.
+        """
+        return self.n_repeats * int(self.cv) + 1 if isinstance(self.cv, Integral) else 1
+
+    def own_verdict(self) -> OwnVerdict:
+        """Return what the fit has found out about the model, as ``primum.compare`` asks for it.
+
+        Returns
+        -------
+        OwnVerdict
+            The verdicts, and the cross-fitted scores that they are based on.
+        """
+        check_is_fitted(self, "verdict_")
+        return OwnVerdict(
+            self.verdict_.baseline,
+            self.verdict_.supervised,
+            *(self.held_out_rows_, self.held_out_folds_, self.held_out_scores_),
+            notes=list(self.notes_),
+            limited=any(note.endswith(LACK_OF_TIME) for note in self.notes_),
+        )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata ``fit`` accepts, and which of it your own candidates receive.
