@@ -311,7 +311,7 @@ class TestLock:
     def test_it_ends_with_its_process(self, tmp_path):
         code = (
             "import sys, time\n"
-            "from primum.experiments import ResultStore\n"
+            "from primum.comparison.store import ResultStore\n"
             "store = ResultStore(sys.argv[1], {'data': {}})\n"
             "print('locked', flush=True)\n"
             "time.sleep(600)\n"

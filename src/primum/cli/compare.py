@@ -208,11 +208,11 @@ def compare(
         frame, total = without_total(frame, target, options.missing)
         frame, sample = sampled(frame, target, options.missing, max_rows, settings["seed"])
         notes = [note for note in (total, sample) if note]
+        rest["left_out"] = notes
         for note in notes:  # before the run, which may take long
             click.echo(printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=resume):
             result = _compare(frame, {**roles, **rest}, output.fits, resume, settings)
-        result.records.left_out.extend(notes)
         click.echo(screen_text(result))
         read = pandas_code(data, options)
         output.write_report(result, f"{read}  # of which a sample was compared" if sample else read)

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from primum._sklearn import count_rows, logistic_regression_cv, take_rows
 from primum._words import listed
 from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable
+from primum.comparison.records import Records
 from primum.comparison.words import BASELINE
 from primum.judging.drift import find_drift, one_of_each
 from primum.judging.words import Alert
@@ -333,13 +334,13 @@ def _converts(values: Any) -> bool:
     return True
 
 
-def refuse_failed_baselines(result: Any) -> None:
+def refuse_failed_baselines(records: Records) -> None:
     """Raise an error if no splits are left in which all baselines were fitted.
 
     A variance over splits needs two of them, unless the comparison has only one.
     """
-    if len(result.splits) >= min(2, result.plan.n_folds):
+    if len(records.splits) >= min(2, records.plan.n_folds):
         return
-    names = {entry.name for entry in result.plan.baselines}
-    failed = [failure["text"] for failure in result.failures if failure["name"] in names]
-    raise ValueError(f"The baseline {failed[0].rstrip('.')}: there is nothing to compare with.")
+    names = {entry.name for entry in records.plan.baselines}
+    failed = next(failure.text for failure in records.failures if failure.name in names)
+    raise ValueError(f"The baseline {failed.rstrip('.')}: there is nothing to compare with.")

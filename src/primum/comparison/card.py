@@ -14,16 +14,15 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
-from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from primum._typing import Floats, Index
 from primum._words import listed
-from primum.comparison.plan import ComparisonPlan
-from primum.comparison.statistics import OF_CLASSES, Loss, Predictions, SplitStatistics, joined
+from primum.comparison.records import HeldOutPredictions
+from primum.comparison.statistics import OF_CLASSES, Loss, Predictions, SplitStatistics
 from primum.judging.loss_interval import (
     around,
     design_effect,
@@ -36,7 +35,10 @@ from primum.judging.loss_interval import (
 )
 from primum.judging.losses import measure_of
 from primum.judging.words import ERROR, Alert, Measure, interval_level, percent_of_level
-from primum.reading.folds import Fold
+from primum.reading.labels import KnownLabels
+
+if TYPE_CHECKING:
+    from primum.comparison.result import ComparisonResult
 
 # A class of which fewer rows are found is as good as never predicted.
 LEAST_RECALL = 0.05
@@ -231,57 +233,7 @@ def _advice(card: ModelCard) -> str:
     )
 
 
-@dataclass(frozen=True)
-class HeldOutPredictions:
-    """The predictions of one method in all of its splits.
-
-    Attributes
-    ----------
-    folds : sequence of Fold
-        The splits.
-    splits : sequence of Predictions
-        The predictions for the rows that each holds out.
-    """
-
-    folds: Sequence[Fold]
-    splits: Sequence[Predictions]
-
-    @property
-    def rows(self) -> Index:
-        """Positions of the held-out rows among the labelled ones, one split after the other."""
-        return np.concatenate([fold.test for fold in self.folds])
-
-    @property
-    def all(self) -> Predictions:
-        """The predictions of all splits."""
-        return joined(self.splits)
-
-
-def stored_predictions(record: dict[str, Any], plan: ComparisonPlan) -> HeldOutPredictions | None:
-    """Return the cross-fitted predictions of a method that judged itself, from its record.
-
-    None if a folder of fits was written by a version that did not store them.
-    """
-    if "held_out" not in record:
-        return None
-    stored, labels = record["held_out"], plan.table.labels
-    rows = np.searchsorted(labels.labeled, stored["rows"])
-    found = Predictions(
-        labels.codes[rows],
-        np.array(stored["predicted"], dtype=np.intp),
-        np.array(stored["scores"], dtype=float),
-    )
-    numbers = np.array(stored["folds"])
-    parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
-    if plan.cv is None or isinstance(plan.cv, Integral):
-        every = np.arange(plan.table.n_labeled)
-        folds = [Fold(np.setdiff1d(every, rows[part]), rows[part]) for part in parts]
-    else:
-        folds = plan.folds(0)
-    return HeldOutPredictions(folds, [found.take(part) for part in parts])
-
-
-def card_of(result: Any, name: str) -> ModelCard | None:
+def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
     """Return what is known of a method from the predictions of a comparison.
 
     Parameters
@@ -296,15 +248,14 @@ def card_of(result: Any, name: str) -> ModelCard | None:
     ModelCard or None
         Without the number of unlabelled rows of every class. None if its predictions are not known.
     """
-    baseline, *others = result.methods
-    candidates = [baseline, *(method for method in others if method.verdict is not None)]
-    known = {method.name: result.held_out(method.name) for method in candidates}
-    found = {key: value for key, value in known.items() if value is not None}
-    if name not in found:
+    candidates = {m.name: m for m in [result.methods[0], *result.compared]}
+    stored = {key: result.records.held_out(key) for key in candidates}
+    held_out = {key: value for key, value in stored.items() if value is not None}
+    if name not in held_out:
         return None
-    own, loss = found[name], next(m.loss for m in candidates if m.name == name)
+    own, loss = held_out[name], candidates[name].loss
     level = interval_level(result.level)
-    tails = tails_of(level, _n_methods(list(found.values()), result.loss))
+    tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
     labels = result.plan.table.labels
     confusion = _confusion(own, len(labels.classes))
     return ModelCard(
@@ -357,7 +308,7 @@ def _n_methods(found: Sequence[HeldOutPredictions], loss: Loss) -> float:
 
 
 def _interval(
-    result: Any, own: HeldOutPredictions, loss: float, tails: tuple[float, float]
+    result: "ComparisonResult", own: HeldOutPredictions, loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     table, of_rows = result.plan.table, result.loss.of_rows
     if of_rows is None:
@@ -382,7 +333,7 @@ def _training_share(own: HeldOutPredictions, n_labeled: int) -> float:
 
 
 def _interval_of_scores(
-    result: Any, own: HeldOutPredictions, loss: float, tails: tuple[float, float]
+    result: "ComparisonResult", own: HeldOutPredictions, loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
     numbers = range(len(own.folds))
@@ -401,7 +352,7 @@ def _confusion(own: HeldOutPredictions, n_classes: int) -> Floats:
     return counts
 
 
-def _figures(confusion: Floats, labels: Any) -> tuple[ClassFigures, ...]:
+def _figures(confusion: Floats, labels: KnownLabels) -> tuple[ClassFigures, ...]:
     right, of_class, of_predicted = confusion.diagonal(), confusion.sum(1), confusion.sum(0)
     counts = np.bincount(labels.codes, minlength=len(labels.classes))
     return tuple(

@@ -15,6 +15,7 @@ import numpy as np
 
 from primum._files import write_file
 from primum._sklearn import take_rows
+from primum._typing import Index
 from primum._words import listed
 from primum.comparison.arguments import (
     alerts_on_data,
@@ -88,21 +89,20 @@ class Comparison(ComparisonResult):
         probabilities of help, no difference and harm, and the answer.
     methods : list of MethodResult
         The same as objects.
-    curves : list of dict
+    curves : list of CurvePoint
         Learning curves over the number of unlabelled and of labelled rows.
     drift : Drift or None
         Whether labelled and unlabelled rows come from different distributions.
-    failures : list of dict
-        Fits that raised an error.
+    failures : list of Failure
+        Fits that raised an error: ``name``, ``stage``, ``split``, ``reason`` and ``text``.
     left_out : list of str
         What is not part of the result, and why.
     columns : list of Column
         What was done to each column of a table; empty for arrays.
     changed : Changes or None
         The unlabelled rows for which the recommended method and the baseline predict different
-        classes; if the baseline is recommended, the safe stack or the most promising method is
-        compared with it. None if there are no unlabelled rows, no such method, or baselines without
-        probabilities.
+        classes; if the baseline is recommended, the most promising method is compared with it. None
+        if there are no unlabelled rows, no such method, or baselines without probabilities.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
 
@@ -159,10 +159,10 @@ class Comparison(ComparisonResult):
             As ``fit_recommended`` returns it.
         """
         names = [BASELINE, *(entry.name for entry in self.plan.entries)]
-        found = find_name(name, names)
-        if found is None:
+        meant = find_name(name, names)
+        if meant is None:
             raise ValueError(f"There is no model {name!r}: choose from {listed(names)}.")
-        return self._model(found)
+        return self._model(meant)
 
     def _model(self, name: str) -> Any:
         if name not in self._models:
@@ -181,52 +181,35 @@ class Comparison(ComparisonResult):
 
     def _assigned(self) -> Sequence[int] | None:
         """Return the unlabelled rows that the recommended model assigns to every class."""
-        name, rows, classes = self.recommended, self.plan.compared, self.plan.table.labels.classes
-        stored = {entry.name: record for entry, record in self._cross_fitted}
+        name, rows = self.recommended, self.plan.compared
         if len(rows) == 0 or (name == BASELINE and not can_be_averaged(self.plan.baselines)):
             return None
-        if name in stored:
-            counts: Sequence[int] | None = stored[name].get("assigned")
-            return counts
-        predicted = self._model(name).predict(take_rows(self.plan.table.X, rows))
-        codes = np.searchsorted(classes, predicted)
-        return np.bincount(codes, minlength=len(classes)).tolist()
+        if name in self.records.cross_fitted:
+            return self.records.cross_fitted[name].assigned
+        return np.bincount(
+            self._codes_by(name), minlength=len(self.plan.table.labels.classes)
+        ).tolist()
+
+    def _codes_by(self, name: str) -> Index:
+        """Return the predicted codes of the unlabelled rows that are compared."""
+        X = take_rows(self.plan.table.X, self.plan.compared)
+        return np.searchsorted(self.plan.table.labels.classes, self._model(name).predict(X))
 
     @cached_property
     def changed(self) -> Changes | None:
         """The unlabelled rows for which a method and the baseline predict different classes."""
-        rows, method = self.plan.compared, self._of_interest
-        stored = method in {entry.name for entry, _ in self._cross_fitted}
-        known = stored or can_be_averaged(self.plan.baselines)
-        if method is None or len(rows) == 0 or not known:
+        best, stored = self.findings.best, self.records.cross_fitted
+        if best is None or len(self.plan.compared) == 0:
             return None
-        own, baseline = self._classes_by(method, rows)
+        if best.name in stored:
+            own, baseline = stored[best.name].both_codes(len(self.plan.compared))
+        elif can_be_averaged(self.plan.baselines):
+            own, baseline = self._codes_by(best.name), self._codes_by(BASELINE)
+        else:
+            return None
         ids = None if self.problem is None else self.problem.ids
-        return changes_of(method, own, baseline, rows, self.plan.table.labels.classes.tolist(), ids)
-
-    @property
-    def _of_interest(self) -> str | None:
-        """The recommended method or, if that is the baseline, the next best."""
-        if self.recommended != BASELINE:
-            return self.recommended
-        if self._cross_fitted:
-            return self._cross_fitted[0][0].name
-        compared = self._compared
-        return max(compared, key=lambda m: m.verdict.probabilities.help).name if compared else None
-
-    def _classes_by(self, method: str, rows: Any) -> tuple[Any, Any]:
-        """Return the codes of some rows by a method and by the baseline."""
-        stored = {entry.name: record for entry, record in self._cross_fitted}
-        if method in stored:
-            own = np.zeros(len(rows), dtype=np.intp)
-            baseline = own.copy()
-            for place, other, new in stored[method]["changed"]:
-                own[place], baseline[place] = new, other
-            return own, baseline
-        X, classes = take_rows(self.plan.table.X, rows), self.plan.table.labels.classes
-        models = [self._model(name) for name in (method, BASELINE)]
-        own, baseline = (np.searchsorted(classes, model.predict(X)) for model in models)
-        return own, baseline
+        classes = self.plan.table.labels.classes.tolist()
+        return changes_of(best.name, own, baseline, self.plan.compared, classes, ids)
 
     @cached_property
     def coefficients(self) -> list[Coefficient]:
@@ -334,6 +317,7 @@ def compare(
     time_budget: float | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
+    left_out: Sequence[str] = (),
     verbose: bool = True,
 ) -> Comparison:
     """Compare classifiers that use unlabelled rows with tuned supervised ones.
@@ -424,6 +408,9 @@ def compare(
         methods and repeats can be added.
     resume : bool, default=False
         Whether to continue a folder that already contains results.
+    left_out : sequence of str, default=()
+        Sentences on what you left out beforehand, such as rows that were not sampled, for
+        ``left_out`` of the result and its report.
     verbose : bool, default=True
         Whether to show progress.
 
@@ -510,10 +497,9 @@ def compare(
         verbose=verbose,
         start=start,
     )
+    refuse_failed_baselines(records)
+    records.left_out.extend(left_out)
     alerts = alerts_on_data(problem, table, independent_rows)
-    result = Comparison(
-        *(plan, records, loss, drift, equivalence, level, alerts),
-        *(problem, prepare, independent_rows),
+    return Comparison(
+        *(records, loss, drift, equivalence, level, alerts), *(problem, prepare, independent_rows)
     )
-    refuse_failed_baselines(result)
-    return result

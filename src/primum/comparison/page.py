@@ -7,7 +7,7 @@ columns, failures, and how to repeat it.
 The section of a comparison's report on the recommended model.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from primum._words import counted
 from primum.comparison.card import ModelCard, loss_in_words, show_loss
@@ -17,7 +17,6 @@ from primum.comparison.sections import (
     changed_section,
     coefficients_section,
     columns_section,
-    compared_methods,
     curves_section,
     data_section,
     harm_section,
@@ -44,8 +43,11 @@ from primum.pages.charts import Interval, interval_chart
 from primum.pages.page import asset
 from primum.pages.tables import Cell, Table
 
+if TYPE_CHECKING:
+    from primum.comparison.compare import Comparison
 
-def model_section(result: Any) -> list[Block]:
+
+def model_section(result: "Comparison") -> list[Block]:
     """Return what is known of the recommended model: loss, classes and confusion matrix."""
     card = result.model_card
     if card is None:
@@ -118,7 +120,7 @@ TITLE = "Do the unlabelled rows help?"
 TUNED = f"the tuned {BASELINE}"
 
 
-def comparison_page(result: Any, *, code: str | None = None) -> str:
+def comparison_page(result: "Comparison", *, code: str | None = None) -> str:
     """Return the report of a comparison as one self-contained HTML page.
 
     Parameters
@@ -136,7 +138,7 @@ def comparison_page(result: Any, *, code: str | None = None) -> str:
     return page_of(TITLE, _sections(result, code), _subtitle(result))
 
 
-def comparison_markdown(result: Any, *, code: str | None = None) -> str:
+def comparison_markdown(result: "Comparison", *, code: str | None = None) -> str:
     """Return the report of a comparison as Markdown, with the numbers of its charts as tables.
 
     Parameters
@@ -154,13 +156,13 @@ def comparison_markdown(result: Any, *, code: str | None = None) -> str:
     return markdown_of(TITLE, _sections(result, code), _subtitle(result))
 
 
-def comparison_fragment(result: Any) -> str:
+def comparison_fragment(result: "Comparison") -> str:
     """Return the verdict, the picture and its numbers as HTML, for notebooks."""
     parts = "".join(block.to_html() for block in _lead(result))
     return f"<style>{asset('chart.css')}</style><div class='primum'>{parts}</div>"
 
 
-def _subtitle(result: Any) -> str:
+def _subtitle(result: "Comparison") -> str:
     table, target = result.plan.table, target_of(result)
     parts = [] if target is None else [f"Column to predict: {target}"]
     parts += [
@@ -170,7 +172,7 @@ def _subtitle(result: Any) -> str:
     return " · ".join(parts)
 
 
-def _sections(result: Any, code: str | None) -> list[Section]:
+def _sections(result: "Comparison", code: str | None) -> list[Section]:
     sections: list[Section] = [
         ("The answer", _lead(result)),
         ("The model you deploy", model_section(result)),
@@ -188,22 +190,22 @@ def _sections(result: Any, code: str | None) -> list[Section]:
     return [(heading, blocks) for heading, blocks in sections if blocks]
 
 
-def _lead(result: Any) -> list[Block]:
+def _lead(result: "Comparison") -> list[Block]:
     """Return the answer, a few numbers and the picture."""
     head = result.headline
     reasons = [("Why", head.reason), ("Next", head.next_step)]
     answer = Answer(head.answer, head.kind, reasons, [alert.text for alert in head.alerts])
     blocks: list[Block] = [answer, Facts(_facts(result))]
-    if compared_methods(result):
+    if result.compared:
         blocks.append(_changes_chart(result))
     return blocks
 
 
-def _facts(result: Any) -> list[tuple[str, str]]:
+def _facts(result: "Comparison") -> list[tuple[str, str]]:
     table, measure = result.plan.table, result.loss.measure
     name = capitalised(measure.name)
     shown = [result.methods[0]]
-    shown += [method for method in compared_methods(result) if method.name == result.recommended]
+    shown += [method for method in result.compared if method.name == result.recommended]
     return [
         ("Labelled rows", f"{table.n_labeled:,}"),
         ("Unlabelled rows", f"{table.n_unlabeled:,}"),
@@ -217,31 +219,31 @@ def _facts(result: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _changes_chart(result: Any) -> Chart:
-    measure, compared = result.loss.measure, compared_methods(result)
+def _changes_chart(result: "Comparison") -> Chart:
+    measure, compared = result.loss.measure, result.compared
     scale, unit = measure.scale, unit_of(measure)
     items = [
         Interval(
             method.name,
-            method.verdict.answer,
-            ANSWERS[method.verdict.answer],
+            method.judged.answer,
+            ANSWERS[method.judged.answer],
             *(
                 value * scale
                 for value in (
-                    method.verdict.interval[0],
-                    method.verdict.change,
-                    method.verdict.interval[1],
+                    method.judged.interval[0],
+                    method.judged.change,
+                    method.judged.interval[1],
                 )
             ),
         )
         for method in compared
     ]
-    level = percent_of_level(compared[0].verdict.interval_level)
+    level = percent_of_level(compared[0].judged.interval_level)
     edge = measure.show_limit(result.equivalence)
     label = f"Estimated change in {measure.name} against the tuned baseline{unit}"
     described = "; ".join(
-        f"{method.name}: {measure.show_range(*method.verdict.interval)}, "
-        f"{ANSWERS[method.verdict.answer]}"
+        f"{method.name}: {measure.show_range(*method.judged.interval)}, "
+        f"{ANSWERS[method.judged.answer]}"
         for method in compared
     )
     point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""

@@ -264,7 +264,7 @@ class ComparisonPlan:
     @property
     def repeats(self) -> int:
         """Number of repeats: 1 unless ``cv`` is a number of folds."""
-        return self.n_repeats if self._is_number else 1
+        return self.n_repeats if self.has_number_of_folds else 1
 
     @property
     def n_folds(self) -> int:
@@ -279,7 +279,7 @@ class ComparisonPlan:
 
     def _read_folds(self, repeat: int) -> list[Fold]:
         labels, cv = self.table.labels, self.cv
-        if cv is None or isinstance(cv, Integral):
+        if self.has_number_of_folds:
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
             if self.groups is not None:
                 return group_folds(cv, labels, self.groups, seed)
@@ -293,7 +293,8 @@ class ComparisonPlan:
         return self.table.groups
 
     @property
-    def _is_number(self) -> bool:
+    def has_number_of_folds(self) -> bool:
+        """Whether ``cv`` is a number of folds, or left open."""
         return self.cv is None or isinstance(self.cv, Integral)
 
     def judged_by(self, scoring: Any) -> Self:
@@ -367,7 +368,7 @@ class ComparisonPlan:
         """
         labeled = self.table.labels.labeled
         rows = np.sort(np.concatenate([labeled, unlabeled]) if entry.uses_unlabeled else labeled)
-        if self._is_number:
+        if self.has_number_of_folds:
             return Task(stage, entry, 0, rows, rows[:0])
         at = np.searchsorted(rows, labeled)
         cv = [(at[fold.train], at[fold.test]) for fold in self.folds(0)]
@@ -468,7 +469,7 @@ class ComparisonPlan:
 
     def _describe_folds(self) -> str:
         folds = [(fold.train, fold.test) for fold in self.folds(0)]
-        own = "" if self._is_number else f" of {type(self.cv).__name__}"
+        own = "" if self.has_number_of_folds else f" of {type(self.cv).__name__}"
         return f"{len(folds)} folds{own}, {_checksum(folds)}"
 
 

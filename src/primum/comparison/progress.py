@@ -206,7 +206,7 @@ def duration(seconds: float) -> str:
 
 
 def with_time_left(work: Iterable[Any], left: TimeLeft, name: str) -> Iterator[Any]:
-    """Yield the fits, pairs of ((stage/classifier, number), record), and show the time left."""
+    """Yield the fits, pairs of ((stage/classifier, number), fit), and show the time left."""
     bar = sys.stderr.isatty() and is_installed("tqdm")
     show = _Bar(left, name) if bar else _Lines(left, name)
     over = threading.Event()
@@ -214,9 +214,9 @@ def with_time_left(work: Iterable[Any], left: TimeLeft, name: str) -> Iterator[A
     looking = threading.Thread(target=_look, args=(show, over), daemon=True)
     looking.start()
     try:
-        for unit, record in work:
-            left.finish(unit, record["seconds"])
-            yield unit, record
+        for unit, fit in work:
+            left.finish(unit, fit.seconds)
+            yield unit, fit
     finally:
         over.set()
         looking.join()

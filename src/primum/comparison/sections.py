@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primum._words import counted
 from primum.comparison.identity import distributions_of
-from primum.comparison.plan import classifier_name, last_step
+from primum.comparison.plan import last_step
 from primum.comparison.store import package_versions
 from primum.comparison.words import estimation, with_article
 from primum.judging.words import (
@@ -24,6 +24,10 @@ from primum.pages.blocks import Block, Bullets, Chart, Folded, Text
 from primum.pages.charts import Series, line_chart
 from primum.pages.tables import Cell, Table
 
+if TYPE_CHECKING:
+    from primum.comparison.compare import Comparison
+
+
 ANSWERS = {
     "help": "better",
     "no_difference": "no practical difference",
@@ -34,11 +38,6 @@ AXES = {"n_unlabeled": "Number of unlabelled rows", "n_labeled": "Number of labe
 # More rows would hide the rest of the report.
 MAX_ROWS = 50
 MAX_COEFFICIENTS = 30
-
-
-def compared_methods(result: Any) -> list[Any]:
-    """Return the methods that were compared with the baseline."""
-    return [method for method in result.methods if method.verdict is not None]
 
 
 def unit_of(measure: Measure) -> str:
@@ -56,7 +55,7 @@ def _probability(value: float) -> Cell:
     return Cell(percent(value), value=value)
 
 
-def data_section(result: Any) -> list[Block]:
+def data_section(result: "Comparison") -> list[Block]:
     """Return the number of rows of every class, groups and drift."""
     table = result.plan.table
     counts = np.bincount(table.labels.codes, minlength=len(table.labels.classes))
@@ -94,14 +93,14 @@ def _drift_sentences(drift: Any) -> Iterator[str]:
         )
 
 
-def methods_section(result: Any) -> list[Block]:
+def methods_section(result: "Comparison") -> list[Block]:
     """Return the table of all methods, and what their answers mean."""
     measure = result.loss.measure
     rows = [_method_row(method, result.recommended, measure) for method in result.methods]
     name = capitalised(measure.name)
     percentage = " (%)" if measure.unit == ERROR.unit else ""
-    compared = compared_methods(result)
-    needed = compared[0].verdict.level if compared else result.level
+    compared = result.compared
+    needed = compared[0].judged.level if compared else result.level
     level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
     table = Table(
         f"{name} on held-out rows, and its change from the tuned baseline{unit_of(measure)}; lower "
@@ -134,13 +133,13 @@ def _method_row(method: Any, recommended: str, measure: Measure) -> tuple[Cell, 
     )
     if method.verdict is None:
         return (*known, *(Cell("–") for _ in range(7)))
-    odds = method.verdict.probabilities
+    odds = method.judged.probabilities
     return (
         *known,
         _signed(method.observed_change, measure),
-        *_change_cells(method.verdict, measure),
+        *_change_cells(method.judged, measure),
         *map(_probability, (odds.help, odds.no_difference, odds.harm)),
-        Cell(ANSWERS[method.verdict.answer]),
+        Cell(ANSWERS[method.judged.answer]),
     )
 
 
@@ -158,13 +157,13 @@ def _signed(change: float, measure: Measure) -> Cell:
     return Cell(f"{shown:+.{measure.digits}f}", value=change)
 
 
-def harm_section(result: Any) -> list[Block]:
+def harm_section(result: "Comparison") -> list[Block]:
     """Return harm against the baseline and against the same method without unlabelled rows."""
     stacks = {entry.name for entry in result.plan.cross_fitted}
     found: list[tuple[str, str, Verdict, Measure]] = []
-    for method in compared_methods(result):
-        found.append((method.name, "the tuned baseline", method.verdict, result.loss.measure))
-        if method.twin is not None:
+    for method in result.compared:
+        found.append((method.name, "the tuned baseline", method.judged, result.loss.measure))
+        if method.twin is not None and method.twin_measure is not None:
             is_stack = method.name in stacks
             twin = "the supervised stack" if is_stack else "itself without unlabelled rows"
             found.append((method.name, twin, method.twin, method.twin_measure))
@@ -191,23 +190,23 @@ def _harm_row(name: str, other: str, verdict: Verdict, measure: Measure) -> tupl
     )
 
 
-def curves_section(result: Any) -> list[Block]:
+def curves_section(result: "Comparison") -> list[Block]:
     """Return the learning curves, over unlabelled and over labelled rows."""
-    axes = dict.fromkeys(point["axis"] for point in result.curves)
+    axes = dict.fromkeys(point.axis for point in result.curves)
     return [_curve_chart(result, axis) for axis in axes]
 
 
-def _curve_chart(result: Any, axis: str) -> Chart:
+def _curve_chart(result: "Comparison", axis: str) -> Chart:
     measure = result.loss.measure
-    points = [point for point in result.curves if point["axis"] == axis]
-    names = list(dict.fromkeys(point["name"] for point in points))
+    points = [point for point in result.curves if point.axis == axis]
+    names = list(dict.fromkeys(point.name for point in points))
     series = [
         Series(
             name,
             [
-                (p["n"], p["loss"] * measure.scale, _known(p["standard_error"]) * measure.scale)
+                (p.n, p.loss * measure.scale, _known(p.standard_error) * measure.scale)
                 for p in points
-                if p["name"] == name
+                if p.name == name
             ],
         )
         for name in names
@@ -253,7 +252,7 @@ def _curve_table(series: Sequence[Series], x_label: str, what: str) -> Table:
     return Table(f"{what} ± standard error.", header, tuple(rows))
 
 
-def changed_section(result: Any) -> list[Block]:
+def changed_section(result: "Comparison") -> list[Block]:
     """Return which unlabelled rows a method and the baseline classify differently."""
     shares, blocks, rows_changed = _changed_shares(result), list[Block](), list[Block]()
     try:
@@ -296,14 +295,18 @@ def _changed_rows(changed: Any) -> tuple[list[Block], list[Block]]:
     return [Text(text), by_class], [Folded("Which rows", Table(first, ("Row", *header), listed))]
 
 
-def _changed_shares(result: Any) -> dict[str, float]:
+def _changed_shares(result: "Comparison") -> dict[str, float]:
     """Return the share of changed predictions of every method that was fitted in all splits."""
-    judged = {method.name for method in compared_methods(result)}
+    judged = {method.name for method in result.compared}
     entries = result.plan.split_entries if len(result.plan.probe) else ()
-    return {entry.name: result.changed_share(entry) for entry in entries if entry.name in judged}
+    return {
+        entry.name: result.records.changed_share(entry.name)
+        for entry in entries
+        if entry.name in judged
+    }
 
 
-def coefficients_section(result: Any) -> list[Block]:
+def coefficients_section(result: "Comparison") -> list[Block]:
     """Return the largest coefficients of a linear baseline with their direction."""
     found = result.coefficients
     if not found:
@@ -322,7 +325,7 @@ def coefficients_section(result: Any) -> list[Block]:
     return [Table(caption, ("Feature", "Direction", "Coefficient"), rows)]
 
 
-def columns_section(result: Any) -> list[Block]:
+def columns_section(result: "Comparison") -> list[Block]:
     """Return what was done to every column of the table."""
     if not result.columns:
         return []
@@ -344,14 +347,12 @@ def columns_section(result: Any) -> list[Block]:
     return [Table(caption, header, tuple(rows))]
 
 
-def left_out_section(result: Any) -> list[Block]:
+def left_out_section(result: "Comparison") -> list[Block]:
     """Return failed fits, what the time budget left out, and the notes and warnings of fits."""
-    sentences = list(dict.fromkeys([*result.left_out, *_notes(result)]))
-    warned = Counter(
-        (classifier_name(unit[0]), record["note"])
-        for unit, record in result.records.done.items()
-        if record["predicted"] is not None and record.get("note")
-    )
+    fits = result.records.done.values()
+    notes = [f"{fit.name}: {note}" for fit in fits for note in fit.notes]
+    sentences = list(dict.fromkeys([*result.left_out, *notes]))
+    warned = Counter((fit.name, fit.note) for fit in fits if fit.predicted is not None and fit.note)
     sentences += [
         f"{name} warned in {count} {'fit' if count == 1 else 'fits'}: {note}"
         for (name, note), count in warned.items()
@@ -363,17 +364,11 @@ def left_out_section(result: Any) -> list[Block]:
     return [Bullets([*shown, *([f"{more} more are not shown."] if more else [])])]
 
 
-def _notes(result: Any) -> Iterator[str]:
-    for unit, record in result.records.done.items():
-        for note in record.get("notes") or ():
-            yield f"{unit[0].partition('/')[2]}: {note}"
-
-
-def run_section(result: Any) -> list[Block]:
+def run_section(result: "Comparison") -> list[Block]:
     """Return the design, the seed, the estimators and the versions."""
     plan = result.plan
     # A time budget may have left out repeats and methods.
-    repeats = -(-len(result.splits) // plan.n_folds)
+    repeats = -(-len(result.records.splits) // plan.n_folds)
     times = f", {repeats} times" if repeats > 1 else ""
     design = (
         f"The labelled rows were split into {plan.n_folds} folds{times}. Every classifier was "
@@ -395,7 +390,7 @@ def run_section(result: Any) -> list[Block]:
     return [Text(design), Text(settings), _fits_table(result), Text(f"Versions: {listed}.")]
 
 
-def _fits_table(result: Any) -> Table:
+def _fits_table(result: "Comparison") -> Table:
     """Return the classifiers with the time of their fits and the p-values of their differences."""
     found = {method.name: method for method in result.methods}
     rows = []

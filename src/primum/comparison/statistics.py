@@ -4,11 +4,9 @@ Losses of stored predictions: lower is better.
 
 Losses that are means over rows (error, balanced error, Brier score, log loss) are those of
 ``judging.losses``. Any other score of scikit-learn is computed once for every split.
-
-Learning curves of a comparison, over the number of unlabelled or of labelled rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from primum._typing import AnyArray, Floats, Index
-from primum.comparison.plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
-from primum.comparison.words import BASELINE
+from primum.comparison.plan import ComparisonPlan
 from primum.judging.difference import (
     Difference,
     grouped_difference,
@@ -309,83 +306,3 @@ class SplitStatistics:
             return self.folds[number]
         repeat, fold = divmod(number, self.plan.n_folds)
         return self.plan.folds(repeat)[fold]
-
-
-def learning_curves(result: Any) -> list[dict[str, Any]]:
-    """Return the points of all curves; those of a curve are means over the first repeat's splits.
-
-    ``result`` is a ComparisonResult.
-    """
-    first = range(result.plan.n_folds)
-    n_train = len(result.plan.folds(0)[0].train)
-    ends = {N_UNLABELED: result.plan.table.n_unlabeled, N_LABELED: n_train}
-    stages = {unit[0].partition("/")[0] for unit in result.records.done} - {ALL, CROSS_FITTED}
-    points = [(*stage.split("="), stage) for stage in stages]
-    points += [(axis, str(ends[axis]), ALL) for axis in {axis for axis, *_ in points}]
-    rows = []
-    for axis, size, stage in sorted(points, key=_order):
-        for name, splits in _splits(result, axis, stage, first):
-            values = [result.loss.of_split(split) for split in splits]
-            # A loss that is undefined in some split has no mean over splits.
-            known = [value for value in values if np.isfinite(value)]
-            if len(known) > 1:
-                rows.append(
-                    {
-                        "axis": axis,
-                        "n": int(size),
-                        "name": name,
-                        "loss": float(np.mean(known)),
-                        "standard_error": float(np.std(known, ddof=1) / np.sqrt(len(known))),
-                    }
-                )
-        if axis == N_UNLABELED:
-            rows.extend(_own_points(result, axis, int(size), stage, rows))
-    return rows
-
-
-def _own_points(
-    result: Any, axis: str, size: int, stage: str, others: list[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Yield the points of methods that judge themselves, as changes to the baseline's point.
-
-    Without unlabelled rows such a method is its supervised stack.
-    """
-    known = {row["name"]: row["loss"] for row in others if (row["axis"], row["n"]) == (axis, size)}
-    baseline = known.get(BASELINE, result._baseline_loss)
-    for entry, whole in result._cross_fitted:
-        own = CROSS_FITTED if stage == ALL else stage
-        record = result.records.done.get((f"{own}/{entry.name}", 0))
-        if size == 0 and "supervised" in whole["verdicts"]:
-            found = {k: Difference(**v["difference"]) for k, v in whole["verdicts"].items()}
-            change = found["baseline"].mean - found["supervised"].mean
-            error = found["baseline"].standard_error
-        elif record is None or record["predicted"] is None:
-            continue
-        else:
-            difference = Difference(**record["verdicts"]["baseline"]["difference"])
-            change, error = difference.mean, difference.standard_error
-        loss = baseline + change
-        loss = loss if result.loss.of_rows is None else max(loss, 0.0)
-        yield {
-            "axis": axis, "n": size, "name": entry.name, "loss": loss, "standard_error": error,
-        }  # fmt: skip
-
-
-def _splits(result: Any, axis: str, stage: str, first: Any) -> list[tuple[str, list[Any]]]:
-    """Return the predictions of every classifier that has all splits of a point."""
-    own = ALL if axis == N_UNLABELED else stage
-    found = {BASELINE: [result._baseline(n, own) for n in first]}
-    for entry in result.plan.split_entries:
-        if entry in result.plan.methods:
-            found[entry.name] = [result._split(entry, n, stage) for n in first]
-    return [
-        (name, splits)
-        for name, splits in found.items()
-        if all(split is not None for split in splits)
-    ]
-
-
-def _order(point: tuple[str, ...]) -> tuple[bool, int]:
-    """Return the place of a point: unlabelled rows first, then by size."""
-    axis, size, _ = point
-    return axis != N_UNLABELED, int(size)

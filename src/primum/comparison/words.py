@@ -93,16 +93,16 @@ class MethodResult:
         Whether it is fitted to the unlabelled rows.
     loss : float
         Mean loss on held-out rows.
+    seconds : float
+        Mean time of a fit and its predictions.
+    n_splits : int
+        Number of splits it is judged by.
     verdict : Verdict or None
         Against the baseline; None for a baseline.
     p_value : float or None
         Two-sided, adjusted for the number of methods by Holm's method.
     twin : Verdict or None
         Against its own supervised twin: what the unlabelled rows contribute.
-    seconds : float
-        Mean time of a fit and its predictions.
-    n_splits : int
-        Number of splits it is judged by.
     observed_change : float or None
         Its loss minus the baseline's, as observed on held-out rows; None for a baseline. The
         verdict's ``change`` is an estimate of the true one.
@@ -114,13 +114,26 @@ class MethodResult:
     name: str
     uses_unlabeled: bool
     loss: float
-    verdict: Verdict | None
-    p_value: float | None
-    twin: Verdict | None
     seconds: float
     n_splits: int
+    verdict: Verdict | None = None
+    p_value: float | None = None
+    twin: Verdict | None = None
     observed_change: float | None = None
     twin_measure: Measure | None = None
+
+    @property
+    def judged(self) -> Verdict:
+        """The verdict of a method; a baseline has none."""
+        if self.verdict is None:
+            raise ValueError(f"{self.name} is a baseline, which is compared with nothing.")
+        return self.verdict
+
+    @property
+    def promise(self) -> float:
+        """By how much help is more probable than harm."""
+        odds = self.judged.probabilities
+        return odds.help - odds.harm
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
@@ -180,13 +193,20 @@ class Findings:
         Whether the time budget left out methods that use unlabelled rows, or candidates of them.
     """
 
-    compared: Sequence[Any]
+    compared: Sequence[MethodResult]
     recommended: str
     measure: Measure
     n_unlabeled: int
     sample: str = ""
     failed: Sequence[str] = ()
     hurried: bool = False
+
+    @property
+    def best(self) -> MethodResult | None:
+        """The recommended method; if that is the baseline, the most promising one, if any."""
+        if self.recommended != BASELINE:
+            return next(method for method in self.compared if method.name == self.recommended)
+        return max(self.compared, key=lambda method: method.promise, default=None)
 
 
 def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
@@ -206,17 +226,15 @@ def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
 
 def answer_line(found: Findings) -> tuple[str, str]:
     """Return what to use in one line, and what is claimed: it says no more than the verdicts do."""
-    compared = found.compared
-    if found.recommended != BASELINE:
-        best = _named(compared, found.recommended)
+    if found.recommended != BASELINE and (best := found.best) is not None:
         if best.twin is not None and best.twin.answer == HELP:
             return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
         return f"Use {with_article(best.name)}: it is better than the tuned {BASELINE}.", HELP
     use = f"use the tuned {BASELINE}."
     if not found.n_unlabeled:
         return f"{NO_UNLABELED} {capitalised(use)}", ""
-    using = [method for method in compared if method.uses_unlabeled]
-    answers = {method.verdict.answer for method in using}
+    using = [method for method in found.compared if method.uses_unlabeled]
+    answers = {method.judged.answer for method in using}
     if answers == {HARM}:
         rows = all(method.twin is not None and method.twin.answer == HARM for method in using)
         what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
@@ -230,22 +248,17 @@ def answer_line(found: Findings) -> tuple[str, str]:
     return capitalised(use), ""
 
 
-def _named(compared: Sequence[Any], name: str) -> Any:
-    return next(method for method in compared if method.name == name)
-
-
 def _reason(found: Findings) -> str:
     """Return why, with the numbers."""
-    compared = found.compared
-    if not compared:
+    compared, best = found.compared, found.best
+    if best is None:
         return f"No method could be compared with the tuned {BASELINE}."
     if found.recommended != BASELINE:
-        return str(_named(compared, found.recommended).verdict.reason)
-    best = max(compared, key=_promise)
-    numbers = _numbers(best, found.measure)
+        return best.judged.reason
+    numbers = _numbers(best.judged, found.measure)
     if len(compared) == 1:
         return f"With {found.sample}, {phrase(best.name)} may change {numbers}."
-    harmful = [phrase(method.name) for method in compared if method.verdict.answer == HARM]
+    harmful = [phrase(method.name) for method in compared if method.judged.answer == HARM]
     harm = f", and {listed(harmful)} would do harm" if harmful else ""
     none = "neither of the 2" if len(compared) == 2 else f"none of the {len(compared)}"
     return (
@@ -254,9 +267,9 @@ def _reason(found: Findings) -> str:
     )
 
 
-def _numbers(method: Any, measure: Measure) -> str:
+def _numbers(verdict: Verdict, measure: Measure) -> str:
     """Return by how much a method changes the loss, and how probable what is."""
-    verdict, odds = method.verdict, method.verdict.probabilities
+    odds = verdict.probabilities
     likely = f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}"
     if verdict.answer == NO_DIFFERENCE:
         likely = f"probability of no practical difference {percent(odds.no_difference)}"
@@ -267,22 +280,16 @@ def _numbers(method: Any, measure: Measure) -> str:
 
 def _next_step(found: Findings) -> str:
     """Return what to do next, or what limits the answer."""
-    if found.recommended != BASELINE:
-        best = _named(found.compared, found.recommended)
-        return f"{_twin_sentence(best)}{FIT}"
-    best = max(found.compared, key=_promise) if found.compared else None
-    if best is None or best.verdict.answer != CANNOT_TELL or not found.n_unlabeled:
+    best = found.best
+    if best is None:
         return ""
-    settled = best.verdict.n_labels_to_settle is not None
+    if found.recommended != BASELINE:
+        return f"{_twin_sentence(best)}{FIT}"
+    if best.judged.answer != CANNOT_TELL or not found.n_unlabeled:
+        return ""
+    settled = best.judged.n_labels_to_settle is not None
     when = "Until then" if settled else "Meanwhile"
-    return f"{best.verdict.next_step} {when}, the tuned {BASELINE} is the cautious choice."
-
-
-def _promise(method: MethodResult) -> float:
-    """Return by how much help is more probable than harm."""
-    assert method.verdict is not None
-    odds = method.verdict.probabilities
-    return odds.help - odds.harm
+    return f"{best.judged.next_step} {when}, the tuned {BASELINE} is the cautious choice."
 
 
 def _twin_sentence(method: MethodResult) -> str:
