@@ -18,7 +18,7 @@ import click
 from primum._files import unpredictable, write_file
 from primum._words import WIDTH, counted, listed, wrapped
 from primum.cli._output import check_length, check_out, refuse_inputs
-from primum.comparison.card import ModelCard, loss_in_words
+from primum.comparison.model import ModelCard, loss_in_words
 from primum.comparison.words import BASELINE, estimation, with_article
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
 

@@ -23,7 +23,7 @@ from primum.cli._comparison import (
 from primum.cli._methods import DEFAULT, MAX_ROWS, list_methods, read_methods, sampled
 from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
 from primum.cli._progress import progress
-from primum.comparison.deploy import find_name
+from primum.comparison.model import find_name
 from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.tables.csv import CsvOptions
 from primum.tables.frames import header_in_words, pandas_code, read_frame

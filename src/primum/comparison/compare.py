@@ -35,17 +35,18 @@ from primum.comparison.arguments import (
     read_transformer,
     refuse_failed_baselines,
 )
-from primum.comparison.card import ModelCard, with_assigned
-from primum.comparison.deploy import (
+from primum.comparison.charts import plot_comparison
+from primum.comparison.model import (
     Changes,
     Coefficient,
+    ModelCard,
     can_be_averaged,
     changes_of,
     coefficients_of,
     find_name,
     fit_model,
+    with_assigned,
 )
-from primum.comparison.figures import plot_comparison
 from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
 from primum.comparison.plan import ComparisonPlan, check_numbers, last_step, read_table
 from primum.comparison.result import ComparisonResult

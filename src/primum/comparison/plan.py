@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
 from primum._typing import Index
-from primum.comparison.identity import describe
+from primum.comparison.store import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
 from primum.judging.verdict import judges_itself

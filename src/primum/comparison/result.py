@@ -15,8 +15,8 @@ import numpy as np
 
 from primum._lazy import needed
 from primum._sklearn import take_rows
-from primum.comparison.card import ModelCard, card_of
 from primum.comparison.curves import CurvePoint, learning_curves
+from primum.comparison.model import ModelCard, card_of
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import Failure, Fit, Records
 from primum.comparison.statistics import Loss, Predictions, SplitStatistics, twin_loss

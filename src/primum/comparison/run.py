@@ -28,7 +28,6 @@ from sklearn.linear_model import LogisticRegressionCV
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
-from primum.comparison.identity import distributions_of
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
@@ -42,7 +41,7 @@ from primum.comparison.plan import (
 )
 from primum.comparison.progress import TimeLeft, reporting, with_time_left
 from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
-from primum.comparison.store import ResultStore, Unit
+from primum.comparison.store import ResultStore, Unit, distributions_of
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
 from primum.judging.verdict import judges_itself

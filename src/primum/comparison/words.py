@@ -1,18 +1,17 @@
-"""The result of a comparison in words and as rows of a table.
+"""The result of a comparison in words: its headline, and one row of a table per classifier.
 
-The headline of a comparison: alerts, then the answer in three lines.
-
-Whatever changes what may be believed comes first. Then: what to use; why, with the numbers; what to
-do next. Text, pages and the command are renderings of it.
+In the headline, whatever changes what may be believed comes first. Then: what to use; why, with the
+numbers; what to do next. Text, pages and the command are renderings of it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from primum._words import listed, wrapped
 from primum.judging.words import (
     CANNOT_TELL,
+    ERROR,
     HARM,
     HELP,
     NO_DIFFERENCE,
@@ -62,13 +61,7 @@ class Headline:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the headline as plain JSON values."""
-        return {
-            "alerts": [alert.to_dict() for alert in self.alerts],
-            "answer": self.answer,
-            "reason": self.reason,
-            "next_step": self.next_step,
-            "kind": self.kind,
-        }
+        return asdict(self) | {"alerts": [alert.to_dict() for alert in self.alerts]}
 
 
 BASELINE = "baseline"
@@ -141,13 +134,13 @@ class MethodResult:
             "name": self.name,
             "uses_unlabeled": self.uses_unlabeled,
             "loss": self.loss,
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "verdict": self.verdict and self.verdict.to_dict(),
             "p_value": self.p_value,
-            "twin": None if self.twin is None else self.twin.to_dict(),
+            "twin": self.twin and self.twin.to_dict(),
             "seconds": self.seconds,
             "n_splits": self.n_splits,
             "observed_change": self.observed_change,
-            "twin_measure": None if self.twin_measure is None else self.twin_measure.name,
+            "twin_measure": self.twin_measure and self.twin_measure.name,
         }
 
 
@@ -159,6 +152,22 @@ def with_article(name: str) -> str:
 def phrase(name: str) -> str:
     """Return a method's name as part of a sentence; names that the user chose are quoted."""
     return f"{with_article(name)} (SafeClassifier)" if name == SAFE else quoted(name)
+
+
+def unit_of(measure: Measure) -> str:
+    """Return the unit of changes in parentheses, if there is one."""
+    return f" ({measure.unit.strip()})" if measure.unit else ""
+
+
+def show_loss(loss: float, measure: Measure) -> str:
+    """Return a loss, in per cent if its changes are in points."""
+    sign = "%" if measure.unit == ERROR.unit else ""
+    return f"{round(loss * measure.scale, measure.digits) + 0.0:.{measure.digits}f}{sign}"
+
+
+def show_change(change: float, measure: Measure) -> str:
+    """Return a change of a loss with its sign; no change has the sign +."""
+    return f"{round(change * measure.scale, measure.digits) + 0.0:+.{measure.digits}f}"
 
 
 def estimation(scoring: Any) -> str:
@@ -305,38 +314,29 @@ def _twin_sentence(method: MethodResult) -> str:
     )
 
 
-ESTIMATES = [
-    *("estimated change", "low", "high"),
-    *("P(help)", "P(no difference)", "P(harm)", "answer"),
-]
-
-
 def _shown(value: float | None) -> float | None:
     return None if value is None else round(value, DIGITS) + 0.0
 
 
 def table_row(method: MethodResult) -> dict[str, Any]:
     """Return a result as a row of a table."""
-    row: dict[str, Any] = {
+    verdict, twin = method.verdict, method.twin
+    odds = None if verdict is None else verdict.probabilities
+    low, high = (None, None) if verdict is None else verdict.interval
+    return {
         "method": method.name,
         "uses unlabelled rows": method.uses_unlabeled,
         "loss": method.loss,
         "observed change": _shown(method.observed_change),
-        **dict.fromkeys(ESTIMATES),
+        "estimated change": verdict and _shown(verdict.change),
+        "low": _shown(low),
+        "high": _shown(high),
+        "P(help)": odds and odds.help,
+        "P(no difference)": odds and odds.no_difference,
+        "P(harm)": odds and odds.harm,
+        "answer": verdict and verdict.answer,
         "p (Holm)": method.p_value,
-        "estimated change to its twin": None if method.twin is None else _shown(method.twin.change),
+        "estimated change to its twin": twin and _shown(twin.change),
         "seconds": method.seconds,
         "splits": method.n_splits,
     }
-    if method.verdict is not None:
-        odds = method.verdict.probabilities
-        row |= {
-            "estimated change": _shown(method.verdict.change),
-            "low": _shown(method.verdict.interval[0]),
-            "high": _shown(method.verdict.interval[1]),
-            "P(help)": odds.help,
-            "P(no difference)": odds.no_difference,
-            "P(harm)": odds.harm,
-            "answer": method.verdict.answer,
-        }
-    return row

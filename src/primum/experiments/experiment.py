@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from primum._typing import AnyArray, Floats
-from primum.comparison.identity import describe, describe_data
+from primum.comparison.store import describe, describe_data
 from primum.experiments.methods import Method
 from primum.experiments.splits import SplitDesign
 from primum.reading.arrays import locating_bad_values

@@ -27,9 +27,8 @@ from threadpoolctl import threadpool_limits
 
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
-from primum.comparison.identity import distributions_of
 from primum.comparison.progress import with_progress
-from primum.comparison.store import ResultStore
+from primum.comparison.store import ResultStore, distributions_of
 from primum.comparison.workers import rng_for, run_parallel, seeded
 from primum.experiments.experiment import ROLES, Experiment, codes_of
 from primum.experiments.measures import MEASURES, default_score, error, refuse_marker_as_class

@@ -25,8 +25,7 @@ from primum.experiments.summary import (
     summarise,
     twin_of,
 )
-from primum.pages.page import html_page, paragraph, picture
-from primum.pages.tables import Cell, Table
+from primum.pages.page import Cell, Table, html_page, paragraph, picture
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from primum.experiments.pages.tables import dataset_title
-from primum.pages.tables import Cell, Table
+from primum.pages.page import Cell, Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from primum.experiments.datasets import CATALOGUE, Dataset, pca99, z_score
 from primum.experiments.summary import roles_of, twin_of
-from primum.pages.tables import Cell, Table
+from primum.pages.page import Cell, Table
 
 if TYPE_CHECKING:
     import pandas as pd
