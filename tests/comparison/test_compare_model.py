@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import primum
 from primum import SafeClassifier, SelfLearningClassifier
 from primum.comparison.card import card_of, guessing_loss
-from primum.comparison.statistics import read_scoring
+from primum.judging.losses import read_scoring
 
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=2)
 QUICK = {

@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from primum._typing import Floats, Index
 from primum._words import listed
 from primum.comparison.plan import ComparisonPlan
-from primum.comparison.statistics import OF_CLASSES, Loss, Predictions, SplitStatistics, joined
+from primum.comparison.statistics import judge_of
 from primum.judging.loss_interval import (
     around,
     design_effect,
@@ -34,8 +34,8 @@ from primum.judging.loss_interval import (
     row_means,
     tails_of,
 )
-from primum.judging.losses import measure_of
-from primum.judging.words import ERROR, Alert, Measure, interval_level, percent_of_level
+from primum.judging.losses import ERROR, OF_CLASSES, Loss, Measure, Predictions, joined, measure_of
+from primum.judging.words import Alert, interval_level, percent_of_level
 from primum.reading.folds import Fold
 
 # A class of which fewer rows are found is as good as never predicted.
@@ -385,11 +385,8 @@ def _interval_of_scores(
     result: Any, own: HeldOutPredictions, loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
-    numbers = range(len(own.folds))
-    statistics = SplitStatistics(
-        result.plan, numbers, result.equivalence, result.loss.scoring, own.folds
-    )
-    found = statistics.mean_of_scores(own.splits, result.loss)
+    judge = judge_of(result.plan, own.folds, result.equivalence)
+    found = judge.difference(own.all, None, result.loss)
     return around(loss, found.standard_error, found.degrees_of_freedom, tails)
 
 

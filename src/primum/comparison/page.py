@@ -28,7 +28,8 @@ from primum.comparison.sections import (
     unit_of,
 )
 from primum.comparison.words import BASELINE, with_article
-from primum.judging.words import ERROR, capitalised, percent_of_level
+from primum.judging.losses import ERROR
+from primum.judging.words import capitalised, percent_of_level
 from primum.pages.blocks import (
     Answer,
     Block,

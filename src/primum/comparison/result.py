@@ -19,13 +19,7 @@ from primum._typing import Floats
 from primum.comparison.card import HeldOutPredictions, ModelCard, card_of, stored_predictions
 from primum.comparison.plan import ALL, CROSS_FITTED, N_UNLABELED, ComparisonPlan, classifier_name
 from primum.comparison.run import Records
-from primum.comparison.statistics import (
-    Loss,
-    Predictions,
-    SplitStatistics,
-    learning_curves,
-    twin_loss,
-)
+from primum.comparison.statistics import judge_of, learning_curves, twin_loss
 from primum.comparison.words import (
     BASELINE,
     TWIN,
@@ -37,10 +31,11 @@ from primum.comparison.words import (
     phrase,
     table_row,
 )
-from primum.judging.difference import Difference, Posterior, holm
-from primum.judging.disagreement import Disagreement, posterior_of
+from primum.judging.difference import Difference, Disagreement, Posterior, holm
 from primum.judging.drift import Drift, copies_note
-from primum.judging.words import CANNOT_TELL, HELP, Alert, Measure, Verdict, verdict_of
+from primum.judging.held_out import HeldOut
+from primum.judging.losses import Loss, Measure, Predictions, joined
+from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
 from primum.reading.classifiers import Entry
 
 if TYPE_CHECKING:
@@ -158,10 +153,7 @@ class ComparisonResult:
             self._baseline(n) if name == BASELINE or entry is None else self._split(entry, n)
             for n in self.splits
         ]
-        folds = [
-            self.plan.folds(n // self.plan.n_folds)[n % self.plan.n_folds] for n in self.splits
-        ]
-        return HeldOutPredictions(folds, found)
+        return HeldOutPredictions(self._judge.folds, found)
 
     @cached_property
     def left_out(self) -> list[str]:
@@ -272,18 +264,23 @@ class ComparisonResult:
 
     @cached_property
     def _baseline_loss(self) -> float:
+        return self._judge.mean_loss(self._all_of_baseline, self.loss)
+
+    @cached_property
+    def _all_of_baseline(self) -> Predictions:
         found: Any = [self._baseline(number) for number in self.splits]
-        return self._statistics.mean_loss(found, self.loss)
+        return joined(found)
+
+    def _all_of(self, entry: Entry) -> Predictions:
+        found: Any = [self._split(entry, number) for number in self.splits]
+        return joined(found)
 
     def _stored_posterior(self, found: dict[str, Any]) -> Posterior:
         """Return the posterior of a method that judged itself."""
-        known = found.get("disagreement")
-        return self._posterior(
-            Difference(**found["difference"]), None if known is None else Disagreement(**known)
-        )
-
-    def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
-        return posterior_of(difference, disagreement, equivalence=self.equivalence)
+        stored = found.get("disagreement")
+        disagreement = None if stored is None else Disagreement(**stored)
+        difference = Difference(**found["difference"])
+        return Posterior(difference, disagreement, equivalence=self.equivalence)
 
     def _verdict(
         self,
@@ -299,14 +296,14 @@ class ComparisonResult:
             baseline=other,
             measure=self.loss.measure if measure is None else measure,
             level=level,
-            sample=self._statistics.sample(posterior.difference),
+            sample=self._judge.sample,
         )
         if found.answer == HELP and any(alert.withholds for alert in self.data_alerts):
             return replace(found, answer=CANNOT_TELL, reason=f"{WITHHELD} {found.reason}")
         return found
 
     def _row(self, name: str, uses_unlabeled: bool, splits: Sequence[Any], **rest: Any) -> Any:
-        loss = self._statistics.mean_loss(splits, self.loss)
+        loss = self._judge.mean_loss(joined(splits), self.loss)
         values = {"verdict": None, "p_value": None, "twin": None, **rest}
         seconds = values.pop("seconds", self._seconds(self.plan.baselines))
         return MethodResult(
@@ -329,7 +326,8 @@ class ComparisonResult:
         )
 
     def _judged(self, entry: Entry, difference: Difference, p_value: float, level: float) -> Any:
-        posterior = self._posterior(difference, self._disagreement(entry))
+        disagreement = self._disagreement(entry)
+        posterior = Posterior(difference, disagreement, equivalence=self.equivalence)
         verdict = self._verdict(posterior, entry.name, f"the tuned {BASELINE}", level)
         twin, measure = self._twin(entry, level)
         found = self._plain(entry, verdict=verdict, p_value=p_value, twin=twin)
@@ -337,21 +335,24 @@ class ComparisonResult:
         return replace(found, observed_change=change, twin_measure=measure)
 
     def _difference(self, entry: Entry) -> Difference:
-        pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
-        return self._statistics.difference(pairs, self.loss)
+        return self._judge.difference(self._all_of(entry), self._all_of_baseline, self.loss)
 
     @cached_property
-    def _statistics(self) -> SplitStatistics:
-        return SplitStatistics(self.plan, self.splits, self.equivalence, self.loss.scoring)
+    def _judge(self) -> HeldOut:
+        """What judges the predictions of all splits."""
+        numbers = [divmod(number, self.plan.n_folds) for number in self.splits]
+        folds = [self.plan.folds(repeat)[fold] for repeat, fold in numbers]
+        return judge_of(self.plan, folds, self.equivalence)
 
     def _disagreement(self, entry: Entry) -> Disagreement | None:
         """Return how often a method and the baseline disagree, if they are judged by errors."""
         if self.loss.scoring != "accuracy":
             return None
-        pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
         n_rows = len(self.plan.probe)
-        share = self.changed_share(entry) if n_rows else None
-        return self._statistics.disagreement(pairs, share, n_rows)
+        n_different = n_rows * self.changed_share(entry) if n_rows else 0
+        return self._judge.disagreement(
+            self._all_of(entry), self._all_of_baseline, n_different, n_rows
+        )
 
     def changed_share(self, entry: Entry) -> float:
         """Return how often a method and the baseline predict different classes.
@@ -379,30 +380,18 @@ class ComparisonResult:
         records = [self.records.done[f"{ALL}/{entry.name}", number] for number in self.splits]
         if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
             return None, None
-        pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
-        loss = twin_loss(self.loss, pairs, self.plan.table.labels.classes)
-        posterior = self._twin_posterior(records, pairs, loss)
-        return self._verdict(posterior, entry.name, TWIN, level, loss.measure), loss.measure
-
-    def _twin_posterior(
-        self, records: Sequence[dict[str, Any]], pairs: Sequence[tuple[Any, Any]], loss: Loss
-    ) -> Posterior:
-        """Return the posterior of the difference between a method and its twin.
-
-        It is 0 if they predict the same class for every row, held out or not.
-        """
-        difference = self._statistics.difference(pairs, loss)
-        if loss.scoring != "accuracy":
-            return self._posterior(difference, None)
-        probes = [
-            (np.array(r["probe"]), np.array(r["twin_probe"])) for r in records if "probe" in r
+        own = joined([self._predictions(record) for record in records])
+        twin = joined([self._predictions(record, twin=True) for record in records])
+        loss = twin_loss(self.loss, (own, twin), self.plan.table.labels.classes)
+        shares = [
+            np.mean(np.array(record["probe"]) != np.array(record["twin_probe"]))
+            for record in records
+            if "probe" in record
         ]
-        share = float(np.mean([np.mean(a != b) for a, b in probes])) if probes else None
-        if not share and all(record["predicted"] == record["twin"] for record in records):
-            return Posterior(difference, equivalence=self.equivalence, bound=0.0)
-        return self._posterior(
-            difference, self._statistics.disagreement(pairs, share, len(self.plan.probe))
-        )
+        n_rows = len(self.plan.probe)
+        n_different = n_rows * float(np.mean(shares)) if shares else 0
+        posterior = self._judge.posterior(own, twin, loss, n_different, n_rows)
+        return self._verdict(posterior, entry.name, TWIN, level, loss.measure), loss.measure
 
     @cached_property
     def recommended(self) -> str:
@@ -465,7 +454,7 @@ class ComparisonResult:
         compared = self._compared
         n_unlabeled, sample = self.plan.table.n_unlabeled, ""
         if compared:
-            sample = str(self._statistics.sample(compared[0].verdict.difference)).rstrip(",")
+            sample = str(self._judge.sample).rstrip(",")
         found = Findings(
             *(compared, self.recommended, self.loss.measure, n_unlabeled, sample, sorted(failed)),
             hurried=bool(self._hurry),

@@ -44,7 +44,7 @@ from primum.comparison.progress import TimeLeft, reporting, with_time_left
 from primum.comparison.store import ResultStore, Unit
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
-from primum.judging.verdict import OwnVerdict, judges_itself
+from primum.judging.words import OwnVerdict, judges_itself
 from primum.methods.least_squares.tuning import Tuned
 from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import tuning_folds

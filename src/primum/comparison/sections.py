@@ -11,15 +11,8 @@ from primum.comparison.identity import distributions_of
 from primum.comparison.plan import classifier_name, last_step
 from primum.comparison.store import package_versions
 from primum.comparison.words import estimation, with_article
-from primum.judging.words import (
-    ERROR,
-    Measure,
-    Verdict,
-    capitalised,
-    interval_level,
-    percent,
-    percent_of_level,
-)
+from primum.judging.losses import ERROR, Measure
+from primum.judging.words import Verdict, capitalised, interval_level, percent, percent_of_level
 from primum.pages.blocks import Block, Bullets, Chart, Folded, Text
 from primum.pages.charts import Series, line_chart
 from primum.pages.tables import Cell, Table

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from primum._words import listed, wrapped
+from primum.judging.losses import Measure
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
     HELP,
     NO_DIFFERENCE,
     Alert,
-    Measure,
     Verdict,
     capitalised,
     percent,

@@ -1,17 +1,22 @@
-"""A verdict in words: one or two sentences that need no statistics to be understood.
+"""Verdicts in words: one or two sentences that need no statistics to be understood.
 
-What changes how far a result may be believed: a sentence with its kind.
-
-Rooms that look at tables, rows or models make alerts; the headline of a comparison shows them.
+A verdict is the answer to "is the method better than the baseline?", with what it is based on. An
+alert is a sentence that changes how far an answer may be believed: rooms that look at tables, rows
+or models make them, and the headline of a comparison shows them. A classifier that judges itself
+has a verdict of its own, which a comparison asks for.
 """
 
 from dataclasses import asdict, dataclass
-from math import ceil, isfinite
-from typing import Any
+from math import ceil
+from typing import Any, Protocol, TypeGuard
 
+from primum._typing import AnyArray, Floats, Index
 from primum._words import counted
-from primum.judging.difference import LEVEL, Difference, Posterior, Probabilities
-from primum.judging.disagreement import Disagreement
+from primum.judging.difference import LEVEL, Difference, Disagreement, Posterior, Probabilities
+from primum.judging.losses import (
+    ERROR,
+    Measure,
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +75,6 @@ class Verdict:
         The probability that an answer needs.
     difference : Difference
         The estimate that it is based on.
-    bound : float or None
-        Largest possible size of the difference, if known.
     disagreement : Disagreement or None
         How often the two predict different classes and which is right there: what a verdict on
         errors is based on.
@@ -86,7 +89,6 @@ class Verdict:
     n_labels_to_settle: int | None
     level: float
     difference: Difference
-    bound: float | None
     disagreement: Disagreement | None = None
 
     @property
@@ -114,7 +116,6 @@ class Verdict:
             "n_labels_to_settle": self.n_labels_to_settle,
             "level": self.level,
             "difference": asdict(self.difference),
-            "bound": self.bound,
             "disagreement": None if self.disagreement is None else asdict(self.disagreement),
         }
 
@@ -126,46 +127,6 @@ def interval_level(level: float) -> float:
     equivalence, so that the interval with 1 - level on either side is below it as well.
     """
     return max(2 * level - 1, 0.0)
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How a loss is called and shown.
-
-    Attributes
-    ----------
-    name : str
-        Of the loss, for example "error".
-    unit : str
-        Shown after a number, for example "points".
-    scale : float
-        Factor from the loss to the number shown.
-    digits : int
-        Digits after the decimal point.
-    """
-
-    name: str = "error"
-    unit: str = " points"
-    scale: float = 100.0
-    digits: int = 1
-
-    def show(self, value: float) -> str:
-        """Return the size of a change in words, without sign."""
-        return f"{abs(value) * self.scale:.{self.digits}f}{self.unit}"
-
-    def show_limit(self, value: float) -> str:
-        """Return a limit that someone chose, without digits that it does not need: "1 point"."""
-        number = f"{value * self.scale:g}"
-        return f"{number}{self.unit.removesuffix('s') if number == '1' else self.unit}"
-
-    def show_range(self, low: float, high: float) -> str:
-        """Return a range of changes, with signs."""
-        ends = [round(value * self.scale, self.digits) + 0.0 for value in (low, high)]
-        shown = [f"{end:+.{self.digits}f}" if end else f"{end:.{self.digits}f}" for end in ends]
-        return f"{' to '.join(shown)}{self.unit}"
-
-
-ERROR = Measure()
 
 
 @dataclass(frozen=True)
@@ -291,7 +252,6 @@ to -3.5 points, probability above 99%).
     unclear = answer == CANNOT_TELL
     reason = says.cannot_tell(sample) if unclear else says.clear(answer)
     next_step = sample.settling(settle) if unclear else ""
-    bound = posterior.bound if isfinite(posterior.bound) else None
     return Verdict(
         answer,
         reason,
@@ -302,7 +262,6 @@ to -3.5 points, probability above 99%).
         settle,
         level,
         posterior.difference,
-        bound,
         posterior.disagreement,
     )
 
@@ -379,3 +338,79 @@ def capitalised(phrase: str) -> str:
 def quoted(name: str) -> str:
     """Return a name that a user chose as part of a sentence: in quotation marks, as it is."""
     return f'"{name}"'
+
+
+@dataclass(frozen=True)
+class OwnVerdict:
+    """What a classifier that judges itself has found out in its fit.
+
+    Attributes
+    ----------
+    baseline : Verdict
+        The classifier against its baseline.
+    supervised : Verdict or None
+        The classifier against its supervised twin, if both can be compared.
+    rows, folds : array of shape (n_held_out,)
+        Rows of X that the folds hold out, one fold after the other, and the numbers of the folds.
+    scores : array of shape (n_held_out, n_classes)
+        Their scores: neither the models nor their weights have seen the label of the row.
+    notes : list of str
+        What was approximated, left out or warned of.
+    limited : bool
+        Whether something was left out for lack of time.
+    """
+
+    baseline: Verdict
+    supervised: Verdict | None
+    rows: Index
+    folds: Index
+    scores: Floats
+    notes: list[str]
+    limited: bool
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdicts by what the classifier was compared with."""
+        found = {"baseline": self.baseline, "supervised": self.supervised}
+        return {against: verdict for against, verdict in found.items() if verdict is not None}
+
+
+class JudgesItself(Protocol):
+    """A classifier that one fit to all labelled rows judges, by cross-fitted scores.
+
+    A comparison fits any other classifier in every split and judges its held-out predictions. One
+    with these parameters and methods is fitted once, and asked for its own verdict. Its ``fit``
+    accepts ``groups``, and ``baseline_`` is the fitted classifier that it is compared with.
+
+    Attributes
+    ----------
+    cv, n_repeats
+        How the labelled rows are split, and how often.
+    scoring : str or callable
+        The loss that the verdict is about.
+    time_budget : float or None
+        Seconds that a fit may take.
+    """
+
+    cv: Any
+    n_repeats: int
+    scoring: Any
+    time_budget: float | None
+    baseline_: Any
+
+    def count_fits(self) -> int:
+        """Return how many fits to parts of the rows, and to all of them, a fit consists of."""
+
+    def own_verdict(self) -> OwnVerdict:
+        """Return what the fit has found out."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters."""
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row."""
+
+
+def judges_itself(classifier: Any) -> TypeGuard[JudgesItself]:
+    """Return whether a classifier, fitted or not, has a verdict of its own."""
+    return hasattr(classifier, "own_verdict")

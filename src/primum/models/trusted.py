@@ -7,9 +7,7 @@ from sklearn.utils import Bunch
 
 import primum
 from primum.equations import Frame, GivenLabels
-from primum.judging.difference import Difference, Probabilities
-from primum.judging.disagreement import Disagreement
-from primum.judging.verdict import SafeVerdict
+from primum.judging.difference import Difference, Disagreement, Probabilities
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import Interval, Simplex
@@ -25,6 +23,7 @@ from primum.safe.candidates.trees import (
     ForestClassifier,
     ForestModel,
 )
+from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier
 from primum.tables.preparation import PreparedColumns, ReadCells, level_name

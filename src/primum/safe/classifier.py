@@ -23,8 +23,9 @@ from primum._lazy import needed
 from primum._sklearn import Interval
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray
+from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
-from primum.judging.verdict import HeldOut, OwnVerdict
+from primum.judging.words import OwnVerdict
 from primum.methods.base import fitting
 from primum.methods.least_squares.base import N_JOBS
 from primum.reading.arrays import refuse_other_library
@@ -258,12 +259,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             labels = _labels(given, known)
             entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
             held_out = HeldOut(
-                *(folds, labels.codes, labels.n_classes, labels.weight, known),
-                _n_further_groups(known, unknown, rows.unlabeled.shape[0]),
+                *(folds, labels.codes, self.classes_, labels.weight, known),
+                _n_to_label(known, unknown, rows.unlabeled.shape[0]),
             )
-            of_folds = notes_on_folds(
-                held_out, self.cv, self.n_repeats, self.scoring, self.classes_
-            )
+            of_folds = notes_on_folds(self, held_out)
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
             if self.time_budget is None:  # otherwise the candidates come one after the other
                 scored.tell = tell_watcher
@@ -451,12 +450,10 @@ def _groups(given: FitArguments[KnownLabels], groups: Any) -> list[AnyArray | No
     return [np.asarray(groups)[rows] for rows in index]
 
 
-def _n_further_groups(
-    known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int
-) -> int | None:
-    """Return how many groups have no label; each row of X_unlabeled is one."""
+def _n_to_label(known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int) -> int:
+    """Return how many rows, or groups, have no label; each row of X_unlabeled is a group."""
     if known is None or unknown is None:
-        return None
+        return n_unlabeled
     return len(np.setdiff1d(unknown, known)) + n_unlabeled - len(unknown)
 
 

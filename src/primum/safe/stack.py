@@ -34,8 +34,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._typing import AnyArray, Floats, Index
+from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
-from primum.judging.verdict import HeldOut
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.reading.arrays import locating_bad_values
 from primum.safe.candidates import Model
@@ -117,7 +117,7 @@ def weights_on(
     weight = held_out.row_weight
     return stack_weights(
         scores[index],
-        held_out.one_hot[index],
+        np.eye(len(held_out.classes))[held_out.codes[held_out.rows[index]]],
         baseline,
         shrinkage=shrinkage,
         n_labeled=len(np.unique(held_out.rows[index])),
