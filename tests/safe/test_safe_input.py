@@ -26,7 +26,7 @@ def partly(n_labeled=24, n_unlabeled=40, d=3, n_classes=2):
 
 
 def quick(candidates=("spreading",), **parameters):
-    parameters = {"baselines": ["ridge"], "cv": 3, "n_repeats": 1, "random_state": 0, **parameters}
+    parameters = {"baseline": ["ridge"], "cv": 3, "n_repeats": 1, "random_state": 0, **parameters}
     return SafeClassifier(list(candidates), **parameters)
 
 

@@ -245,16 +245,18 @@ class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         """
         return self
 
-    @classmethod
-    def _of(cls, parent: Any, weights: dict[str, float], models: dict[str, Model]) -> Any:
-        """Return the stack of some of the models, for the features and classes of a parent."""
-        stack = cls()
-        stack.weights_ = weights
-        stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(parent, name):
-                setattr(stack, name, getattr(parent, name))
-        return stack
+
+def stack_of(
+    parent: StackPredictionMixin, weights: dict[str, float], models: dict[str, Model]
+) -> StackedClassifier:
+    """Return the stack of some of the models, for the features and classes of a parent."""
+    stack = StackedClassifier()
+    stack.weights_ = weights
+    stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
+    for name in ("classes_", "n_features_in_", "feature_names_in_"):
+        if hasattr(parent, name):
+            setattr(stack, name, getattr(parent, name))
+    return stack
 
 
 def stacked_scores(models: dict[str, Model], weights: dict[str, float], X: Any) -> Floats:

@@ -27,11 +27,11 @@ CANDIDATES: dict[str, Candidate] = {
         SVM(),
     )
 }
-BASELINES = ("ridge", "logistic")
+BASELINE = ("ridge", "logistic")
 DEFAULT = ("ridge", "logistic", "components", "spreading", "kernel", "tsvm", "icls", "forest")
 
 __all__ = [
-    "BASELINES",
+    "BASELINE",
     "CANDIDATES",
     "DEFAULT",
     "Candidate",

@@ -6,7 +6,7 @@ It is fitted to class codes 0, 1, ..., with -1 for unknown labels if it uses unl
 its scores are read as ``entries.class_scores`` does. Every random_state that was left open is set.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,7 +202,7 @@ class Entrants:
 
 def read_entrants(
     candidates: Any,
-    baselines: Sequence[str],
+    baseline: Any,
     n_classes: int,
     n_unlabeled: int,
     excess: Callable[[Candidate], str] = lambda candidate: "",
@@ -214,7 +214,7 @@ def read_entrants(
     """
     known = dict(CANDIDATES)
     names = _read_names(candidates, known)
-    baselines = _check_baselines(list(baselines), known)
+    baselines = _read_baseline(baseline, known)
     chosen = [known[name] for name in dict.fromkeys([*baselines, *names])]
     notes = [
         f"{candidate.name} is for two classes only and is left out."
@@ -265,15 +265,20 @@ def _read_names(candidates: Any, known: dict[str, Candidate]) -> list[str]:
         if isinstance(item, str):
             names.append(_known_name(item, known))
             continue
-        own = _wrapped(item)
-        for candidate in own:
-            if candidate.name in known:
-                raise ValueError(
-                    f"Two candidates are called {candidate.name!r}: choose another name for yours."
-                )
-            known[candidate.name] = candidate
-        names.append(own[0].name)
+        names.append(_add_own(item, known))
     return names
+
+
+def _add_own(item: Any, known: dict[str, Candidate]) -> str:
+    """Return the name of a candidate of the user's, and add it to the known ones."""
+    own = _wrapped(item)
+    for candidate in own:
+        if candidate.name in known:
+            raise ValueError(
+                f"Two candidates are called {candidate.name!r}: choose another name for yours."
+            )
+        known[candidate.name] = candidate
+    return own[0].name
 
 
 def _known_name(name: str, known: dict[str, Candidate]) -> str:
@@ -310,12 +315,22 @@ def _check_scores(name: str, estimator: Any) -> None:
         )
 
 
-def _check_baselines(baselines: list[str], known: dict[str, Candidate]) -> list[str]:
-    if not baselines:
-        raise ValueError("baselines is empty: name at least one supervised candidate.")
-    for name in baselines:
-        if _known_name(name, known) and known[name].uses_unlabeled:
+def _read_baseline(baseline: Any, known: dict[str, Candidate]) -> list[str]:
+    """Return the names of the parts of the baseline, and add the user's own to the known ones."""
+    parts = baseline if isinstance(baseline, list | tuple) else [baseline]
+    if not parts:
+        raise ValueError("baseline is empty: name at least one supervised candidate.")
+    names = []
+    for part in parts:
+        if isinstance(part, str):
+            name = _known_name(part, known)
+        elif isinstance(part, list | tuple):
+            name = _add_own((*part[:2], False), known)
+        else:
+            name = _add_own((type(part).__name__, part, False), known)
+        if known[name].uses_unlabeled:
             raise ValueError(
                 f"The baseline {name!r} uses unlabelled rows: choose a supervised candidate."
             )
-    return list(dict.fromkeys(baselines))
+        names.append(name)
+    return list(dict.fromkeys(names))
