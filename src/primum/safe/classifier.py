@@ -33,7 +33,7 @@ from primum.reading.data import FitArguments, not_in_memory, read_arguments
 from primum.reading.folds import read_repeated_folds
 from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
-from primum.safe.candidates import BASELINE, Candidate, Labels, Model, SharedRows
+from primum.safe.candidates import BASELINE, Candidate, CandidateModel, Labels, SharedRows
 from primum.safe.candidates.base import stacked
 from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
 from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
@@ -354,7 +354,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
     def _fit_weighted(
         self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
-    ) -> tuple[list[Weighted], dict[str, tuple[Model, Floats]]]:
+    ) -> tuple[list[Weighted], dict[str, tuple[CandidateModel, Floats]]]:
         """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
 
         A candidate that fails only now is left out, and the others are weighed again.

@@ -25,7 +25,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.reading.folds import Fold
-from primum.safe.candidates import Candidate, Labels, Model, Prepared, SharedRows
+from primum.safe.candidates import Candidate, CandidateModel, Labels, Prepared, SharedRows
 from primum.safe.stack import stacked_scores
 
 # The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
@@ -134,7 +134,7 @@ def _held_out(prepared: Prepared, fold: Fold, labels: Labels) -> Floats:
     return checked_scores(scores, len(fold.test), labels.n_classes)
 
 
-def _final(prepared: Prepared, labels: Labels, probe: Any) -> tuple[Model, Floats]:
+def _final(prepared: Prepared, labels: Labels, probe: Any) -> tuple[CandidateModel, Floats]:
     """Return the model of all labelled rows, and its scores for some rows."""
     model = prepared.fit(np.arange(len(labels.codes)), labels)
     scores = np.zeros((0, labels.n_classes))
@@ -280,7 +280,7 @@ class OutOfFold:
         for kept in (self.prepared, self._parts, self._warned, self.approximated):
             kept.pop(name, None)
 
-    def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[Model, Floats]]:
+    def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[CandidateModel, Floats]]:
         """Return the candidates fitted to all labelled rows, with their scores for rows probe.
 
         One that fails is not among them.

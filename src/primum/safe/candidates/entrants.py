@@ -1,9 +1,8 @@
 """The candidates that a user asked for, by name or as classifiers of their own.
 
-A user's own classifier as a candidate.
-
-It is fitted to class codes 0, 1, ..., with -1 for unknown labels if it uses unlabelled rows, and
-its scores are read as ``entries.class_scores`` does. Every random_state that was left open is set.
+A user's classifier is fitted to class codes 0, 1, ..., with -1 for unknown labels if it uses
+unlabelled rows, and its scores are read as ``reading.classifiers.class_scores`` does. Every
+random_state that was left open is set.
 """
 
 from collections.abc import Callable
@@ -19,16 +18,16 @@ from primum.reading.classifiers import class_scores, read_entries
 from primum.safe.candidates import CANDIDATES, DEFAULT
 from primum.safe.candidates.base import (
     Candidate,
+    CandidateModel,
     Labels,
-    Model,
-    PreparedRows,
+    Prepared,
     SharedRows,
     partly_labelled,
 )
 
 
 @dataclass(frozen=True)
-class WrappedModel(Model):
+class WrappedModel(CandidateModel):
     """A fitted classifier."""
 
     classifier: Any
@@ -49,9 +48,10 @@ def as_table(X: Any, columns: AnyArray | None) -> Any:
 
 
 @dataclass(frozen=True)
-class PreparedWrapped(PreparedRows):
+class PreparedWrapped(Prepared):
     """A classifier with its random states set, and the rows."""
 
+    rows: SharedRows
     estimator: Any
     uses_unlabeled: bool
     weighted: bool
@@ -70,6 +70,9 @@ class PreparedWrapped(PreparedRows):
             classifier.fit(table, y)
         _refuse_marker(classifier)
         return WrappedModel(classifier, labels.n_classes, self.rows.columns)
+
+    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+        return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
 def _refuse_marker(classifier: Any) -> None:
@@ -92,7 +95,7 @@ def _seeded(estimator: Any, seed: int) -> Any:
 
 
 class Wrapped(Candidate):
-    """A user's classifier, of which it is not known how its time grows.
+    """A user's classifier, whose time is taken to grow with the square of the rows.
 
     Parameters
     ----------
