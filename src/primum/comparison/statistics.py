@@ -60,15 +60,15 @@ def learning_curves(result: Any) -> list[dict[str, Any]]:
         for name, splits in _splits(result, axis, stage, first):
             values = [result.loss.of_split(split) for split in splits]
             # A loss that is undefined in some split has no mean over splits.
-            known = [value for value in values if np.isfinite(value)]
-            if len(known) > 1:
+            defined = [value for value in values if np.isfinite(value)]
+            if len(defined) > 1:
                 rows.append(
                     {
                         "axis": axis,
                         "n": int(size),
                         "name": name,
-                        "loss": float(np.mean(known)),
-                        "standard_error": float(np.std(known, ddof=1) / np.sqrt(len(known))),
+                        "loss": float(np.mean(defined)),
+                        "standard_error": float(np.std(defined, ddof=1) / np.sqrt(len(defined))),
                     }
                 )
         if axis == N_UNLABELED:
@@ -83,15 +83,15 @@ def _own_points(
 
     Without unlabelled rows such a method is its supervised stack.
     """
-    known = {row["name"]: row["loss"] for row in others if (row["axis"], row["n"]) == (axis, size)}
-    baseline = known.get(BASELINE, result._baseline_loss)
+    losses = {row["name"]: row["loss"] for row in others if (row["axis"], row["n"]) == (axis, size)}
+    baseline = losses.get(BASELINE, result._baseline_loss)
     for entry, whole in result._cross_fitted:
-        own = CROSS_FITTED if stage == ALL else stage
-        record = result.records.done.get((f"{own}/{entry.name}", 0))
+        point = CROSS_FITTED if stage == ALL else stage
+        record = result.records.done.get((f"{point}/{entry.name}", 0))
         if size == 0 and "supervised" in whole["verdicts"]:
-            found = {k: Difference(**v["difference"]) for k, v in whole["verdicts"].items()}
-            change = found["baseline"].mean - found["supervised"].mean
-            error = found["baseline"].standard_error
+            own = {k: Difference(**v["difference"]) for k, v in whole["verdicts"].items()}
+            change = own["baseline"].mean - own["supervised"].mean
+            error = own["baseline"].standard_error
         elif record is None or record["predicted"] is None:
             continue
         else:

@@ -256,19 +256,19 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             rows = self._rows(given, X, seed)
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
-            known, unknown = _groups(given, groups)
-            labels = _labels(given, known)
+            of_labeled, of_unlabeled = _groups(given, groups)
+            labels = _labels(given, of_labeled)
             entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
             held_out = HeldOut(
-                *(folds, labels.codes, self.classes_, labels.weight, known),
-                _n_to_label(known, unknown, rows.unlabeled.shape[0]),
+                *(folds, labels.codes, self.classes_, labels.weight, of_labeled),
+                _n_to_label(of_labeled, of_unlabeled, rows.unlabeled.shape[0]),
             )
             of_folds = notes_on_folds(self, held_out)
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
             if self.time_budget is None:  # otherwise the candidates come one after the other
                 scored.tell = tell_watcher
             with one_blas_thread():
-                scored.notes.extend(notes_on_rows(rows, known, unknown))
+                scored.notes.extend(notes_on_rows(rows, of_labeled, of_unlabeled))
                 self._compute(scored, entrants, start)
                 self._combine(scored, entrants, held_out)
             self.held_out_rows_ = _labeled(given)[held_out.rows]
@@ -372,13 +372,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
     def _weigh(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> list[Weighted]:
         """Return the weights of the stack, of its supervised one, and those of the baseline."""
-        found = []
+        stacks = []
         for names in entrants.members(scored.scores):
             scores, w0 = scored.stacked(names, entrants.baselines)
             weights, gap = weights_on(held_out, scores, w0, self.shrinkage)
-            found.append((dict(zip(names, weights.tolist(), strict=True)), gap))
+            stacks.append((dict(zip(names, weights.tolist(), strict=True)), gap))
         baseline = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
-        return [*found, (baseline, 0.0)]
+        return [*stacks, (baseline, 0.0)]
 
     def _warn_of_failures(self) -> None:
         if self.failures_:

@@ -245,8 +245,8 @@ def partly_labelled(
         return X, codes, None
     n_unlabeled = X.shape[0] - rows.n_labeled
     more = np.ones(n_unlabeled) if rows.unlabeled_weight is None else rows.unlabeled_weight
-    known = np.ones(rows.n_labeled) if labels.weight is None else labels.weight
-    return X, codes, np.concatenate([known[train], more, known[hidden]])
+    own = np.ones(rows.n_labeled) if labels.weight is None else labels.weight
+    return X, codes, np.concatenate([own[train], more, own[hidden]])
 
 
 class Prepared(ABC):
