@@ -18,10 +18,10 @@ import primum
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.comparison.plan import ComparisonPlan, parts_of, read_table
-from primum.comparison.statistics import Predictions, read_scoring
 from primum.comparison.store import ResultsError
-from primum.judging.difference import resampled_difference
-from primum.judging.disagreement import posterior_of
+from primum.judging.difference import Posterior
+from primum.judging.held_out import resampled_difference
+from primum.judging.losses import Predictions, read_scoring
 from primum.reading.classifiers import Entry
 
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
@@ -125,7 +125,7 @@ def test_the_table_agrees_with_the_definitions():
     disagreement = result._disagreement(result.plan.methods[1])
     change = np.concatenate(wrong).mean() - np.concatenate(base).mean()
     assert (disagreement.worse - disagreement.better) / 40 == pytest.approx(change)
-    posterior = posterior_of(difference, disagreement)
+    posterior = Posterior(difference, disagreement)
     assert found["P(help)"] == pytest.approx(posterior.probabilities.help)
     assert found[["P(help)", "P(no difference)", "P(harm)"]].sum() == pytest.approx(1)
     assert list(result.table.index) == [

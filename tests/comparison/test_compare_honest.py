@@ -18,7 +18,7 @@ from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfL
 from primum._sklearn import logistic_regression_cv
 from primum.comparison.arguments import learns_from_labels
 from primum.comparison.plan import ComparisonPlan, read_table
-from primum.judging.words import ERROR
+from primum.judging.losses import ERROR
 from primum.reading.classifiers import Entry
 
 BASELINES = [("logistic", LogisticRegression())]

@@ -11,7 +11,7 @@ import primum
 from primum import SafeClassifier, SelfLearningClassifier
 from primum.comparison.model import card_of, guessing_loss
 from primum.comparison.records import Fit
-from primum.comparison.statistics import read_scoring
+from primum.judging.losses import read_scoring
 
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=2)
 QUICK = {

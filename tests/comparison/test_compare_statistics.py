@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import LeaveOneOut, TimeSeriesSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading
@@ -83,13 +83,30 @@ class Indifferent(LogisticRegression):
         return self
 
 
-def test_a_method_that_is_its_twin_makes_no_difference():
-    X, y = partly(separation=1.0)
+@pytest.mark.parametrize(("n_unlabeled", "answer"), [(60, "cannot_tell"), (300, "no_difference")])
+def test_a_method_that_is_its_twin_makes_no_difference(n_unlabeled, answer):
+    """The same classes in 60 rows do not show that fewer than one in a hundred others differ."""
+    X, y = partly(n_unlabeled=n_unlabeled, separation=1.0)
     result = primum.compare(X, y, **QUICK, methods=[("same", Indifferent())])
     twin = result.methods[-1].twin
-    assert twin.answer == "no_difference"
-    assert twin.interval == (0.0, 0.0)
-    assert result.table.loc["same", "estimated change to its twin"] == 0.0
+    assert twin.answer == answer
+    assert twin.disagreement.n_different == 0
+    assert twin.change == pytest.approx(0, abs=1e-4)
+    shown = result.table.loc["same", "estimated change to its twin"]
+    assert shown == pytest.approx(twin.change, abs=1e-9)
+
+
+def balanced(predicted, truth):
+    return 1 - balanced_accuracy_score(truth, predicted)
+
+
+def test_a_balanced_error_is_that_of_all_held_out_rows():
+    """In a fold without a row of some class, it would be the error of the others."""
+    X, y = partly(20)
+    options = {"methods": NEIGHBOURS, "scoring": "balanced_accuracy", "cv": LeaveOneOut()}
+    result = primum.compare(X, y, **QUICK, **options)
+    predicted = [result.records.done["all/neighbours", n]["predicted"][0] for n in range(20)]
+    assert result.table.loc["neighbours", "loss"] == pytest.approx(balanced(predicted, y[:20]))
 
 
 def test_a_twin_that_hardly_differs_is_bounded_by_the_disagreement():

@@ -14,7 +14,8 @@ from primum.comparison.words import (
     phrase,
 )
 from primum.judging.difference import Difference, Posterior
-from primum.judging.words import ERROR, Alert, Sample, verdict_of
+from primum.judging.losses import ERROR
+from primum.judging.words import Alert, Sample, verdict_of
 
 
 def judged(name, mean, error, n_unlabeled=5000, uses_unlabeled=True, twin=None, **options):

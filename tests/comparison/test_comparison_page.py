@@ -16,7 +16,7 @@ from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.comparison.records import Records
-from primum.comparison.statistics import read_scoring
+from primum.judging.losses import read_scoring
 from primum.pages.page import asset
 from primum.reading.classifiers import read_entries
 

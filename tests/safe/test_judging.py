@@ -55,7 +55,7 @@ class NeverFitted(GaussianNB):
 def test_scores_that_cannot_be_computed_are_found_before_the_fits(options, n_positive, message):
     X, y = rare_class(n_positive)
     own = [("mine", NeverFitted(), False)]
-    clf = SafeClassifier(own, baselines=["mine"], scoring="roc_auc", **options)
+    clf = SafeClassifier(own, baseline=["mine"], scoring="roc_auc", **options)
     with pytest.raises(ValueError, match=message):
         clf.fit(X, y)
 
@@ -102,7 +102,7 @@ def test_more_folds_than_labels_are_noted():
 def test_drift_is_noted_and_does_not_affect_the_model(as_rows):
     X, y = moons(60)
     moved = np.where((y < 0)[:, None], X + 2, X)
-    clf = SafeClassifier(["logistic"], baselines=["ridge"], random_state=0)
+    clf = SafeClassifier(["logistic"], baseline=["ridge"], random_state=0)
     plain = clf.fit(as_rows(X), y)
     weights, text = plain.weights_, plain.verdict_.text
     assert "different distributions" not in text
@@ -198,7 +198,7 @@ def test_scores_that_are_not_finite_for_unlabelled_rows_are_a_failure():
     X, y = moons()
     X[-1] = 100.0
     clf = SafeClassifier(
-        [("mine", UndefinedElsewhere(), False)], baselines=["ridge"], shrinkage=1e-3, random_state=0
+        [("mine", UndefinedElsewhere(), False)], baseline=["ridge"], shrinkage=1e-3, random_state=0
     )
     with pytest.warns(FitFailedWarning, match="mine, final fit.*not finite for 1 rows"):
         clf.fit(X, y)

@@ -24,7 +24,7 @@ from primum import ICLSClassifier, SafeClassifier, SAFEWClassifier
 from primum.judging.losses import ROW_LOSSES
 
 # Candidates that take no time, with a supervised counterpart and a baseline.
-QUICK = {"candidates": ["spreading"], "baselines": ["ridge"], "cv": 3, "n_repeats": 1}
+QUICK = {"candidates": ["spreading"], "baseline": ["ridge"], "cv": 3, "n_repeats": 1}
 
 
 def partly(n_labeled=30, n_unlabeled=60, d=3, n_classes=2, *, seed=0):
@@ -65,9 +65,19 @@ def test_scores_are_the_weighted_scores_of_the_models(n_classes):
     np.testing.assert_array_equal(clf.predict(X), clf.classes_[expected.argmax(axis=1)])
 
 
+@pytest.mark.parametrize("name", [None, "mine"])
+def test_a_classifier_of_the_users_is_the_baseline(name):
+    X, y, _ = partly()
+    plain = GaussianNB()
+    clf = quick(shrinkage=1e9, baseline=plain if name is None else [(name, plain)]).fit(X, y)
+    expected = plain.fit(X[y != -1], y[y != -1]).predict_proba(X)
+    np.testing.assert_allclose(clf.baseline_.predict_proba(X), expected)
+    assert list(clf.baseline_.weights_) == [name or "GaussianNB"]
+
+
 def test_strong_shrinkage_gives_the_mean_of_the_baselines():
     X, y, _ = partly()
-    clf = quick(shrinkage=1e9, baselines=["ridge", "neighbours"]).fit(X, y)
+    clf = quick(shrinkage=1e9, baseline=["ridge", "neighbours"]).fit(X, y)
     assert clf.baseline_.weights_ == {"ridge": 0.5, "neighbours": 0.5}
     np.testing.assert_allclose(clf.predict_proba(X), clf.baseline_.predict_proba(X), atol=1e-7)
     # The weights are those of the baseline up to the reciprocal of the shrinkage.
@@ -151,7 +161,7 @@ def test_no_unlabelled_rows_give_the_supervised_stack():
 def test_weights_of_rows():
     X, y, _ = partly()
     weight = np.random.default_rng(0).random(len(y)) + 0.5
-    both = {"baselines": ["ridge", "neighbours"]}
+    both = {"baseline": ["ridge", "neighbours"]}
     plain = quick(**both).fit(X, y).weights_
     assert quick(**both).fit(X, y, sample_weight=weight).weights_ != plain
     ones = quick(**both).fit(X, y, sample_weight=np.ones(len(y))).weights_
@@ -248,7 +258,7 @@ def test_a_failing_candidate_is_listed_and_left_out(which, step):
 def test_a_failing_baseline_is_an_error():
     X, y, _ = partly()
     Failing.n_fits = 0
-    clf = SafeClassifier([("mine", Failing((1,)), False)], baselines=["mine"])
+    clf = SafeClassifier([("mine", Failing((1,)), False)], baseline=["mine"])
     with pytest.raises(ValueError, match=r"baseline cannot be fitted \(mine, fold 0: RuntimeError"):
         clf.fit(X, y)
     assert not hasattr(clf, "classes_")
@@ -278,8 +288,8 @@ def test_constant_scores_do_no_harm():
         ({"scoring": "r2"}, "scoring='r2' is for numeric targets: choose one for classes"),
         ({"cv": GroupKFold(2)}, "keeps groups together: pass the group of each row as groups="),
         ({"candidates": [("ridge", GaussianNB(), False)]}, "Two candidates are called 'ridge'"),
-        ({"baselines": []}, "baselines is empty"),
-        ({"baselines": ["kernel"]}, "The baseline 'kernel' uses unlabelled rows"),
+        ({"baseline": []}, "baseline is empty"),
+        ({"baseline": ["kernel"]}, "The baseline 'kernel' uses unlabelled rows"),
         ({"cv": []}, "cv has no splits"),
     ],
 )

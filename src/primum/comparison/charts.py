@@ -12,13 +12,12 @@ from primum._lazy import needed
 from primum.comparison.curves import CurvePoint
 from primum.comparison.plan import N_LABELED, N_UNLABELED
 from primum.comparison.words import show_change, unit_of, with_article
+from primum.judging.losses import ERROR, Measure
 from primum.judging.words import (
     CANNOT_TELL,
-    ERROR,
     HARM,
     HELP,
     NO_DIFFERENCE,
-    Measure,
     capitalised,
     percent_of_level,
 )

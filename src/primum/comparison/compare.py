@@ -51,10 +51,10 @@ from primum.comparison.page import comparison_fragment, comparison_markdown, com
 from primum.comparison.plan import ComparisonPlan, check_numbers, last_step, read_table
 from primum.comparison.result import ComparisonResult
 from primum.comparison.run import run_comparison
-from primum.comparison.statistics import read_scoring
 from primum.comparison.words import BASELINE
 from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
+from primum.judging.losses import read_scoring
 from primum.reading.classifiers import read_entries
 from primum.safe import SafeClassifier
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from primum.comparison.plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED
 from primum.comparison.records import Records
-from primum.comparison.statistics import Loss, Predictions
 from primum.comparison.words import BASELINE
+from primum.judging.losses import Loss, Predictions
 
 
 @dataclass(frozen=True)

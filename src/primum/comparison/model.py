@@ -29,7 +29,6 @@ from primum.comparison.arguments import with_preparation
 from primum.comparison.plan import ComparisonPlan, last_step
 from primum.comparison.records import HeldOutPredictions
 from primum.comparison.run import fit_entry
-from primum.comparison.statistics import OF_CLASSES, Loss, Predictions, SplitStatistics
 from primum.comparison.words import BASELINE, show_loss
 from primum.comparison.workers import seeded
 from primum.judging.loss_interval import (
@@ -42,8 +41,8 @@ from primum.judging.loss_interval import (
     row_means,
     tails_of,
 )
-from primum.judging.losses import measure_of
-from primum.judging.words import Alert, Measure, interval_level, percent_of_level
+from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measure_of
+from primum.judging.words import Alert, interval_level, percent_of_level
 from primum.reading.classifiers import Entry, NamedClassifier
 from primum.reading.labels import KnownLabels
 
@@ -342,12 +341,10 @@ def _interval_of_scores(
     result: "ComparisonResult", own: HeldOutPredictions, loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
-    numbers = range(len(own.folds))
-    statistics = SplitStatistics(
-        result.plan, numbers, result.equivalence, result.loss.scoring, own.folds
+    mean = result.records.judge(own.folds, result.equivalence).difference(
+        own.all, None, result.loss
     )
-    found = statistics.mean_of_scores(own.splits, result.loss)
-    return around(loss, found.standard_error, found.degrees_of_freedom, tails)
+    return around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
 
 
 def _confusion(own: HeldOutPredictions, n_classes: int) -> Floats:

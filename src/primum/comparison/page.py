@@ -27,15 +27,8 @@ from primum.comparison.words import (
     with_article,
 )
 from primum.judging.drift import Drift
-from primum.judging.words import (
-    ERROR,
-    Measure,
-    Verdict,
-    capitalised,
-    interval_level,
-    percent,
-    percent_of_level,
-)
+from primum.judging.losses import ERROR, Measure
+from primum.judging.words import Verdict, capitalised, interval_level, percent, percent_of_level
 from primum.pages.page import (
     Answer,
     Block,

@@ -24,7 +24,7 @@ from primum._typing import Index
 from primum.comparison.store import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
-from primum.judging.verdict import judges_itself
+from primum.judging.words import judges_itself
 from primum.methods.self_learning import stack_rows
 from primum.reading.arrays import locating_bad_values
 from primum.reading.classifiers import Entry

@@ -13,11 +13,11 @@ import numpy as np
 
 from primum._typing import Floats, Index
 from primum.comparison.plan import ALL, CROSS_FITTED, N_UNLABELED, ComparisonPlan
-from primum.comparison.statistics import Predictions, joined
 from primum.comparison.store import Unit
 from primum.comparison.words import BASELINE
-from primum.judging.difference import Difference
-from primum.judging.disagreement import Disagreement
+from primum.judging.difference import Difference, Disagreement
+from primum.judging.held_out import HeldOut
+from primum.judging.losses import Predictions, joined
 from primum.reading.folds import Fold
 
 
@@ -285,6 +285,26 @@ class Records:
         return whole or fitted
 
     @property
+    def folds(self) -> list[Fold]:
+        """The splits that are part of the result."""
+        numbers = [divmod(number, self.plan.n_folds) for number in self.splits]
+        return [self.plan.folds(repeat)[number] for repeat, number in numbers]
+
+    def judge(self, folds: Sequence[Fold], equivalence: float) -> HeldOut:
+        """Return what judges the predictions for the rows that some folds hold out."""
+        table, labels = self.plan.table, self.plan.table.labels
+        groups, n_unlabeled = table.groups, table.n_unlabeled
+        if groups is not None:
+            n_unlabeled = len(np.setdiff1d(groups[labels.unlabeled], groups[labels.labeled]))
+            groups = groups[labels.labeled]
+        return HeldOut(
+            *(folds, labels.codes, labels.classes),
+            groups=groups,
+            n_unlabeled=n_unlabeled,
+            equivalence=equivalence,
+        )
+
+    @property
     def baselines(self) -> list[Predictions]:
         """The baseline in the splits that are part of the result."""
         found = [self.baseline(number) for number in self.splits]
@@ -314,11 +334,9 @@ class Records:
         if name in self.cross_fitted:
             own = self.cross_fitted[name].held_out
             return None if own is None else self._cross_fitted_predictions(own)
-        size = self.plan.n_folds
-        folds = [self.plan.folds(number // size)[number % size] for number in self.splits]
         if name == BASELINE:
-            return HeldOutPredictions(folds, self.baselines)
-        return HeldOutPredictions(folds, [self.predictions(fit) for fit in self.every(name)])
+            return HeldOutPredictions(self.folds, self.baselines)
+        return HeldOutPredictions(self.folds, [self.predictions(fit) for fit in self.every(name)])
 
     def _cross_fitted_predictions(self, own: CrossFitted) -> HeldOutPredictions:
         """Return the predictions of a method that judged itself, fold by fold."""

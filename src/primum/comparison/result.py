@@ -18,8 +18,7 @@ from primum._sklearn import take_rows
 from primum.comparison.curves import CurvePoint, learning_curves
 from primum.comparison.model import ModelCard, card_of
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
-from primum.comparison.records import Failure, Fit, Records
-from primum.comparison.statistics import Loss, Predictions, SplitStatistics, twin_loss
+from primum.comparison.records import Failure, Records
 from primum.comparison.words import (
     BASELINE,
     TWIN,
@@ -31,10 +30,11 @@ from primum.comparison.words import (
     phrase,
     table_row,
 )
-from primum.judging.difference import Difference, Posterior, holm
-from primum.judging.disagreement import Disagreement, posterior_of
+from primum.judging.difference import Difference, Disagreement, Posterior, holm
 from primum.judging.drift import Drift, copies_note
-from primum.judging.words import CANNOT_TELL, HELP, Alert, Measure, Verdict, verdict_of
+from primum.judging.held_out import HeldOut
+from primum.judging.losses import Loss, Measure, Predictions, joined, read_scoring
+from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
 from primum.reading.classifiers import Entry
 
 if TYPE_CHECKING:
@@ -133,9 +133,7 @@ class ComparisonResult:
         parts = self.plan.baselines if len(self.plan.baselines) > 1 else ()
         seconds = sum(self._seconds(entry) for entry in self.plan.baselines)
         return [
-            MethodResult(
-                BASELINE, False, self._baseline_loss, seconds, n_splits=len(self.records.splits)
-            ),
+            MethodResult(BASELINE, False, self._baseline_loss, seconds, len(self.records.splits)),
             *map(self._plain, parts),
             *(
                 self._judged(entry, difference, float(p_value), level)
@@ -145,12 +143,9 @@ class ComparisonResult:
 
     def _plain(self, entry: Entry) -> MethodResult:
         """Return the result of a classifier in the splits, without a verdict."""
-        fits = self.records.every(entry.name)
-        splits = [self.records.predictions(fit) for fit in fits]
-        loss = self._statistics.mean_loss(splits, self.loss)
-        return MethodResult(
-            entry.name, entry.uses_unlabeled, loss, self._seconds(entry), n_splits=len(fits)
-        )
+        loss = self._judge.mean_loss(self._predictions(entry), self.loss)
+        n_splits = len(self.records.splits)
+        return MethodResult(entry.name, entry.uses_unlabeled, loss, self._seconds(entry), n_splits)
 
     def _self_judged(self, entry: Entry, difference: Difference) -> MethodResult:
         """Return the result of a method that judged itself, its loss relative to the baseline's."""
@@ -181,23 +176,28 @@ class ComparisonResult:
         return float(np.mean([fit.seconds for fit in self.records.every(entry.name)]))
 
     @cached_property
-    def _statistics(self) -> SplitStatistics:
-        splits, scoring = self.records.splits, self.loss.scoring
-        return SplitStatistics(self.plan, splits, self.equivalence, scoring)
+    def _judge(self) -> HeldOut:
+        """What judges the predictions of all splits."""
+        return self.records.judge(self.records.folds, self.equivalence)
+
+    @cached_property
+    def _baseline(self) -> Predictions:
+        """The predictions of the baseline in all splits."""
+        return joined(self.records.baselines)
 
     @cached_property
     def _baseline_loss(self) -> float:
-        return self._statistics.mean_loss(self.records.baselines, self.loss)
+        return self._judge.mean_loss(self._baseline, self.loss)
 
-    def _pairs(self, entry: Entry) -> list[tuple[Predictions, Predictions]]:
-        """Return the predictions of a method and of the baseline in every split."""
-        own = [self.records.predictions(fit) for fit in self.records.every(entry.name)]
-        return list(zip(own, self.records.baselines, strict=True))
+    def _predictions(self, entry: Entry, twin: bool = False) -> Predictions:
+        """Return the predictions of a classifier, or of its twin, in all splits."""
+        fits = self.records.every(entry.name)
+        return joined([self.records.predictions(fit, twin) for fit in fits])
 
     def _difference(self, entry: Entry) -> Difference:
         if entry.name in self.records.cross_fitted:
             return self.records.cross_fitted[entry.name].verdicts["baseline"].difference
-        return self._statistics.difference(self._pairs(entry), self.loss)
+        return self._judge.difference(self._predictions(entry), self._baseline, self.loss)
 
     def _disagreement(self, entry: Entry) -> Disagreement | None:
         """Return how often a method and the baseline disagree, if they are judged by errors."""
@@ -205,12 +205,9 @@ class ComparisonResult:
             return self.records.cross_fitted[entry.name].verdicts["baseline"].disagreement
         if self.loss.scoring != "accuracy":
             return None
-        n_rows = len(self.plan.probe)
-        share = self.records.changed_share(entry.name) if n_rows else None
-        return self._statistics.disagreement(self._pairs(entry), share, n_rows)
-
-    def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
-        return posterior_of(difference, disagreement, equivalence=self.equivalence)
+        n_rows, own = len(self.plan.probe), self._predictions(entry)
+        n_different = n_rows * self.records.changed_share(entry.name) if n_rows else 0
+        return self._judge.disagreement(own, self._baseline, n_different, n_rows)
 
     def _verdict(
         self,
@@ -226,7 +223,7 @@ class ComparisonResult:
             baseline=other,
             measure=self.loss.measure if measure is None else measure,
             level=level,
-            sample=self._statistics.sample(posterior.difference),
+            sample=self._judge.sample,
         )
         if verdict.answer == HELP and any(alert.withholds for alert in self.data_alerts):
             return replace(verdict, answer=CANNOT_TELL, reason=f"{WITHHELD} {verdict.reason}")
@@ -234,38 +231,32 @@ class ComparisonResult:
 
     def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
         """Return the verdict against the method's own supervised twin, and in which loss it is."""
+        fits, loss = self.records.every(entry.name), self.loss
         if entry.name in self.records.cross_fitted:
             own = self.records.cross_fitted[entry.name].verdicts.get("supervised")
             if own is None:
                 return None, None
-            posterior, loss = self._posterior(own.difference, own.disagreement), self.loss
+            posterior = self._posterior(own.difference, own.disagreement)
+        elif not entry.uses_unlabeled or any(fit.twin is None for fit in fits):
+            return None, None
         else:
-            fits = self.records.every(entry.name)
-            if not entry.uses_unlabeled or any(fit.twin is None for fit in fits):
-                return None, None
-            predictions = self.records.predictions
-            pairs = [(predictions(fit), predictions(fit, twin=True)) for fit in fits]
-            loss = twin_loss(self.loss, pairs, self.plan.table.labels.classes)
-            posterior = self._twin_posterior(fits, pairs, loss)
+            both = self._predictions(entry), self._predictions(entry, twin=True)
+            loss = self._twin_loss(both)
+            shares = [np.mean(np.array(f.probe) != np.array(f.twin_probe)) for f in fits if f.probe]
+            n_rows = len(self.plan.probe)
+            n_different = n_rows * float(np.mean(shares)) if shares else 0
+            posterior = self._judge.posterior(*both, loss, n_different, n_rows)
         return self._verdict(posterior, entry.name, TWIN, level, loss.measure), loss.measure
 
-    def _twin_posterior(
-        self, fits: Sequence[Fit], pairs: Sequence[tuple[Predictions, Predictions]], loss: Loss
-    ) -> Posterior:
-        """Return the posterior of the difference between a method and its twin.
+    def _twin_loss(self, both: tuple[Predictions, Predictions]) -> Loss:
+        """Return the loss of the comparison or, if a twin lacks the scores for it, the error."""
+        of_classes = self.loss.of_rows is not None and not self.loss.needs_scores
+        if of_classes or all(part.scores is not None for part in both):
+            return self.loss
+        return read_scoring("accuracy", self.plan.table.labels.classes)
 
-        It is 0 if they predict the same class for every row, held out or not.
-        """
-        difference = self._statistics.difference(pairs, loss)
-        if loss.scoring != "accuracy":
-            return self._posterior(difference, None)
-        probes = [np.array(f.probe) != np.array(f.twin_probe) for f in fits if f.probe is not None]
-        share = float(np.mean([np.mean(differ) for differ in probes])) if probes else None
-        if not share and all(fit.predicted == fit.twin for fit in fits):
-            return Posterior(difference, equivalence=self.equivalence, bound=0.0)
-        return self._posterior(
-            difference, self._statistics.disagreement(pairs, share, len(self.plan.probe))
-        )
+    def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
+        return Posterior(difference, disagreement, equivalence=self.equivalence)
 
     @property
     def compared(self) -> list[MethodResult]:
@@ -319,7 +310,7 @@ class ComparisonResult:
         failed = {f.name for f in self.failures if f.stage in main} - judged
         compared, sample = self.compared, ""
         if compared:
-            sample = str(self._statistics.sample(compared[0].judged.difference)).rstrip(",")
+            sample = str(self._judge.sample).rstrip(",")
         return Findings(
             *(compared, self.recommended, self.loss.measure, self.plan.table.n_unlabeled, sample),
             *(sorted(failed), bool(self._hurry)),

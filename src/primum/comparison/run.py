@@ -44,7 +44,7 @@ from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
 from primum.comparison.store import ResultStore, Unit, distributions_of
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
-from primum.judging.verdict import judges_itself
+from primum.judging.words import judges_itself
 from primum.methods.least_squares.tuning import Tuned
 from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import tuning_folds

@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from primum._words import listed, wrapped
+from primum.judging.losses import ERROR, Measure
 from primum.judging.words import (
     CANNOT_TELL,
-    ERROR,
     HARM,
     HELP,
     NO_DIFFERENCE,
     Alert,
-    Measure,
     Verdict,
     capitalised,
     percent,

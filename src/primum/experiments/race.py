@@ -6,7 +6,7 @@ with a t-test on each data set, and with Holm's correction over all data sets. W
 contribute is the difference between the safe stack and the stack of supervised models.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
@@ -17,9 +17,13 @@ from primum.experiments.methods import Method
 from primum.experiments.paper import Plan
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
+from primum.judging.held_out import HeldOut
 from primum.safe import SafeClassifier
-from primum.safe.candidates import BASELINES, CANDIDATES
-from primum.safe.stack import StackedClassifier
+from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
+from primum.safe.candidates import CANDIDATES
+from primum.safe.candidates.entrants import Entrants
+from primum.safe.out_of_fold import OutOfFold
+from primum.safe.stack import StackedClassifier, stack_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,16 +39,19 @@ ROUNDING = 1e-12
 class RaceClassifier(SafeClassifier):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
-    _fit_all: ClassVar[bool] = True
+    def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
+        super()._combine(scored, entrants, held_out)
+        models = {**self.baseline_.models_, **self.supervised_.models_, **self.models_}
+        others = [name for name in scored.scores if name not in models]
+        for name, (model, _) in scored.refit(others, scored.rows.unlabeled[:0]).items():
+            models[name] = model
+        self.all_models_ = {name: models[name] for name in scored.scores if name in models}
 
     @property
     def parts_(self) -> dict[str, StackedClassifier]:
         """The candidates and the stacks, each as a classifier."""
-        single = {name: self._single(name) for name in self.all_models_}
+        single = {name: stack_of(self, {name: 1.0}, self.all_models_) for name in self.all_models_}
         return {**single, SUPERVISED: self.supervised_, BASELINE: self.baseline_}
-
-    def _single(self, name: str) -> StackedClassifier:
-        return StackedClassifier._of(self, {name: 1.0}, self.all_models_)
 
 
 def race_method(n_classes: int = 2) -> Method:
@@ -83,7 +90,7 @@ def differences(
     rows = []
     for dataset, group in results.groupby("dataset", sort=False):
         values = group.pivot(index="repeat", columns="classifier", values=measure)
-        reference = values[list(BASELINES)].mean().idxmin() if against is None else against
+        reference = values[list(PARTS_OF_BASELINE)].mean().idxmin() if against is None else against
         for name in group["classifier"].unique():
             change = (values[name] - values[reference]).dropna().to_numpy()
             t, p = _paired_t(change)

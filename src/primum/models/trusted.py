@@ -7,9 +7,7 @@ from sklearn.utils import Bunch
 
 import primum
 from primum.equations import Frame, GivenLabels
-from primum.judging.difference import Difference, Probabilities
-from primum.judging.disagreement import Disagreement
-from primum.judging.verdict import SafeVerdict
+from primum.judging.difference import Difference, Disagreement, Probabilities
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import Interval, Simplex
@@ -17,14 +15,14 @@ from primum.labellings.sets.base import PerRow
 from primum.methods.svm.search import Step
 from primum.reading.classifiers import NamedClassifier
 from primum.safe.candidates.base import Affine, LinearModel
-from primum.safe.candidates.kernel import KernelModel
-from primum.safe.candidates.spreading import NeighborModel
+from primum.safe.candidates.graphs import KernelModel, NeighborModel
 from primum.safe.candidates.trees import (
     BoostedModel,
     BoostingClassifier,
     ForestClassifier,
     ForestModel,
 )
+from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier
 from primum.tables.preparation import PreparedColumns, ReadCells, level_name
