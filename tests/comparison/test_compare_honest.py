@@ -16,7 +16,7 @@ import primum
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum._sklearn import logistic_regression_cv
-from primum.comparison.arguments import learns_from_labels
+from primum.comparison.arguments import needs_labels
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.judging.losses import ERROR
 from primum.reading.classifiers import Entry
@@ -264,5 +264,5 @@ def test_a_preparation_that_learns_from_labels_does_not_see_those_held_out(prepa
 
 def test_a_usual_preparation_is_judged_by_cross_fitted_scores():
     X = np.array([[1.0, 2.0], [np.nan, 1.0], [0.0, 3.0]])
-    assert not learns_from_labels(None, X)
-    assert not learns_from_labels(make_pipeline(SimpleImputer(), StandardScaler()), X)
+    assert not needs_labels(None, X)
+    assert not needs_labels(make_pipeline(SimpleImputer(), StandardScaler()), X)

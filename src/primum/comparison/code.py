@@ -8,7 +8,6 @@ from sklearn.preprocessing import StandardScaler
 
 from primum.comparison.arguments import default_baselines, default_methods, inner_folds
 from primum.comparison.plan import last_step
-from primum.safe import SafeClassifier
 from primum.safe.candidates.trees import TreesClassifier
 
 if TYPE_CHECKING:
@@ -107,14 +106,11 @@ def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
 
 def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
     """Return the methods and baselines that ``primum.compare`` has by default for these data."""
-    plan = result.plan
     try:
-        inner = inner_folds(plan)
+        methods = default_methods(result.plan, result.loss.scoring)
+        return methods, default_baselines(inner_folds(result.plan))
     except ValueError:  # with so few labels of a class there are none
         return [], []
-    safe = SafeClassifier(scoring=result.loss.scoring)
-    methods = default_methods(inner, len(plan.table.labels.classes), safe)
-    return methods, default_baselines(inner)
 
 
 def _preparation(estimator: Any) -> Any:

@@ -1,7 +1,8 @@
 """``primum.compare``: whether unlabelled rows help or harm, and which model to use.
 
-It joins the statistics (``selection``), the resumable comparison (``evaluation``) and its drawing
-(``report``), and is imported only when it is used.
+The function reads its arguments into a plan, runs the fits of the plan, and returns a result that
+computes everything else when it is asked for: verdicts, the recommended model, the report. It is
+imported only when it is used.
 """
 
 import time
@@ -22,15 +23,9 @@ from primum.comparison.arguments import (
     as_list,
     check_class_sizes,
     check_independence,
-    check_names,
     check_rows,
-    default_baselines,
-    default_methods,
     drift_of,
-    given_or_default,
-    inner_folds,
-    nested_if_needed,
-    prepared,
+    read_plan,
     read_problem,
     read_transformer,
     refuse_failed_baselines,
@@ -55,8 +50,6 @@ from primum.comparison.words import BASELINE
 from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
 from primum.judging.losses import read_scoring
-from primum.reading.classifiers import read_entries
-from primum.safe import SafeClassifier
 
 if TYPE_CHECKING:
     from primum.tables.columns import Column
@@ -471,22 +464,11 @@ def compare(
     prepare = read_transformer(prepare, table.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
     seed = read_seed(random_state)
-    settings = {"cv": cv, "n_repeats": n_repeats, "curves": curves, "nested": nested, "seed": seed}
-    empty = ComparisonPlan(table, (), (), **settings)
-    n_classes, safe = len(table.labels.classes), SafeClassifier(scoring=scoring)
-    parts = given_or_default(baseline, "baseline", lambda: default_baselines(inner_folds(empty)))
-    rivals = given_or_default(
-        methods, "methods", lambda: default_methods(inner_folds(empty), n_classes, safe)
+    plan = read_plan(
+        ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed),
+        *(baseline, methods, prepare, scoring),
+        learns_from_labels=problem is None or prepare is not problem.transformer,
     )
-    plan = ComparisonPlan(
-        table,
-        prepared(prepare, read_entries(parts, "baseline", uses_unlabeled=False)),
-        prepared(prepare, read_entries(rivals, "methods")),
-        **settings,
-    )
-    check_names(plan)
-    usual = problem is not None and prepare is problem.transformer
-    plan = (plan if usual else nested_if_needed(plan, prepare)).judged_by(scoring)
     loss = read_scoring(scoring, table.labels.classes)
     drift = drift_of(table, prepare, seed)
     records = run_comparison(
