@@ -297,7 +297,7 @@ def with_time_left(
     looking.start()
     try:
         for unit, record in work:
-            left.finish(unit, record["seconds"])
+            left.finish(unit, record.seconds)
             yield unit, record
     finally:
         over.set()

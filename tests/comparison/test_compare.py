@@ -116,9 +116,9 @@ def test_the_table_agrees_with_the_definitions():
         own, *parts = (
             records[f"all/{name}", number] for name in ("neighbours", "ridge", "logistic")
         )
-        truth = y[own["test"]]
-        mean = np.mean([part["scores"] for part in parts], axis=0)
-        wrong.append((np.array(own["predicted"]) != truth).astype(float))
+        truth = y[own.test]
+        mean = np.mean([part.scores for part in parts], axis=0)
+        wrong.append((np.array(own.predicted) != truth).astype(float))
         base.append((mean.argmax(axis=1) != truth).astype(float))
     found = result.table.loc["neighbours"]
     assert found["loss"] == pytest.approx(np.concatenate(wrong).mean())
@@ -191,9 +191,9 @@ def test_everything_is_plain_json_and_in_words():
 def test_curves_over_labelled_rows_need_enough_of_them():
     X, y = partly(100, 20)
     result = primum.compare(X, y, **{**QUICK, "n_repeats": 1})
-    sizes = {p["n"] for p in result.curves if p["axis"] == "n_labeled"}
+    sizes = {p.n for p in result.curves if p.axis == "n_labeled"}
     assert sizes == {20, 40, 80}
-    names = {p["name"] for p in result.curves if p["axis"] == "n_labeled"}
+    names = {p.name for p in result.curves if p.axis == "n_labeled"}
     assert names == {"baseline", "self-learning", "neighbours"}
 
 
@@ -282,7 +282,7 @@ def test_failures_are_listed_and_the_method_is_not_judged():
         X, y, **{**QUICK, "methods": [("failing", Failing(), False), *METHODS]}, curves=False
     )
     assert 0 < len(result.failures) < 10
-    assert result.failures[0]["reason"] == "FloatingPointError: no convergence here"
+    assert result.failures[0].reason == "FloatingPointError: no convergence here"
     assert "failing failed in split" in result.left_out[0]
     assert "failing" not in result.table.index
     assert 'Not judged, because of failures in some splits: "failing".' in result.verdict
@@ -303,7 +303,7 @@ def test_a_method_that_takes_the_marker_for_a_class_is_a_failure():
     X, y = partly()
     methods = [("wrong", LogisticRegression()), *METHODS]
     result = primum.compare(X, y, **{**QUICK, "methods": methods}, curves=False)
-    assert "treats -1, the marker of unlabelled rows, as a class" in result.failures[0]["reason"]
+    assert "treats -1, the marker of unlabelled rows, as a class" in result.failures[0].reason
 
 
 class Slow(KNeighborsClassifier):
@@ -492,7 +492,7 @@ def test_the_safe_stack_is_judged_by_its_cross_fitted_scores_unless_nested():
     assert found["safe"].loss == pytest.approx(
         found["baseline"].loss + own.baseline.difference.mean
     )
-    assert [p["n"] for p in result.curves if p["name"] == "safe"] == [0, 15, 60]
+    assert [p.n for p in result.curves if p.name == "safe"] == [0, 15, 60]
     nested = primum.compare(X, y, **options, nested=True, curves=False)
     assert nested.table.loc["safe", "splits"] == 5
     assert ("all/safe", 4) in nested.records.done

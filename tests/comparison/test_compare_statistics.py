@@ -34,7 +34,7 @@ def test_a_score_that_is_undefined_in_splits_is_computed_from_all_of_them():
     X, y = partly(20)
     result = primum.compare(X, y, **QUICK, methods=NEIGHBOURS, scoring="roc_auc", cv=LeaveOneOut())
     records = [result.records.done["all/neighbours", number] for number in range(20)]
-    scores = np.array([record["scores"][0][1] for record in records])
+    scores = np.array([record.scores[0][1] for record in records])
     found = result.table.loc["neighbours"]
     assert found["loss"] == pytest.approx(-roc_auc_score(y[:20], scores))
     difference = result.methods[-1].verdict.difference
@@ -52,7 +52,7 @@ def test_scores_that_are_not_finite_are_a_failure():
     methods = [("graph", spreading), *NEIGHBOURS]
     result = primum.compare(X, y, **QUICK, methods=methods, cv=TimeSeriesSplit(4))
     assert "graph" not in result.table.index
-    assert "'graph' returned scores that are not finite for" in result.failures[0]["reason"]
+    assert "'graph' returned scores that are not finite for" in result.failures[0].reason
     assert result.recommended != "graph"
     assert 'Not judged, because of failures in some splits: "graph".' in result.verdict
 
@@ -116,7 +116,7 @@ def test_a_twin_that_hardly_differs_is_bounded_by_the_disagreement():
     result = primum.compare(X, y, **QUICK, methods=[("self", SelfLearningClassifier())])
     twin = result.methods[-1].twin
     records = [result.records.done["all/self", number] for number in range(5)]
-    share = np.mean([np.array(r["probe"]) != np.array(r["twin_probe"]) for r in records])
+    share = np.mean([np.array(r.probe) != np.array(r.twin_probe) for r in records])
     assert twin.disagreement.share == pytest.approx(share)
     assert max(map(abs, twin.interval)) <= share + 0.05
 

@@ -158,8 +158,8 @@ def test_groups_stay_together_without_a_splitter():
     groups = result.plan.table.groups
     for fold in result.plan.folds(0):
         assert not set(groups[:40][fold.train]) & set(groups[:40][fold.test])
-    (_, record) = result._cross_fitted[0]
-    assert record["verdicts"]["baseline"]["difference"]["n_rows"] == 10
+    fit = result.records.cross_fitted["safe stack"]
+    assert fit.verdicts["baseline"].difference.n_rows == 10
     again = primum.compare(frame, target="left this year?", group="patient", cv=3, **options)
     assert again.plan.n_folds == 3
 

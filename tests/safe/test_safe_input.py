@@ -15,7 +15,7 @@ from primum.judging.drift import copies_note
 from primum.safe import classifier as safe
 from primum.safe import out_of_fold
 from primum.safe import out_of_fold as pilot
-from primum.safe.candidates.kernel import BANDWIDTHS, distances_among
+from primum.safe.candidates.graphs import BANDWIDTHS, distances_among
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 

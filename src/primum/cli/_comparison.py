@@ -18,9 +18,9 @@ import click
 from primum._files import unpredictable, write_file
 from primum._words import WIDTH, counted, listed, wrapped
 from primum.cli._output import check_length, check_out, refuse_inputs
-from primum.comparison.card import ModelCard, loss_in_words
 from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
+from primum.comparison.model import ModelCard, loss_in_words
 from primum.comparison.page import comparison_markdown, comparison_page
 from primum.comparison.words import BASELINE, MethodResult, estimation, with_article
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent

@@ -4,7 +4,6 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from primum.cli._options import (
 )
 from primum.comparison.arguments import default_baselines, default_methods
 from primum.comparison.compare import Comparison
-from primum.comparison.deploy import find_name
+from primum.comparison.model import find_name
 from primum.comparison.words import BASELINE
 from primum.methods.registry import commands
 from primum.tables.files import TableFormat, open_table
@@ -222,8 +221,7 @@ def compare(
             click.echo(printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=settings["resume"]), _silence():
             given = {key: value for key, value in settings.items() if value is not None}
-            result = primum.compare(frame, **given, verbose=not quiet)
-        result = replace(result, omitted=notes)
+            result = primum.compare(frame, **given, left_out=notes, verbose=not quiet)
         click.echo(screen_text(result))
         read = table.pandas_code()
         output.write_report(result, f"{read}  # a sample of it was compared" if sample else read)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
 from primum._typing import Index
-from primum.comparison.identity import describe
+from primum.comparison.store import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
 from primum.judging.words import judges_itself
@@ -101,7 +101,7 @@ def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> P
                 f"X_unlabeled has {more.shape[1]} columns, but X has {X.shape[1]}: pass the same "
                 "columns in the same order."
             )
-        n_rows, X = len(codes), stack_rows([X, more])
+        n_rows, X = len(codes), stack_rows(X, more)
         further = np.arange(n_rows, count_rows(X))
         codes = np.concatenate([codes, np.full(len(further), -1)])
         if groups is not None:
@@ -263,7 +263,7 @@ class ComparisonPlan:
     @property
     def repeats(self) -> int:
         """Number of repeats: 1 unless ``cv`` is a number of folds."""
-        return self.n_repeats if self._is_number else 1
+        return self.n_repeats if self.has_number_of_folds else 1
 
     @property
     def n_folds(self) -> int:
@@ -278,7 +278,7 @@ class ComparisonPlan:
 
     def _read_folds(self, repeat: int) -> list[Fold]:
         labels, cv = self.table.labels, self.cv
-        if cv is None or isinstance(cv, Integral):
+        if self.has_number_of_folds:
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
             if self.groups is not None:
                 return group_folds(cv, labels, self.groups, seed)
@@ -292,7 +292,8 @@ class ComparisonPlan:
         return self.table.groups
 
     @property
-    def _is_number(self) -> bool:
+    def has_number_of_folds(self) -> bool:
+        """Whether ``cv`` is a number of folds, or left open."""
         return self.cv is None or isinstance(self.cv, Integral)
 
     def judged_by(self, scoring: Any) -> Self:
@@ -366,7 +367,7 @@ class ComparisonPlan:
         """
         labeled = self.table.labels.labeled
         rows = np.sort(np.concatenate([labeled, unlabeled]) if entry.uses_unlabeled else labeled)
-        if self._is_number:
+        if self.has_number_of_folds:
             return Task(stage, entry, 0, rows, rows[:0])
         at = np.searchsorted(rows, labeled)
         cv = [(at[fold.train], at[fold.test]) for fold in self.folds(0)]
@@ -467,7 +468,7 @@ class ComparisonPlan:
 
     def _describe_folds(self) -> str:
         folds = [(fold.train, fold.test) for fold in self.folds(0)]
-        own = "" if self._is_number else f" of {type(self.cv).__name__}"
+        own = "" if self.has_number_of_folds else f" of {type(self.cv).__name__}"
         return f"{len(folds)} folds{own}, {_checksum(folds)}"
 
 

@@ -23,7 +23,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from primum._sklearn import logistic_regression_cv
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
-from primum.comparison.identity import describe
+from primum.comparison.store import describe
 from primum.experiments.as_published import (
     PublishedEM,
     PublishedHealyWestmacott,

@@ -29,8 +29,7 @@ from threadpoolctl import threadpool_limits
 from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
-from primum.comparison.identity import describe, describe_data, distributions_of
-from primum.comparison.store import ResultStore
+from primum.comparison.store import ResultStore, describe, describe_data, distributions_of
 from primum.comparison.workers import rng_for, run_parallel, seeded
 from primum.experiments.measures import MEASURES, default_score, error, refuse_marker_as_class
 from primum.experiments.methods import Method

@@ -40,7 +40,7 @@ Corani, G. & Benavoli, A. (2015). A Bayesian approach for comparing cross-valida
 multiple data sets. Machine Learning 100.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Self
 
@@ -92,7 +92,7 @@ class Probabilities:
 
     def to_dict(self) -> dict[str, float]:
         """Return the three probabilities by name."""
-        return {"help": self.help, "no_difference": self.no_difference, "harm": self.harm}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,7 @@ from typing import Any, Protocol, TypeGuard
 from primum._typing import AnyArray, Floats, Index
 from primum._words import counted
 from primum.judging.difference import LEVEL, Difference, Disagreement, Posterior, Probabilities
-from primum.judging.losses import (
-    ERROR,
-    Measure,
-)
+from primum.judging.losses import ERROR, Measure
 
 
 @dataclass(frozen=True)
@@ -106,18 +103,9 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain JSON values."""
-        return {
-            "answer": self.answer,
-            "text": self.text,
-            "probabilities": self.probabilities.to_dict(),
-            "change": self.change,
-            "interval": list(self.interval),
-            "interval_level": self.interval_level,
-            "n_labels_to_settle": self.n_labels_to_settle,
-            "level": self.level,
-            "difference": asdict(self.difference),
-            "disagreement": None if self.disagreement is None else asdict(self.disagreement),
-        }
+        values = asdict(self) | {"text": self.text, "interval": list(self.interval)}
+        del values["reason"], values["next_step"]
+        return values | {"interval_level": self.interval_level}
 
 
 def interval_level(level: float) -> float:
@@ -240,80 +228,56 @@ def verdict_of(
     ICLS is better than ridge regression: its error is about 7.0 points lower (90% interval -10.5 \
 to -3.5 points, probability above 99%).
     """
-    probabilities = posterior.probabilities
-    answer = answer_of(probabilities, level)
-    interval = posterior.interval(interval_level(level))
-    middle = posterior.interval(0.0)[0]
-    n_units = posterior.difference.n_rows
-    sample = Sample(n_units) if sample is None else sample
-    settle = posterior.labels_to_settle(level) if answer == CANNOT_TELL else None
-    settle = sample.to_settle(n_units, settle)
-    says = _Sentences(posterior, method, baseline, measure, level, interval, middle)
+    odds, n_units = posterior.probabilities, posterior.difference.n_rows
+    answer, interval = answer_of(odds, level), posterior.interval(interval_level(level))
+    change = posterior.interval(0.0)[0]
     unclear = answer == CANNOT_TELL
-    reason = says.cannot_tell(sample) if unclear else says.clear(answer)
-    next_step = sample.settling(settle) if unclear else ""
+    sample = Sample(n_units) if sample is None else sample
+    settle = sample.to_settle(n_units, posterior.labels_to_settle(level)) if unclear else None
+    share = f"{percent_of_level(interval_level(level))} interval"
+    shown, edge = measure.show_range(*interval), measure.show_limit(posterior.equivalence)
+    if unclear:
+        may = f"the {measure.name} may change by {shown} ({share}"
+        reason = f"{_unclear(odds, method, baseline, measure.name, edge, str(sample), may)})."
+    else:
+        claim = _claim(answer, method, baseline, measure, change, edge)
+        reason = f"{claim} ({share} {shown}, probability {percent(odds.to_dict()[answer])})."
     return Verdict(
-        answer,
-        reason,
-        next_step,
-        probabilities,
-        middle,
-        interval,
-        settle,
-        level,
-        posterior.difference,
-        posterior.disagreement,
+        *(answer, reason, sample.settling(settle) if unclear else "", odds, change, interval),
+        *(settle, level, posterior.difference, posterior.disagreement),
     )
 
 
-@dataclass(frozen=True)
-class _Sentences:
-    posterior: Posterior
-    method: str
-    baseline: str
-    measure: Measure
-    level: float
-    interval: tuple[float, float]
-    change: float
+def _claim(
+    answer: str, method: str, baseline: str, measure: Measure, change: float, edge: str
+) -> str:
+    """Return the claim of a clear answer."""
+    first, name, size = capitalised(method), measure.name, measure.show(change)
+    return {
+        HELP: f"{first} is better than {baseline}: its {name} is about {size} lower",
+        HARM: f"{first} is worse than {baseline}: its {name} is about {size} higher",
+        NO_DIFFERENCE: f"{first} and {baseline} differ in {name} by less than {edge}, which makes "
+        "no practical difference",
+    }[answer]
 
-    def clear(self, answer: str) -> str:
-        """Return the sentence of a clear answer."""
-        method, baseline, name = capitalised(self.method), self.baseline, self.measure.name
-        size = self.measure.show(self.change)
-        edge = self.measure.show_limit(self.posterior.equivalence)
-        first = {
-            HELP: f"{method} is better than {baseline}: its {name} is about {size} lower",
-            HARM: f"{method} is worse than {baseline}: its {name} is about {size} higher",
-            NO_DIFFERENCE: f"{method} and {baseline} differ in {name} by less than {edge}, "
-            "which makes no practical difference",
-        }[answer]
-        probability = percent(self.posterior.probabilities.to_dict()[answer])
-        share = percent_of_level(interval_level(self.level))
-        shown = self.measure.show_range(*self.interval)
-        return f"{first} ({share} interval {shown}, probability {probability})."
 
-    def cannot_tell(self, sample: Sample) -> str:
-        """Return the sentence if no answer is probable enough."""
-        odds, limit = self.posterior.probabilities, self.posterior.equivalence
-        share = percent_of_level(interval_level(self.level))
-        may = f"the {self.measure.name} may change by {self.measure.show_range(*self.interval)}"
-        likely = {
-            HELP: f"is probably better ({percent(odds.help)}) than {self.baseline}",
-            HARM: f"is probably worse ({percent(odds.harm)}) than {self.baseline}",
-            NO_DIFFERENCE: f"and {self.baseline} probably ({percent(odds.no_difference)}) differ "
-            f"in {self.measure.name} by less than {self.measure.show_limit(limit)}",
-        }
-        answer = answer_of(odds, PROBABLE)
-        if answer == CANNOT_TELL:
-            return (
-                f"With {sample} we cannot tell whether {self.method} is better than "
-                f"{self.baseline}: {may} ({share} interval; probability of help "
-                f"{percent(odds.help)}, of harm {percent(odds.harm)})."
-            )
+def _unclear(
+    odds: Probabilities, method: str, baseline: str, name: str, edge: str, sample: str, may: str
+) -> str:
+    """Return what is probable if no answer is probable enough, up to its last bracket."""
+    first, probable = capitalised(method), answer_of(odds, PROBABLE)
+    if probable == CANNOT_TELL:
         return (
-            f"{capitalised(self.method)} {likely[answer]}, but with {sample} this is not "
-            f"certain: {may} ({share} interval)."
+            f"With {sample} we cannot tell whether {method} is better than {baseline}: {may}; "
+            f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}"
         )
+    likely = {
+        HELP: f"is probably better ({percent(odds.help)}) than {baseline}",
+        HARM: f"is probably worse ({percent(odds.harm)}) than {baseline}",
+        NO_DIFFERENCE: f"and {baseline} probably ({percent(odds.no_difference)}) differ in {name} "
+        f"by less than {edge}",
+    }[probable]
+    return f"{first} {likely}, but with {sample} this is not certain: {may}"
 
 
 def percent(probability: float) -> str:
@@ -371,8 +335,8 @@ class OwnVerdict:
     @property
     def verdicts(self) -> dict[str, Verdict]:
         """The verdicts by what the classifier was compared with."""
-        found = {"baseline": self.baseline, "supervised": self.supervised}
-        return {against: verdict for against, verdict in found.items() if verdict is not None}
+        baseline = {"baseline": self.baseline}
+        return baseline if self.supervised is None else baseline | {"supervised": self.supervised}
 
 
 class JudgesItself(Protocol):

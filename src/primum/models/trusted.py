@@ -21,8 +21,7 @@ from primum.methods.svm.search import Step
 from primum.models.files import classifier_of
 from primum.reading.classifiers import NamedClassifier
 from primum.safe.candidates.base import Affine, LinearModel
-from primum.safe.candidates.kernel import KernelModel
-from primum.safe.candidates.spreading import NeighborModel
+from primum.safe.candidates.graphs import KernelModel, NeighborModel
 from primum.safe.candidates.trees import (
     BoostedModel,
     BoostingClassifier,

@@ -9,7 +9,7 @@ The scores of a tuned estimator over its grid.
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -21,9 +21,6 @@ from primum.labellings import LabeledRows
 from primum.methods import ICLSClassifier, LeastSquaresClassifier
 from primum.methods.icls.constraint_set import constraint_set
 from primum.reading.data import read_training_data
-
-if TYPE_CHECKING:
-    pass
 
 TWIN = "supervised"
 
@@ -156,7 +153,7 @@ def plot_constraint_set(
     Examples
     --------
     >>> from primum import ICLSClassifier
-    >>> from primum.pages import plot_constraint_set
+    >>> from primum.pages.pictures import plot_constraint_set
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, -1, -1]
     >>> clf = ICLSClassifier().fit(X, y)
     >>> plot_constraint_set(clf, X, y).get_xlabel()

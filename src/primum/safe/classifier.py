@@ -33,7 +33,7 @@ from primum.reading.data import FitArguments, not_in_memory, read_arguments, sta
 from primum.reading.folds import read_repeated_folds
 from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
-from primum.safe.candidates import BASELINE, Candidate, Labels, Model, SharedRows
+from primum.safe.candidates import BASELINE, Candidate, CandidateModel, Labels, SharedRows
 from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
 from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import Failure, OutOfFold
@@ -254,19 +254,19 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             rows = self._rows(given, X, seed)
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
-            known, unknown = _groups(given, groups)
-            labels = _labels(given, known)
+            of_labeled, of_unlabeled = _groups(given, groups)
+            labels = _labels(given, of_labeled)
             entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
             held_out = HeldOut(
-                *(folds, labels.codes, self.classes_, labels.weight, known),
-                _n_to_label(known, unknown, rows.unlabeled.shape[0]),
+                *(folds, labels.codes, self.classes_, labels.weight, of_labeled),
+                _n_to_label(of_labeled, of_unlabeled, rows.unlabeled.shape[0]),
             )
             of_folds = notes_on_folds(self, held_out)
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
             if self.time_budget is None:  # otherwise the candidates come one after the other
                 scored.tell = partial(tell, FOLDS)
             with one_blas_thread():
-                scored.notes.extend(notes_on_rows(rows, known, unknown))
+                scored.notes.extend(notes_on_rows(rows, of_labeled, of_unlabeled))
                 self._compute(scored, entrants, start)
                 self._combine(scored, entrants, held_out)
             self.held_out_rows_ = _labeled(given)[held_out.rows]
@@ -349,7 +349,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
     def _fit_weighted(
         self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
-    ) -> tuple[list[Weighted], dict[str, tuple[Model, Floats]]]:
+    ) -> tuple[list[Weighted], dict[str, tuple[CandidateModel, Floats]]]:
         """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
 
         A candidate that fails only now is left out, and the others are weighed again.
@@ -367,13 +367,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
     def _weigh(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> list[Weighted]:
         """Return the weights of the stack, of its supervised one, and those of the baseline."""
-        found = []
+        stacks = []
         for names in entrants.members(scored.scores):
             scores, w0 = scored.stacked(names, entrants.baselines)
             weights, gap = weights_on(held_out, scores, w0, self.shrinkage)
-            found.append((dict(zip(names, weights.tolist(), strict=True)), gap))
+            stacks.append((dict(zip(names, weights.tolist(), strict=True)), gap))
         baseline = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
-        return [*found, (baseline, 0.0)]
+        return [*stacks, (baseline, 0.0)]
 
     def _warn_of_failures(self) -> None:
         if self.failures_:
@@ -424,7 +424,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         for candidate in read_entrants(self.candidates, self.baseline, 2, 1).all:
             if isinstance(candidate, Wrapped):
-                router.add(method_mapping=mapping, **{candidate.name: candidate.entry.estimator})
+                router.add(method_mapping=mapping, **{candidate.name: candidate.estimator})
         return router
 
 

@@ -38,7 +38,7 @@ from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.reading.arrays import locating_bad_values
-from primum.safe.candidates import Model
+from primum.safe.candidates import CandidateModel
 
 
 def nearest_in_hull(points: Floats, target: Floats) -> tuple[Floats, float]:
@@ -150,7 +150,7 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
 
     classes_: AnyArray
     weights_: dict[str, float]
-    models_: dict[str, Model]
+    models_: dict[str, CandidateModel]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the score of every class, a number in [0, 1]; those of a row add up to 1.
@@ -247,7 +247,7 @@ class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
 
 def stack_of(
-    parent: StackPredictionMixin, weights: dict[str, float], models: dict[str, Model]
+    parent: StackPredictionMixin, weights: dict[str, float], models: dict[str, CandidateModel]
 ) -> StackedClassifier:
     """Return the stack of some of the models, for the features and classes of a parent."""
     stack = StackedClassifier()
@@ -259,7 +259,7 @@ def stack_of(
     return stack
 
 
-def stacked_scores(models: dict[str, Model], weights: dict[str, float], X: Any) -> Floats:
+def stacked_scores(models: dict[str, CandidateModel], weights: dict[str, float], X: Any) -> Floats:
     """Return the weighted scores of rows."""
     blocks = [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
     return np.concatenate(

@@ -17,8 +17,7 @@ from primum.experiments.pages.tables import LOSSES, dataset_title, plain_table, 
 from primum.experiments.runner import Experiment, further_folder
 from primum.experiments.splits import LearningCurve
 from primum.experiments.summary import failed_sentence, failures, fit_warnings, summarize
-from primum.pages.page import html_page, paragraph, picture
-from primum.pages.tables import Table
+from primum.pages.page import Table, html_page, paragraph, picture
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,8 +13,8 @@ import numpy as np
 from primum._files import replacing
 from primum._lazy import needed
 from primum.experiments.pages.tables import dataset_title
+from primum.pages.page import Cell, Table
 from primum.pages.pictures import line_styles
-from primum.pages.tables import Cell, Table
 
 if TYPE_CHECKING:
     import pandas as pd

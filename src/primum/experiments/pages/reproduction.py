@@ -41,9 +41,8 @@ from primum.experiments.published import (
 from primum.experiments.race import CRITICAL, SAFE, SUPERVISED, differences, race_summary
 from primum.experiments.summary import failed_sentence, summarize, twin_of
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.pages.page import html_page, paragraph, picture
+from primum.pages.page import Cell, Table, html_page, paragraph, picture
 from primum.pages.pictures import plot_constraint_set, score_parameters
-from primum.pages.tables import Cell, Table
 from primum.simulated import one_feature
 
 if TYPE_CHECKING:

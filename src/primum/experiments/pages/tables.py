@@ -8,7 +8,7 @@ from primum.experiments.datasets.catalogue import CATALOGUE
 from primum.experiments.datasets.loading import Dataset, pca99, z_score
 from primum.experiments.published import minima_of
 from primum.experiments.summary import roles_of, twin_of
-from primum.pages.tables import Cell, Table
+from primum.pages.page import Cell, Table
 
 if TYPE_CHECKING:
     import pandas as pd

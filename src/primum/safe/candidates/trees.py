@@ -1,6 +1,8 @@
-"""Supervised alternatives to the linear baselines: a forest and a histogram booster.
+"""Trees of the labelled rows: two forests and a histogram booster.
 
-Both are fitted by scikit-learn to the labelled rows. Then the nodes of their trees are kept as
+Extremely randomised trees are a candidate of the safe choice. A random forest and a booster are
+classifiers of their own, supervised alternatives to the linear baselines of a comparison. All are
+fitted by scikit-learn to the labelled rows. Then the nodes of their trees are kept as
 arrays. A file with these can be loaded without the types of scikit-learn's trees, whose nodes are
 raw memory that a file must not be trusted with, and predictions need no more than NumPy.
 
@@ -8,8 +10,6 @@ The booster suits few labels: a leaf needs a twentieth of the rows, at least 2 a
 trees have 8 leaves. The time of a histogram booster is in proportion to columns times bins, so it
 has 63 bins, and of very many columns it sees those that differ most between the classes of its
 training rows. One thread makes it: small histograms are not worth starting others.
-
-A small forest of extremely randomised trees, fitted to the labelled rows.
 """
 
 import warnings
@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import boosted_trees
 from primum._typing import AnyArray, Floats, Index
-from primum.safe.candidates.base import Candidate, Labels, Model, PreparedRows, SharedRows, as_dense
+from primum.safe.candidates.base import CandidateModel, Labels, as_dense
 
 TREES = 100
 # Numbers that are in memory at once when rows are predicted.
@@ -34,7 +34,7 @@ LARGEST_BLOCK = 2**23
 
 
 @dataclass(frozen=True)
-class ForestModel(Model):
+class ForestModel(CandidateModel):
     """The nodes of all trees, as arrays: they can be stored, unlike scikit-learn's trees.
 
     Attributes
@@ -112,25 +112,12 @@ def forest_model(forest: Any, labels: Labels) -> ForestModel:
     )
 
 
-class PreparedForest(PreparedRows):
-    """A forest of the labelled rows."""
+def extra_trees(X: Any, labels: Labels, seed: int) -> ForestModel:
+    """Return extremely randomised trees."""
+    from sklearn.ensemble import ExtraTreesClassifier
 
-    def fit(self, train: Index, labels: Labels) -> ForestModel:  # noqa: D102
-        from sklearn.ensemble import ExtraTreesClassifier
-
-        own = labels.take(train)
-        forest = ExtraTreesClassifier(TREES, random_state=self.rows.seed)
-        forest.fit(self.rows.labeled[train], own.codes, sample_weight=own.weight)
-        return forest_model(forest, own)
-
-
-class Forest(Candidate):
-    """Extremely randomised trees."""
-
-    name = "forest"
-
-    def prepare(self, rows: SharedRows) -> PreparedForest:  # noqa: D102
-        return PreparedForest(rows)
+    forest = ExtraTreesClassifier(TREES, random_state=seed)
+    return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
 
 
 ROUNDS, LEAVES, BINS = 100, 8, 63
@@ -152,7 +139,7 @@ class TreesClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array of shape (n_classes,)
         The classes.
-    model_ : Model
+    model_ : CandidateModel
         The trees.
     """
 
@@ -160,7 +147,7 @@ class TreesClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @abstractmethod
-    def _fitted(self, X: Any, labels: Labels) -> Model:
+    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
         """Return the trees fitted to rows."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -229,7 +216,7 @@ class ForestClassifier(TreesClassifier):
     ['a', 'b']
     """
 
-    def _fitted(self, X: Any, labels: Labels) -> Model:
+    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
         from sklearn.ensemble import RandomForestClassifier
 
         forest = RandomForestClassifier(TREES, n_jobs=1, random_state=self.random_state)
@@ -237,7 +224,7 @@ class ForestClassifier(TreesClassifier):
 
 
 @dataclass(frozen=True)
-class BoostedModel(Model):
+class BoostedModel(CandidateModel):
     """Trees whose values add up to the logarithms of odds, one tree per round and class.
 
     Attributes
@@ -299,7 +286,7 @@ class BoostingClassifier(TreesClassifier):
     ['a', 'b']
     """
 
-    def _fitted(self, X: Any, labels: Labels) -> Model:
+    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from threadpoolctl import threadpool_limits
 

@@ -1,29 +1,36 @@
-"""The card of the recommended model, computed from held-out predictions.
+"""The model to deploy: what is known of it, how it is fitted to all rows, and what it changes.
 
-The interval of its loss allows for the rows it is estimated from, for training sets that are
-smaller than the final one, and for the choice among the methods: see
-``primum.judging.loss_interval``.
+Its card comes from predictions for rows that were held out, except for the number of unlabelled
+rows in every class, which the model fitted to all rows predicts. The interval of its loss allows
+for the rows it is estimated from, for training sets that are smaller than the final one, and for
+the choice among the methods: see ``primum.judging.loss_interval``.
 
-What is known of the model to deploy: its loss with an interval, and what it does to every class.
-
-All of it comes from predictions for rows that were held out, except for the number of unlabelled
-rows in every class, which the model fitted to all rows predicts. ``compare_model`` computes it.
+The models fitted to all rows show the unlabelled rows that a method classifies differently than the
+baseline, and the coefficients of a linear baseline.
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
-from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.ensemble import VotingClassifier
 from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import Pipeline
 
-from primum._typing import Floats, Index
-from primum._words import listed
-from primum.comparison.plan import ComparisonPlan
-from primum.comparison.statistics import judge_of
+from primum._sklearn import take_rows
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats, Index
+from primum._words import key_of, listed
+from primum.comparison.arguments import with_preparation
+from primum.comparison.plan import ComparisonPlan, last_step
+from primum.comparison.records import HeldOutPredictions
+from primum.comparison.run import fit_entry
+from primum.comparison.words import BASELINE, show_loss
+from primum.comparison.workers import seeded
 from primum.judging.loss_interval import (
     around,
     design_effect,
@@ -34,9 +41,13 @@ from primum.judging.loss_interval import (
     row_means,
     tails_of,
 )
-from primum.judging.losses import ERROR, OF_CLASSES, Loss, Measure, Predictions, joined, measure_of
+from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measure_of
 from primum.judging.words import Alert, interval_level, percent_of_level
-from primum.reading.folds import Fold
+from primum.reading.classifiers import Entry, NamedClassifier
+from primum.reading.labels import KnownLabels
+
+if TYPE_CHECKING:
+    from primum.comparison.result import ComparisonResult
 
 # A class of which fewer rows are found is as good as never predicted.
 LEAST_RECALL = 0.05
@@ -161,12 +172,6 @@ class ModelCard:
         }
 
 
-def show_loss(loss: float, measure: Measure) -> str:
-    """Return a loss, in per cent if its changes are in points."""
-    sign = "%" if measure.unit == ERROR.unit else ""
-    return f"{round(loss * measure.scale, measure.digits) + 0.0:.{measure.digits}f}{sign}"
-
-
 def loss_in_words(card: ModelCard) -> str:
     """Return the loss with its interval, beside that of guessing."""
     low, high = (show_loss(value, card.measure) for value in card.interval)
@@ -204,14 +209,16 @@ def _neglected_alert(card: ModelCard) -> list[Alert]:
     column = {one.name: sum(row[k] for row in card.confusion) for k, one in enumerate(card.classes)}
     never = [one for one in card.neglected if column[one.name] == 0]
     rest = [one for one in card.neglected if column[one.name] > 0]
-    found = [f"never predicts {_named(never)}"] if never else []
+    found = [f"never predicts {_with_counts(never)}"] if never else []
     if rest:
-        found.append(f"finds less than {LEAST_RECALL:.0%} of the rows of class {_named(rest)}")
+        found.append(
+            f"finds less than {LEAST_RECALL:.0%} of the rows of class {_with_counts(rest)}"
+        )
     text = f"The recommended model {' and '.join(found)}. {_advice(card)}"
     return [Alert("neglected class", text)]
 
 
-def _named(classes: Sequence[ClassFigures]) -> str:
+def _with_counts(classes: Sequence[ClassFigures]) -> str:
     return listed([f"{one.name!r} ({one.n_labeled} labelled)" for one in classes])
 
 
@@ -231,57 +238,7 @@ def _advice(card: ModelCard) -> str:
     )
 
 
-@dataclass(frozen=True)
-class HeldOutPredictions:
-    """The predictions of one method in all of its splits.
-
-    Attributes
-    ----------
-    folds : sequence of Fold
-        The splits.
-    splits : sequence of Predictions
-        The predictions for the rows that each holds out.
-    """
-
-    folds: Sequence[Fold]
-    splits: Sequence[Predictions]
-
-    @property
-    def rows(self) -> Index:
-        """Positions of the held-out rows among the labelled ones, one split after the other."""
-        return np.concatenate([fold.test for fold in self.folds])
-
-    @property
-    def all(self) -> Predictions:
-        """The predictions of all splits."""
-        return joined(self.splits)
-
-
-def stored_predictions(record: dict[str, Any], plan: ComparisonPlan) -> HeldOutPredictions | None:
-    """Return the cross-fitted predictions of a method that judged itself, from its record.
-
-    None if a folder of fits was written by a version that did not store them.
-    """
-    if "held_out" not in record:
-        return None
-    stored, labels = record["held_out"], plan.table.labels
-    rows = np.searchsorted(labels.labeled, stored["rows"])
-    found = Predictions(
-        labels.codes[rows],
-        np.array(stored["predicted"], dtype=np.intp),
-        np.array(stored["scores"], dtype=float),
-    )
-    numbers = np.array(stored["folds"])
-    parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
-    if plan.cv is None or isinstance(plan.cv, Integral):
-        every = np.arange(plan.table.n_labeled)
-        folds = [Fold(np.setdiff1d(every, rows[part]), rows[part]) for part in parts]
-    else:
-        folds = plan.folds(0)
-    return HeldOutPredictions(folds, [found.take(part) for part in parts])
-
-
-def card_of(result: Any, name: str) -> ModelCard | None:
+def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
     """Return what is known of a method from the predictions of a comparison.
 
     Parameters
@@ -296,15 +253,14 @@ def card_of(result: Any, name: str) -> ModelCard | None:
     ModelCard or None
         Without the number of unlabelled rows of every class. None if its predictions are not known.
     """
-    baseline, *others = result.methods
-    candidates = [baseline, *(method for method in others if method.verdict is not None)]
-    known = {method.name: result.held_out(method.name) for method in candidates}
-    found = {key: value for key, value in known.items() if value is not None}
-    if name not in found:
+    candidates = {m.name: m for m in [result.methods[0], *result.compared]}
+    stored = {key: result.records.held_out(key) for key in candidates}
+    held_out = {key: value for key, value in stored.items() if value is not None}
+    if name not in held_out:
         return None
-    own, loss = found[name], next(m.loss for m in candidates if m.name == name)
+    own, loss = held_out[name], candidates[name].loss
     level = interval_level(result.level)
-    tails = tails_of(level, _n_methods(list(found.values()), result.loss))
+    tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
     labels = result.plan.table.labels
     confusion = _confusion(own, len(labels.classes))
     return ModelCard(
@@ -357,7 +313,7 @@ def _n_methods(found: Sequence[HeldOutPredictions], loss: Loss) -> float:
 
 
 def _interval(
-    result: Any, own: HeldOutPredictions, loss: float, tails: tuple[float, float]
+    result: "ComparisonResult", own: HeldOutPredictions, loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     table, of_rows = result.plan.table, result.loss.of_rows
     if of_rows is None:
@@ -382,12 +338,13 @@ def _training_share(own: HeldOutPredictions, n_labeled: int) -> float:
 
 
 def _interval_of_scores(
-    result: Any, own: HeldOutPredictions, loss: float, tails: tuple[float, float]
+    result: "ComparisonResult", own: HeldOutPredictions, loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
-    judge = judge_of(result.plan, own.folds, result.equivalence)
-    found = judge.difference(own.all, None, result.loss)
-    return around(loss, found.standard_error, found.degrees_of_freedom, tails)
+    mean = result.records.judge(own.folds, result.equivalence).difference(
+        own.all, None, result.loss
+    )
+    return around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
 
 
 def _confusion(own: HeldOutPredictions, n_classes: int) -> Floats:
@@ -398,7 +355,7 @@ def _confusion(own: HeldOutPredictions, n_classes: int) -> Floats:
     return counts
 
 
-def _figures(confusion: Floats, labels: Any) -> tuple[ClassFigures, ...]:
+def _figures(confusion: Floats, labels: KnownLabels) -> tuple[ClassFigures, ...]:
     right, of_class, of_predicted = confusion.diagonal(), confusion.sum(1), confusion.sum(0)
     counts = np.bincount(labels.codes, minlength=len(labels.classes))
     return tuple(
@@ -418,3 +375,202 @@ def _roc_auc(own: HeldOutPredictions) -> float | None:
         return None
     truth, scores = (row_means(own.rows, values)[1] for values in (found.truth, found.scores[:, 1]))
     return float(roc_auc_score(truth, scores)) if len(np.unique(truth)) == 2 else None
+
+
+# Rows that are listed; the counts are of all rows.
+MAX_LISTED = 1000
+
+
+@dataclass(frozen=True)
+class ChangedRow:
+    """An unlabelled row for which a method and the baseline predict different classes.
+
+    Attributes
+    ----------
+    row : int
+        Its position among all rows, from 0.
+    id : str or None
+        What identifies it, if the table has a column for that.
+    baseline, method : str
+        The class by either.
+    """
+
+    row: int
+    id: str | None
+    baseline: str
+    method: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Which unlabelled rows a method and the baseline assign to different classes.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    n_compared : int
+        Number of unlabelled rows for which both predicted a class: all, or a random sample.
+    n_changed : int
+        Number of those with different classes.
+    counts : list of (str, str, int)
+        Class by the baseline, class by the method, number of rows; most frequent first.
+    rows : list of ChangedRow
+        The first thousand of them.
+    """
+
+    method: str
+    n_compared: int
+    n_changed: int
+    counts: list[tuple[str, str, int]]
+    rows: list[ChangedRow]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the changes as plain JSON values."""
+        return asdict(self) | {"counts": [list(count) for count in self.counts]}
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """The weight of a feature in a linear baseline.
+
+    Attributes
+    ----------
+    model : str
+        Name of the baseline.
+    feature : str
+        Name of the prepared feature.
+    of_class : str
+        The class whose score it is a part of; of two classes, the second.
+    value : float
+        The coefficient. Above 0, larger values of the feature make the class more likely.
+    """
+
+    model: str
+    feature: str
+    of_class: str
+    value: float
+
+    @property
+    def direction(self) -> str:
+        """What larger values of the feature mean."""
+        if self.value == 0:
+            return "no effect"
+        return f"{'more' if self.value > 0 else 'less'} likely {self.of_class}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coefficient as plain JSON values."""
+        return asdict(self) | {"direction": self.direction}
+
+
+def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
+    """Return a method, or the averaged baseline, fitted to all rows by the names of classes.
+
+    It has the seeds of its first fit, so that the model is the one judged.
+    """
+    labels, rows = plan.table.labels, np.arange(len(plan.table.codes))
+    y = np.full(len(rows), None, dtype=object)
+    y[labels.labeled] = labels.classes[labels.codes]
+    if name == BASELINE:
+        entry = _average(plan, prepare)
+    else:
+        entry = _taking_names(next(entry for entry in plan.entries if entry.name == name))
+    if not entry.uses_unlabeled:
+        rows, y = labels.labeled, labels.classes[labels.codes]
+    groups = None if plan.groups is None else plan.groups[rows]
+    estimator = seeded(entry.estimator, plan.seed, entry.name, 0)
+    with one_blas_thread():
+        # Rows without a label are left out above, so that all of these are used.
+        return fit_entry(Entry(entry.name, estimator), take_rows(plan.table.X, rows), y, groups)
+
+
+def find_name(name: str, names: Sequence[str]) -> str | None:
+    """Return the one of some names that is meant, exactly or as it is typed; None if there is none.
+
+    ``safe-stack`` is "safe stack", unless another has that name.
+    """
+    keys = [key_of(other) for other in names]
+    if name in names or keys.count(key_of(name)) != 1:
+        return name if name in names else None
+    return names[keys.index(key_of(name))]
+
+
+def _taking_names(entry: Entry) -> Entry:
+    """Return an entry that can be fitted to the names of classes, with None where unknown."""
+    last = last_step(entry.estimator)
+    if not entry.uses_unlabeled or type(last).__module__.startswith("primum."):
+        return entry
+    named = NamedClassifier(last)
+    if last is not entry.estimator:
+        *before, (name, _) = entry.estimator.steps
+        named = Pipeline([*before, (name, named)])
+    return Entry(entry.name, named, True)
+
+
+def can_be_averaged(baselines: Sequence[Entry]) -> bool:
+    """Return whether the average of the baselines is a classifier of its own."""
+    return len(baselines) == 1 or all(hasattr(b.estimator, "predict_proba") for b in baselines)
+
+
+def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
+    """Return the mean of the probabilities of the baselines as one classifier."""
+    entries = plan.baselines
+    if not can_be_averaged(entries):
+        lacking = next(e.name for e in entries if not hasattr(e.estimator, "predict_proba"))
+        raise ValueError(
+            f"The baseline {lacking!r} has no predict_proba, so that the average of the baselines "
+            "cannot be fitted as a model: calibrate it with CalibratedClassifierCV."
+        )
+    if len(entries) == 1:
+        return entries[0]
+    # scikit-learn refuses double underscores in names.
+    parts = [
+        (e.name.replace("__", "_"), e.estimator if prepare is None else last_step(e.estimator))
+        for e in entries
+    ]
+    return Entry(BASELINE, with_preparation(prepare, VotingClassifier(parts, voting="soft")), False)
+
+
+def changes_of(
+    method: str,
+    own: AnyArray,
+    baseline: AnyArray,
+    rows: AnyArray,
+    classes: Sequence[Any],
+    ids: Any = None,
+) -> Changes:
+    """Return the changes between the predicted codes of some rows."""
+    names = [str(name) for name in classes]
+    changed = np.flatnonzero(own != baseline)
+    pairs = Counter((names[baseline[i]], names[own[i]]) for i in changed)
+    listed = [
+        ChangedRow(int(rows[i]), _id(ids, rows[i]), names[baseline[i]], names[own[i]])
+        for i in changed[:MAX_LISTED]
+    ]
+    counts = [(old, new, count) for (old, new), count in pairs.most_common()]
+    return Changes(method, len(rows), len(changed), counts, listed)
+
+
+def _id(ids: Any, row: int) -> str | None:
+    return None if ids is None or row >= len(ids) or ids[row] is None else str(ids[row])
+
+
+def coefficients_of(model: Any, name: str) -> list[Coefficient]:
+    """Return the coefficients of a fitted linear classifier or pipeline, the largest first."""
+    coef = np.atleast_2d(np.asarray(last_step(model).coef_, dtype=float))
+    classes = [str(label) for label in model.classes_]
+    names = _feature_names(model, coef.shape[1])
+    of_class = classes[1:] if len(coef) == 1 else classes
+    every = [
+        Coefficient(name, feature, label, float(value))
+        for label, values in zip(of_class, coef, strict=True)
+        for feature, value in zip(names, values, strict=True)
+    ]
+    return sorted(every, key=lambda one: -abs(one.value))
+
+
+def _feature_names(model: Any, n_features: int) -> list[str]:
+    if hasattr(model, "steps") and hasattr(model[:-1], "get_feature_names_out"):
+        return [str(name) for name in model[:-1].get_feature_names_out()]
+    named = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(n_features)] if named is None else [str(n) for n in named]
