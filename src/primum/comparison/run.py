@@ -48,7 +48,7 @@ from primum.judging.words import OwnVerdict, judges_itself
 from primum.methods.least_squares.tuning import Tuned
 from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import tuning_folds
-from primum.safe.watching import watch_folds
+from primum.safe.out_of_fold import watch_folds
 
 # What scikit-learn's classifiers mean by cv=None.
 USUAL_FOLDS = 5

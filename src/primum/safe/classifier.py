@@ -37,9 +37,8 @@ from primum.safe.candidates import BASELINE, Candidate, CandidateModel, Labels, 
 from primum.safe.candidates.base import stacked
 from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
 from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
-from primum.safe.out_of_fold import Failure, OutOfFold
+from primum.safe.out_of_fold import Failure, OutOfFold, tell_watcher
 from primum.safe.stack import StackPredictionMixin, stack_of, weights_on
-from primum.safe.watching import tell_watcher
 
 # The share of rows for which two models disagree is estimated from at most this many.
 MOST_COMPARED = 5000

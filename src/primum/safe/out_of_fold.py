@@ -13,7 +13,9 @@ a and b. The prediction is at least the one in proportion to the rows.
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -302,3 +304,26 @@ class OutOfFold:
         warned = [f"{name}: {text}" for name, texts in self._warned.items() for text in texts]
         approximated = [note for notes in self.approximated.values() for note in notes]
         return [*dict.fromkeys([*self.notes, *approximated]), *warned]
+
+
+# Called with (folds that are done, all folds); first with 0, when what precedes them is done.
+Watcher = Callable[[int, int], None]
+
+
+_watcher: ContextVar[Watcher | None] = ContextVar("folds", default=None)
+
+
+@contextmanager
+def watch_folds(watcher: Watcher) -> Iterator[None]:
+    """Report the folds of SafeClassifier to a watcher, inside a ``with`` block."""
+    before = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(before)
+
+
+def tell_watcher(done: int, total: int) -> None:
+    """Report the folds to the watcher, if any."""
+    if (watcher := _watcher.get()) is not None:
+        watcher(done, total)
