@@ -26,7 +26,7 @@ each labelled row counted once however often it is held out. With Jeffreys' prio
     shares of (T, F, N) ~ Dirichlet(T / k + 1/2, F / k + 1/2, N / k + 1/2).
 
 The prior of d is the same however many rows differ: two models that agree on all of n rows need not
-agree on others, and fewer than about 150 rows do not show that they do. The prior of r is symmetric
+agree on others, and fewer than about 140 rows do not show that they do. The prior of r is symmetric
 about 0, so that few labels claim nothing. k is a design effect: the counts come from models that
 were trained on overlapping sets, and the deployed model is one more. Those models also had fewer
 labels than the deployed ones, a share q of them, a gain may grow or shrink with the number of

@@ -261,7 +261,7 @@ def resampled_difference(
 
     Examples
     --------
-    >>> from primum.judging.difference import resampled_difference
+    >>> from primum.judging.held_out import resampled_difference
     >>> wrong = [[0, 0, -1, 0], [0, -1, 0, 0], [-1, 0, 0, 0], [0, 0, 0, 1], [0, -1, 0, 0]]
     >>> difference = resampled_difference(wrong, n_train=16)
     >>> difference.mean, round(difference.standard_error, 3)
