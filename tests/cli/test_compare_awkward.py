@@ -218,7 +218,7 @@ def test_markup_and_formulas_are_escaped_everywhere(compare, tmp_path, suffix):
 @pytest.mark.parametrize("suffix", ["", ".html"])
 def test_an_output_whose_name_is_too_long(compare, refused, tmp_path, monkeypatch, suffix):
     table_of()[0].to_csv(tmp_path / "data.csv", index=False)
-    monkeypatch.setattr("primum.cli.compare.read_frame", lambda *_, **__: pytest.fail("was read"))
+    monkeypatch.setattr("primum.cli.compare.open_table", lambda *_, **__: pytest.fail("was read"))
     long = "n" * (300 - len(suffix)) + suffix
     refused(
         compare("data.csv", "--out", long),

@@ -12,8 +12,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier
-from primum.tables.csv import CsvOptions
-from primum.tables.frames import read_frame
+from primum.tables.files import open_table
 
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 QUICK = {
@@ -81,7 +80,7 @@ def test_the_recommended_model_takes_the_table_as_it_is(result, tmp_path):
     frame = customers(seed=1)
     assert set(model.predict(frame)) == {"bleibt", "kündigt"}
     frame.to_csv(tmp_path / "new.csv", sep=";", decimal=",", index=False)
-    new = read_frame(tmp_path / "new.csv", CsvOptions()).drop(columns=["left this year?", "nr"])
+    new = open_table(tmp_path / "new.csv").frame().drop(columns=["left this year?", "nr"])
     np.testing.assert_allclose(model.predict_proba(new), model.predict_proba(frame))
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import primum
-from primum.tables.frames import as_pandas
+from primum.tables.cells import as_pandas
 from primum.tables.problem import table_problem, with_unlabeled
 
 

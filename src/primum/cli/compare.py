@@ -3,15 +3,17 @@
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
 import primum
-from primum._words import listed, wrapped
+from primum._words import key_of, listed, wrapped
 from primum.cli._comparison import (
     FORMATS,
     ComparisonOutput,
@@ -20,16 +22,76 @@ from primum.cli._comparison import (
     printable,
     screen_text,
 )
-from primum.cli._methods import DEFAULT, MAX_ROWS, list_methods, read_methods, sampled
-from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
+from primum.cli._options import (
+    TablePath,
+    comma_separated,
+    format_options,
+    id_option,
+    plain_errors,
+    with_options,
+)
 from primum.cli._progress import progress
+from primum.comparison.arguments import default_baselines, default_methods
+from primum.comparison.compare import Comparison
 from primum.comparison.deploy import find_name
 from primum.comparison.store import OTHER_FOLDER, RESUME
-from primum.tables.csv import CsvOptions
-from primum.tables.frames import header_in_words, pandas_code, read_frame
-from primum.tables.problem import no_such_column, without_total
+from primum.comparison.words import BASELINE
+from primum.experiments.methods import GENERATIVE, ON_REQUEST
+from primum.tables.files import TableFormat, open_table
+from primum.tables.problem import sampled, without_total
 
-TABLE_OPTIONS = (
+# The models of every comparison, beside its methods; names do not depend on the number of folds.
+MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
+# The methods that are compared by default, by the keys under which they are requested: their name
+# in ``primum.compare``, and whether they use unlabelled rows.
+DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
+FURTHER = {key_of(method.name): method for method in (*ON_REQUEST, *GENERATIVE)}
+# What messages name by Python's arguments, by the options that pass them.
+OPTION_OF = {
+    "scoring": "--scoring",
+    "methods": "--methods",
+    "n_repeats": "--repeats",
+    "time_budget": "--time-budget",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "groups": "--group",
+    "missing": "--missing",
+}
+
+
+def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[Any]:
+    """Return the methods in a comma-separated list, as ``primum.compare`` takes them."""
+    return [_find(name) for name in comma_separated(context, parameter, text)] or "default"
+
+
+def _find(name: str) -> Any:
+    """Return a method: the name of a default one, or (name, classifier, uses_unlabeled)."""
+    key = key_of(name)
+    if key in DEFAULT:
+        return DEFAULT[key][0]
+    if key in FURTHER:
+        method = FURTHER[key]
+        return method.name, method.estimator, method.sees != "labeled"
+    close = get_close_matches(key, [*DEFAULT, *FURTHER], 1)
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    raise click.BadParameter(f"unknown method {name!r}{meant}; --list-methods lists them.")
+
+
+def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """Print the names of all methods, and end."""
+    if not wanted or context.resilient_parsing:
+        return
+    lines = [(key, "compared by default", uses) for key, (_, uses) in DEFAULT.items()]
+    lines += [
+        (key, type(method.estimator).__name__, method.sees != "labeled")
+        for key, method in FURTHER.items()
+    ]
+    for key, what, uses_unlabeled in lines:
+        click.echo(f"{key:26}{what}{'' if uses_unlabeled else ', supervised'}")
+    context.exit()
+
+
+TABLE_OPTIONS = with_options(
     click.option(
         "--target", required=True, help="Column with the classes; empty where they are unknown."
     ),
@@ -44,7 +106,7 @@ TABLE_OPTIONS = (
         "--exclude", callback=comma_separated, help="Comma-separated columns not to learn from."
     ),
 )
-RUN_OPTIONS = (
+RUN_OPTIONS = with_options(
     click.option(
         "--scoring",
         default="accuracy",
@@ -84,7 +146,7 @@ RUN_OPTIONS = (
     click.option(
         "--max-rows",
         type=click.IntRange(min=100),
-        default=MAX_ROWS,
+        default=10_000,
         show_default=True,
         help="Of a longer table, compare on a random sample of its rows.",
     ),
@@ -103,7 +165,7 @@ RUN_OPTIONS = (
         help="Number of processes; -1: all cores.",
     ),
 )
-OUTPUT_OPTIONS = (
+OUTPUT_OPTIONS = with_options(
     click.option(
         "--out",
         type=click.Path(path_type=Path),
@@ -129,36 +191,13 @@ OUTPUT_OPTIONS = (
     click.option("--quiet", is_flag=True, help="Show no progress."),
 )
 
-# The models of every comparison, beside its methods.
-MODELS = ("baseline", "ridge", "logistic")
-# What messages name by Python's arguments, by the options that pass them.
-OPTION_OF = {
-    "scoring": "--scoring",
-    "methods": "--methods",
-    "n_repeats": "--repeats",
-    "time_budget": "--time-budget",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "groups": "--group",
-    "missing": "--missing",
-}
-
-
-def _with(options: tuple[Any, ...]) -> Callable[[Any], Any]:
-    def add(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
 
 @click.command()
-@click.argument("data", type=TablePath(dir_okay=True, any_table=True))
-@_with(TABLE_OPTIONS)
-@csv_options
-@_with(RUN_OPTIONS)
-@_with(OUTPUT_OPTIONS)
+@click.argument("data", type=TablePath())
+@TABLE_OPTIONS
+@format_options
+@RUN_OPTIONS
+@OUTPUT_OPTIONS
 def compare(
     data: Path,
     target: str,
@@ -166,7 +205,7 @@ def compare(
     group: str | None,
     independent_rows: bool,
     exclude: list[str],
-    options: CsvOptions,
+    table_format: TableFormat,
     max_rows: int,
     out: Path | None,
     chosen: str | None,
@@ -178,9 +217,9 @@ def compare(
 ) -> None:
     """Answer whether the unlabelled rows of DATA help, and which model to use.
 
-    DATA is a table (CSV, Parquet or a spreadsheet) with one row per case, of which some have a
-    class in the column --target. Its columns are prepared automatically. Prints a verdict and a
-    table, and writes a report.
+    DATA is a table (CSV, Parquet or a spreadsheet) with one row per case; some rows have a class
+    in the column --target. Its columns are prepared automatically. Prints a verdict and a table,
+    and writes a report.
     """
     if settings["jobs"] == 0:
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
@@ -195,27 +234,24 @@ def compare(
     output = output_of(data, out, chosen, model)
     output.check(data, resume=resume, force=force)
     with _plain_errors(output):
-        roles = {"target": target, "id": id_column, "group": group}
+        roles, missing = {"target": target, "id": id_column, "group": group}, table_format.missing
         as_text = [name for name in roles.values() if name]
         with nullcontext() if settings["quiet"] else progress(f"reading {data.name}"):
-            frame = read_frame(data, options, as_text)
-        _check_columns(frame, [*as_text, *exclude], data, options)
-        rest = {
-            "exclude": exclude,
-            "missing": options.missing,
-            "independent_rows": independent_rows,
-        }
-        frame, total = without_total(frame, target, options.missing)
-        frame, sample = sampled(frame, target, options.missing, max_rows, settings["seed"])
+            table = open_table(data, table_format)
+            frame = table.frame(as_text)
+        table.require([*as_text, *exclude], frame.columns)
+        rest = {"exclude": exclude, "missing": missing, "independent_rows": independent_rows}
+        frame, total = without_total(frame, target, missing)
+        frame, sample = sampled(frame, target, missing, max_rows, settings["seed"])
         notes = [note for note in (total, sample) if note]
         for note in notes:  # before the run, which may take long
             click.echo(printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=resume):
             result = _compare(frame, {**roles, **rest}, output.fits, resume, settings)
-        result.records.left_out.extend(notes)
+        result = replace(result, omitted=notes)
         click.echo(screen_text(result))
-        read = pandas_code(data, options)
-        output.write_report(result, f"{read}  # of which a sample was compared" if sample else read)
+        read = table.pandas_code()
+        output.write_report(result, f"{read}  # a sample of it was compared" if sample else read)
         click.echo(f"\nReport: {output.report}")
         if output.model is not None:
             _save(result, output.model, name, (target, id_column))
@@ -228,24 +264,16 @@ def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
     if path is None:
         raise click.UsageError("--model names the model to save: pass --save-model PATH as well.")
     chosen = list(DEFAULT.values()) if isinstance(methods, str) else methods
-    names = [*MODELS, *(method if isinstance(method, str) else method[0] for method in chosen)]
+    names = [*MODELS, *(one if isinstance(one, str) else one[0] for one in chosen)]
     if find_name(name, names) is None:
         raise click.BadParameter(
             f"there is no model {name!r}: choose from {listed(names)}.", param_hint="--model"
         )
 
 
-def _check_columns(frame: Any, names: list[str], path: Path, options: CsvOptions) -> None:
-    """Raise an error for a column that a file lacks, and say where else it may be."""
-    for name in names:
-        if name not in frame.columns:
-            sentence = no_such_column(name, list(frame.columns))
-            raise ValueError(f"{sentence} {header_in_words(path, options, name)}".strip())
-
-
 def _compare(
     frame: Any, table: dict[str, Any], fits: Path | None, resume: bool, settings: dict[str, Any]
-) -> Any:
+) -> Comparison:
     repeats = {} if settings["repeats"] is None else {"n_repeats": settings["repeats"]}
     with warnings.catch_warnings():
         # The report has the notes of every fit.
@@ -266,8 +294,11 @@ def _compare(
         )
 
 
-def _save(result: Any, path: Path, name: str | None, roles: tuple[str, str | None]) -> None:
-    """Fit a pipeline, by default the recommended one, to all rows and store it."""
+def _save(result: Comparison, path: Path, name: str | None, roles: tuple[str, str | None]) -> None:
+    """Fit a pipeline, by default the recommended one, to all rows and store it.
+
+    ``roles`` are the columns with the labels and the identifiers of rows.
+    """
     target, id_column = roles
     chosen = result.recommended if name is None else name
     with warnings.catch_warnings():

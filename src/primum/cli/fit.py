@@ -12,40 +12,33 @@ import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning, USMClassifier
 from primum._words import listed
 from primum.cli._options import (
+    CONFIDENCE,
     Metric,
     Penalty,
+    Prior,
     TablePath,
     comma_separated,
-    csv_options,
+    format_options,
     id_option,
     plain_errors,
+    prior_options,
+    warn,
 )
 from primum.cli._output import out_option, refuse_inputs
-from primum.cli._prior import Prior, prior_in_words, prior_of, prior_options
 from primum.cli._progress import progress
-from primum.cli._training import TrainingRows, read_numbers, read_prepared
+from primum.cli._training import TrainingRows, TrainingTables
 from primum.comparison.arguments import with_preparation
 from primum.labellings import Certificate
-from primum.models.faults import classifier_of
+from primum.models.files import classifier_of
 from primum.rows import ParquetRows
-from primum.tables.csv import CsvOptions
+from primum.tables.files import TableFormat
 from primum.tables.labels import doubtful_label
 
-METHODS = {
-    "icls": ICLSClassifier,
-    "usm": USMClassifier,
-    "supervised": LeastSquaresClassifier,
-}
-FOR_ICLS = {
-    "metric": "--metric",
-    "alpha_labeled": "--alpha-labeled",
-    "prior": "--prior",
-    "prior_level": "--prior-level",
-}
+METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSquaresClassifier}
 
 
 @click.command()
-@click.argument("data", type=TablePath(dir_okay=False, any_table=True))
+@click.argument("data", type=TablePath(dir_okay=False))
 @click.option(
     "--target",
     required=True,
@@ -55,7 +48,7 @@ FOR_ICLS = {
 @click.option(
     "--unlabeled",
     multiple=True,
-    type=TablePath(dir_okay=True, any_table=True),
+    type=TablePath(),
     help="Further rows without labels: a table, or a folder of Parquet files.",
 )
 @click.option(
@@ -89,7 +82,7 @@ FOR_ICLS = {
     "labeled, all, euclidean, or a number from 0 (labeled) to 1 (all).",
 )
 @prior_options
-@csv_options
+@format_options
 @out_option
 def fit(
     data: Path,
@@ -105,7 +98,7 @@ def fit(
     metric: str | float | None,
     prior: Prior,
     prior_level: float | None,
-    options: CsvOptions,
+    table_format: TableFormat,
     out: Path,
 ) -> None:
     """Fit a model to DATA (CSV, Parquet or a spreadsheet) and store it.
@@ -120,11 +113,12 @@ def fit(
         method, metric=metric, alpha_labeled=alpha_labeled, prior=prior, prior_level=prior_level
     )
     with plain_errors():
-        columns = (target, id_column, unlabeled, features, drop, options)
-        rows = (read_prepared if prepare else read_numbers)(data, *columns)
+        tables = TrainingTables(data, target, id_column, unlabeled, features, drop, table_format)
+        rows = tables.prepared() if prepare else tables.numbers()
         _mention_doubtful(target, data, rows.labels)
-        if prior is not None:
-            for_icls["prior"] = prior_of(prior, sorted(rows.labels.dropna().unique(), key=str))
+        if isinstance(prior, dict):  # names of classes become those of the table
+            by_text = {str(name): name for name in rows.labels.dropna().unique()}
+            for_icls["prior"] = {by_text.get(name, name): prior[name] for name in prior}
         model = _fit(METHODS[method](alpha).set_params(**for_icls), rows)
         words = _in_words(model, rows)
         primum.save(model, out, id=id_column, target=target)
@@ -135,7 +129,8 @@ def _given(method: str, **for_icls: Any) -> dict[str, Any]:
     """Return the options for icls that were passed; raise an error for another method."""
     given = {name: value for name, value in for_icls.items() if value is not None}
     if given and method != "icls":
-        raise click.UsageError(f"{FOR_ICLS[next(iter(given))]} requires --method icls.")
+        option = next(iter(given)).replace("_", "-")
+        raise click.UsageError(f"--{option} requires --method icls.")
     return given
 
 
@@ -143,10 +138,9 @@ def _mention_doubtful(target: str, data: Path, labels: pd.Series) -> None:
     """Warn that a text such as "NA" is a class."""
     text = doubtful_label(labels.tolist())
     if text is not None:
-        click.echo(
-            f"Warning: {text!r} in column {target!r} of {data} is treated as a class: pass "
-            f"--missing {text!r} if it marks unknown labels.",
-            err=True,
+        warn(
+            f"{text!r} in column {target!r} of {data} is treated as a class: pass --missing "
+            f"{text!r} if it marks unknown labels."
         )
 
 
@@ -158,7 +152,7 @@ def _fit(classifier: Any, rows: TrainingRows) -> Any:
         warnings.simplefilter("always")
         model.fit(rows.X, rows.labels, **stored)
     for warning in caught:
-        click.echo(f"Warning: {warning.message}", err=True)
+        warn(str(warning.message))
         if issubclass(warning.category, UndeterminedModelWarning):
             click.echo("Here these are --method supervised and --metric 0.2.", err=True)
     return model
@@ -177,9 +171,24 @@ def _in_words(fitted: Any, rows: TrainingRows) -> list[str]:
         # The names reveal a column that is not a feature, such as a row number.
         f"Its {model.n_features_in_} features are {listed(list(map(str, names)))}. "
         f"{_score_in_words(model.classes_.tolist())}",
-        *prior_in_words(model, has_unlabeled=stored is not None or labeled < n_rows),
+        *_prior_in_words(model, has_unlabeled=stored is not None or labeled < n_rows),
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
+
+
+def _prior_in_words(model: Any, *, has_unlabeled: bool) -> list[str]:
+    """Describe the bounds of a fitted model's prior, in one line; no line without a prior."""
+    if getattr(model, "prior", None) is None:
+        return []
+    parts = [
+        f"{name!r} {low:.4g}" + (f" to {high:.4g}" if low < high else "")
+        for name, (low, high) in zip(model.classes_.tolist(), model.prior_.tolist(), strict=True)
+        if low > 0 or high < 1
+    ]
+    where = ", computed from the labelled rows" if model.prior == CONFIDENCE else ""
+    effect = "" if has_unlabeled else " It has no effect without unlabelled rows."
+    shares = listed(parts) or "no bounds"
+    return [f"Its prior on the shares of the classes{where}: {shares}.{effect}"]
 
 
 def _score_in_words(classes: list[Any]) -> str:

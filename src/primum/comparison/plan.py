@@ -37,7 +37,7 @@ from primum.reading.folds import (
 )
 from primum.reading.labels import KnownLabels, read_labels
 from primum.safe.classifier import SafeClassifier
-from primum.tables.frames import as_pandas
+from primum.tables.cells import as_pandas
 
 ALL = "all"
 # A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
