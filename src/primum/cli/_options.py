@@ -232,13 +232,7 @@ FORMAT_OPTIONS = with_options(
         help='Decimal mark of CSV files; default: ".", or "," if semicolons separate the fields '
         "and the numbers have commas.",
     ),
-    click.option(
-        "--encoding",
-        callback=_encoding,
-        default="utf-8",
-        show_default=True,
-        help="Encoding of CSV files.",
-    ),
+    click.option("--encoding", callback=_encoding, default="utf-8", help="Encoding of CSV files."),
     click.option(
         "--missing",
         callback=comma_separated,

@@ -46,17 +46,10 @@ MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
 # in ``primum.compare``, and whether they use unlabelled rows.
 DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
 FURTHER = {key_of(method.name): method for method in (*ON_REQUEST, *GENERATIVE)}
-# What messages name by Python's arguments, by the options that pass them.
-OPTION_OF = {
-    "scoring": "--scoring",
-    "methods": "--methods",
-    "n_repeats": "--repeats",
-    "time_budget": "--time-budget",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "groups": "--group",
-    "missing": "--missing",
-}
+# What messages name by Python's arguments; the options that pass them, where their names differ.
+ARGUMENTS = ("scoring", "methods", "time_budget", "missing")
+OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jobs"}
+OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}
 
 
 def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[Any]:
@@ -110,7 +103,6 @@ RUN_OPTIONS = with_options(
     click.option(
         "--scoring",
         default="accuracy",
-        show_default=True,
         help="How predictions are judged: accuracy, balanced_accuracy, neg_brier_score, "
         "neg_log_loss, or another scorer of scikit-learn.",
     ),
@@ -129,13 +121,13 @@ RUN_OPTIONS = with_options(
     ),
     click.option(
         "--repeats",
+        "n_repeats",
         type=click.IntRange(min=1),
         help="How often the labelled rows are split into folds; default: 3.",
     ),
     click.option(
         "--curves/--no-curves",
         default=True,
-        show_default=True,
         help="Learning curves over the number of unlabelled rows.",
     ),
     click.option(
@@ -147,22 +139,17 @@ RUN_OPTIONS = with_options(
         "--max-rows",
         type=click.IntRange(min=100),
         default=10_000,
-        show_default=True,
         help="Of a longer table, compare on a random sample of its rows.",
     ),
     click.option(
         "--seed",
+        "random_state",
         type=click.IntRange(min=0, max=2**32 - 1),
         default=0,
-        show_default=True,
         help="Seed of everything random.",
     ),
     click.option(
-        "--jobs",
-        type=int,
-        default=-1,
-        show_default=True,
-        help="Number of processes; -1: all cores.",
+        "--jobs", "n_jobs", type=int, default=-1, help="Number of processes; -1: all cores."
     ),
 )
 OUTPUT_OPTIONS = with_options(
@@ -200,20 +187,16 @@ OUTPUT_OPTIONS = with_options(
 @OUTPUT_OPTIONS
 def compare(
     data: Path,
-    target: str,
     id_column: str | None,
-    group: str | None,
-    independent_rows: bool,
-    exclude: list[str],
     table_format: TableFormat,
     max_rows: int,
     out: Path | None,
     chosen: str | None,
     model: Path | None,
     name: str | None,
-    resume: bool,
     force: bool,
-    **settings: Any,
+    quiet: bool,
+    **settings: Any,  # of primum.compare
 ) -> None:
     """Answer whether the unlabelled rows of DATA help, and which model to use.
 
@@ -221,9 +204,9 @@ def compare(
     in the column --target. Its columns are prepared automatically. Prints a verdict and a table,
     and writes a report.
     """
-    if settings["jobs"] == 0:
+    if settings["n_jobs"] == 0:
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
-    if independent_rows and group is not None:
+    if settings["independent_rows"] and settings["group"] is not None:
         raise click.UsageError(
             "--independent-rows says that no rows belong together, but --group says which do: pass "
             "one of the two."
@@ -232,29 +215,38 @@ def compare(
         check_file(model, "--save-model")
     check_model_name(name, model, settings["methods"])
     output = output_of(data, out, chosen, model)
-    output.check(data, resume=resume, force=force)
+    output.check(data, resume=settings["resume"], force=force)
+    target, missing = settings["target"], table_format.missing
+    settings |= {"id": id_column, "missing": missing, "folder": output.fits}
     with _plain_errors(output):
-        roles, missing = {"target": target, "id": id_column, "group": group}, table_format.missing
-        as_text = [name for name in roles.values() if name]
-        with nullcontext() if settings["quiet"] else progress(f"reading {data.name}"):
+        as_text = [name for name in (target, id_column, settings["group"]) if name]
+        with nullcontext() if quiet else progress(f"reading {data.name}"):
             table = open_table(data, table_format)
             frame = table.frame(as_text)
-        table.require([*as_text, *exclude], frame.columns)
-        rest = {"exclude": exclude, "missing": missing, "independent_rows": independent_rows}
+        table.require([*as_text, *settings["exclude"]], frame.columns)
         frame, total = without_total(frame, target, missing)
-        frame, sample = sampled(frame, target, missing, max_rows, settings["seed"])
+        frame, sample = sampled(frame, target, missing, max_rows, settings["random_state"])
         notes = [note for note in (total, sample) if note]
         for note in notes:  # before the run, which may take long
             click.echo(printable(wrapped(note)), err=True)
-        with output.replacing_fits(resume=resume):
-            result = _compare(frame, {**roles, **rest}, output.fits, resume, settings)
+        with output.replacing_fits(resume=settings["resume"]), _silence():
+            given = {key: value for key, value in settings.items() if value is not None}
+            result = primum.compare(frame, **given, progress=not quiet)
         result = replace(result, omitted=notes)
         click.echo(screen_text(result))
         read = table.pandas_code()
         output.write_report(result, f"{read}  # a sample of it was compared" if sample else read)
         click.echo(f"\nReport: {output.report}")
-        if output.model is not None:
-            _save(result, output.model, name, (target, id_column))
+        if model is not None:
+            _save(result, model, name, target, id_column)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Show no warnings: the report has the notes of every fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
@@ -263,7 +255,7 @@ def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
         return
     if path is None:
         raise click.UsageError("--model names the model to save: pass --save-model PATH as well.")
-    chosen = list(DEFAULT.values()) if isinstance(methods, str) else methods
+    chosen = DEFAULT.values() if isinstance(methods, str) else methods
     names = [*MODELS, *(one if isinstance(one, str) else one[0] for one in chosen)]
     if find_name(name, names) is None:
         raise click.BadParameter(
@@ -271,38 +263,12 @@ def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
         )
 
 
-def _compare(
-    frame: Any, table: dict[str, Any], fits: Path | None, resume: bool, settings: dict[str, Any]
-) -> Comparison:
-    repeats = {} if settings["repeats"] is None else {"n_repeats": settings["repeats"]}
-    with warnings.catch_warnings():
-        # The report has the notes of every fit.
-        warnings.simplefilter("ignore")
-        return primum.compare(
-            frame,
-            **table,
-            **repeats,
-            scoring=settings["scoring"],
-            methods=settings["methods"],
-            curves=settings["curves"],
-            time_budget=settings["time_budget"],
-            random_state=settings["seed"],
-            n_jobs=settings["jobs"],
-            folder=fits,
-            resume=resume,
-            progress=not settings["quiet"],
-        )
-
-
-def _save(result: Comparison, path: Path, name: str | None, roles: tuple[str, str | None]) -> None:
-    """Fit a pipeline, by default the recommended one, to all rows and store it.
-
-    ``roles`` are the columns with the labels and the identifiers of rows.
-    """
-    target, id_column = roles
+def _save(
+    result: Comparison, path: Path, name: str | None, target: str, id_column: str | None
+) -> None:
+    """Fit a pipeline, by default the recommended one, to all rows and store it."""
     chosen = result.recommended if name is None else name
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _silence():
         fitted = result.fit(chosen)
     primum.save(fitted, path, id=id_column, target=target)
     click.echo(f"Model: {path} ({chosen}), for primum predict")

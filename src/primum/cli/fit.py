@@ -62,11 +62,10 @@ METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSqua
 @click.option(
     "--prepare/--no-prepare",
     default=True,
-    show_default=True,
     help="Prepare the columns as primum compare does. --no-prepare: features are finite numbers "
     "and used as they are; Parquet rows of --unlabeled are read out of core.",
 )
-@click.option("--method", type=click.Choice(list(METHODS)), default="icls", show_default=True)
+@click.option("--method", type=click.Choice(list(METHODS)), default="icls")
 @click.option(
     "--alpha", type=Penalty(), default=0.0, help="Ridge penalty, added to the mean squared loss."
 )

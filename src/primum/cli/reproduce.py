@@ -97,10 +97,8 @@ def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: b
     help="List the names for --methods, with their estimators.",
 )
 @click.option("--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice.")
-@click.option(
-    "--jobs", type=int, default=-1, show_default=True, help="Number of processes; -1: all cores."
-)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--jobs", type=int, default=-1, help="Number of processes; -1: all cores.")
+@click.option("--seed", type=int, default=0)
 @data_home_option
 @click.option(
     "--out",

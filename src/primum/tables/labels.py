@@ -9,14 +9,7 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats
 from primum.reading.labels import MAX_CODES, WITH_A_LETTER, refuse_numeric_target
-from primum.tables.cells import (
-    NUMBER,
-    names_of,
-    number_of,
-    object_array,
-    objects_of,
-    plain_text,
-)
+from primum.tables.cells import NUMBER, names_of, number_of, object_array, objects_of, plain_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,7 +27,7 @@ import numpy as np
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
 from primum.judging.words import Alert
-from primum.tables.cells import names_of, numbers_of
+from primum.tables.cells import names_of, read_cells
 from primum.tables.columns import IS_TARGET, Column
 from primum.tables.preparation import preparing
 from primum.tables.repeats import find_repeats, table_alert
@@ -242,18 +242,13 @@ def _belonging(
     """Return the question which rows belong together, if there is reason to ask."""
     labeled = np.array([label is not None for label in labels], dtype=bool)
     cells = [
-        (
-            column.name,
-            numbers_of(frame[column.name], column.reading, missing)
-            if column.kind == "number"
-            else names_of(frame[column.name], missing),
-        )
+        (column.name, read_cells(frame[column.name], column.kind, column.reading, missing))
         for column in columns
         if column.kind in NAMING and column.note != IS_TARGET
     ]
-    found = find_repeats(cells, labeled)
-    if found is not None:
-        return [table_alert(*found)]
+    repeats = find_repeats(cells, labeled)
+    if repeats is not None:
+        return [table_alert(*repeats)]
     ids = [] if identity is None else names_of(frame[identity], missing)[labeled].tolist()
     return [*_repeated(identity, ids)]
 
