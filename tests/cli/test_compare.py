@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from primum.cli._comparison import printable
-from primum.cli.compare import in_options
+from primum.cli._options import in_options
 from primum.tables.problem import sampled
 
 N_ROWS, N_LABELED = 60, 24

@@ -125,8 +125,7 @@ def _caption(result: Comparison) -> str:
     return (
         f"loss: {measure.name}{unit}, on held-out rows. change: difference from the tuned "
         f"baseline, estimated {estimation(result.loss.scoring)}, with its interval; negative is "
-        "better. "
-        "help, harm: their probabilities."
+        "better. help, harm: their probabilities."
     )
 
 
@@ -159,26 +158,22 @@ class ComparisonOutput:
             raise click.UsageError("--resume needs a folder as --out: a file contains no fits.")
         if self.fits is not None:
             _check_folder(self.report.parent)
-        for path in self._files:
+        for path in filter(None, (self.report, self.model)):
             refuse_inputs(path, [("DATA", data)])
-        if self.model is not None and _same(self.model, self.report):
+        if self.model is not None and self.model.resolve() == self.report.resolve():
             raise click.UsageError(f"--save-model {self.model} is the report: choose another name.")
-        self._refuse_existing(resume=resume, force=force)
+        if not force:
+            self._refuse_existing(resume=resume)
 
-    @property
-    def _files(self) -> list[Path]:
-        return [self.report] if self.model is None else [self.report, self.model]
-
-    def _refuse_existing(self, *, resume: bool, force: bool) -> None:
-        if force:
-            return
-        if self.model is not None and self.model.exists():
-            raise click.UsageError(_exists(self.model, "pass --force to replace it"))
-        written = [self.report] if self.fits is None else [self.report, self.fits]
-        for path in written:
-            if path.exists() and not resume:
-                more = "" if self.fits is None else ", --resume to continue the comparison"
-                raise click.UsageError(_exists(path, f"pass --force to replace it{more}"))
+    def _refuse_existing(self, *, resume: bool) -> None:
+        kept = (self.model,) if resume else (self.model, self.report, self.fits)
+        for path in kept:
+            if path is not None and path.exists():
+                can_resume = path != self.model and self.fits is not None
+                more = ", --resume to continue the comparison" if can_resume else ""
+                raise click.UsageError(
+                    f"{path} exists: pass --force to replace it{more}, or choose another name."
+                )
 
     @contextmanager
     def replacing_fits(self, *, resume: bool) -> Iterator[None]:
@@ -253,11 +248,3 @@ def _naming(option: str) -> Iterator[None]:
         yield
     except click.BadParameter as problem:
         raise click.UsageError(f"{option}: {problem.message}") from problem
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
-
-
-def _exists(path: Path, advice: str) -> str:
-    return f"{path} exists: {advice}, or choose another name."

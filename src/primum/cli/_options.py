@@ -12,11 +12,16 @@ from typing import Any
 
 import click
 
+from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.labellings import METRICS
 from primum.tables.files import TableFormat
 
 PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
 CONFIDENCE = "confidence"
+# What messages name by Python's arguments; the options that pass them, where their names differ.
+ARGUMENTS = ("scoring", "methods", "time_budget", "missing")
+OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jobs"}
+OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}
 
 Command = Callable[..., None]
 # A share, or bounds on it, by the name of a class as it is written; or "confidence".
@@ -40,9 +45,16 @@ def plain_errors() -> Iterator[None]:
         ) from problem
     except (ValueError, RuntimeError, OSError, ImportError) as problem:
         lines = str(problem).strip().splitlines() or [type(problem).__name__]
-        # Advice about arguments becomes one about options.
-        sentence = re.sub(r"add ('[^']*') to missing", r"pass --missing \1", lines[0])
-        raise click.ClickException(sentence) from problem
+        raise click.ClickException(in_options(lines[0])) from problem
+
+
+def in_options(text: str) -> str:
+    """Return a message of the library with options instead of Python's arguments."""
+    text = text.replace(RESUME, "--resume").replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
+    for argument, option in OPTION_OF.items():
+        text = re.sub(rf"\b{argument}='([^']*)'", rf"{option} \1", text)
+        text = re.sub(rf"\b{argument}=", f"{option} ", text)
+    return re.sub(r"add ('[^']*') to missing", r"pass --missing \1", text)
 
 
 class TablePath(click.Path):

@@ -1,6 +1,5 @@
 """``primum compare``: whether the unlabelled rows of a table help, and which model to use."""
 
-import re
 import shlex
 import warnings
 from collections.abc import Iterator
@@ -34,7 +33,6 @@ from primum.cli._progress import progress
 from primum.comparison.arguments import default_baselines, default_methods
 from primum.comparison.compare import Comparison
 from primum.comparison.deploy import find_name
-from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.comparison.words import BASELINE
 from primum.experiments.methods import GENERATIVE, ON_REQUEST
 from primum.tables.files import TableFormat, open_table
@@ -46,10 +44,6 @@ MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
 # in ``primum.compare``, and whether they use unlabelled rows.
 DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
 FURTHER = {key_of(method.name): method for method in (*ON_REQUEST, *GENERATIVE)}
-# What messages name by Python's arguments; the options that pass them, where their names differ.
-ARGUMENTS = ("scoring", "methods", "time_budget", "missing")
-OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jobs"}
-OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}
 
 
 def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[Any]:
@@ -282,16 +276,6 @@ def _save(
         click.echo(printable(wrapped(hint)))
 
 
-def in_options(text: str) -> str:
-    """Return a message of ``primum.compare`` with options instead of Python's arguments."""
-    text = text.replace(RESUME, "--resume")
-    text = text.replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
-    for argument, option in OPTION_OF.items():
-        text = re.sub(rf"\b{argument}='([^']*)'", rf"{option} \1", text)
-        text = re.sub(rf"\b{argument}=", f"{option} ", text)
-    return text
-
-
 @contextmanager
 def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
     """Show errors as one sentence, in terms of this command's options."""
@@ -299,7 +283,7 @@ def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
         with plain_errors():
             yield
     except click.ClickException as problem:
-        raise click.ClickException(printable(in_options(problem.message))) from problem
+        raise click.ClickException(printable(problem.message)) from problem
     except KeyboardInterrupt:
         more = "" if output.fits is None else "; continue with --resume"
         raise click.ClickException(f"Stopped{more}.") from None

@@ -45,23 +45,19 @@ def info(name: str) -> None:
         entry = describe(name)
     except DatasetError as problem:
         raise click.BadParameter(str(problem)) from problem
-    classes = ", ".join(
-        f"{label} ({meaning}, {count} rows)"
-        for label, meaning, count in zip(
-            entry.classes, entry.class_meanings, entry.class_counts, strict=True
-        )
-    )
-    for key, text in (
-        ("name", f"{entry.name} ({entry.title})"),
-        ("rows", entry.rows),
-        ("features", f"{entry.features} after encoding, PCA99 {entry.pca99}"),
-        ("classes", classes),
-        ("coding", entry.coding),
-        ("source", entry.source),
-        ("licence", entry.licence),
-        ("citation", entry.citation),
-        ("sha256", entry.sha256),
-    ):
+    described = zip(entry.classes, entry.class_meanings, entry.class_counts, strict=True)
+    classes = [f"{label} ({meaning}, {count} rows)" for label, meaning, count in described]
+    facts = {
+        "name": f"{entry.name} ({entry.title})",
+        "rows": entry.rows,
+        "features": f"{entry.features} after encoding, PCA99 {entry.pca99}",
+        "classes": ", ".join(classes),
+        **{
+            key: getattr(entry, key)
+            for key in ("coding", "source", "licence", "citation", "sha256")
+        },
+    }
+    for key, text in facts.items():
         click.echo(f"{key:10}{text}")
 
 

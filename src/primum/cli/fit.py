@@ -15,7 +15,6 @@ from primum.cli._options import (
     CONFIDENCE,
     Metric,
     Penalty,
-    Prior,
     TablePath,
     comma_separated,
     format_options,
@@ -93,12 +92,9 @@ def fit(
     prepare: bool,
     method: str,
     alpha: float,
-    alpha_labeled: float | None,
-    metric: str | float | None,
-    prior: Prior,
-    prior_level: float | None,
     table_format: TableFormat,
     out: Path,
+    **for_icls: Any,
 ) -> None:
     """Fit a model to DATA (CSV, Parquet or a spreadsheet) and store it.
 
@@ -108,13 +104,15 @@ def fit(
     units. primum predict then takes tables as they are.
     """
     refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
-    for_icls = _given(
-        method, metric=metric, alpha_labeled=alpha_labeled, prior=prior, prior_level=prior_level
-    )
+    for_icls = {name: value for name, value in for_icls.items() if value is not None}
+    if for_icls and method != "icls":
+        option = next(iter(for_icls)).replace("_", "-")
+        raise click.UsageError(f"--{option} requires --method icls.")
     with plain_errors():
         tables = TrainingTables(data, target, id_column, unlabeled, features, drop, table_format)
         rows = tables.prepared() if prepare else tables.numbers()
         _mention_doubtful(target, data, rows.labels)
+        prior = for_icls.get("prior")
         if isinstance(prior, dict):  # names of classes become those of the table
             by_text = {str(name): name for name in rows.labels.dropna().unique()}
             for_icls["prior"] = {by_text.get(name, name): prior[name] for name in prior}
@@ -122,15 +120,6 @@ def fit(
         words = _in_words(model, rows)
         primum.save(model, out, id=id_column, target=target)
     click.echo("\n".join([*words, f"Model: {out}"]))
-
-
-def _given(method: str, **for_icls: Any) -> dict[str, Any]:
-    """Return the options for icls that were passed; raise an error for another method."""
-    given = {name: value for name, value in for_icls.items() if value is not None}
-    if given and method != "icls":
-        option = next(iter(given)).replace("_", "-")
-        raise click.UsageError(f"--{option} requires --method icls.")
-    return given
 
 
 def _mention_doubtful(target: str, data: Path, labels: pd.Series) -> None:
@@ -162,9 +151,10 @@ def _in_words(fitted: Any, rows: TrainingRows) -> list[str]:
     counts, model = Counter(rows.labels.dropna()), classifier_of(fitted)
     labeled, n_rows, stored = counts.total(), len(rows.labels), rows.stored
     names = model.feature_names_in_ if model is fitted else fitted[:-1].get_feature_names_out()
+    ignores = " It ignores unlabelled rows." if type(model) is METHODS["supervised"] else ""
     return [
         f"Fitted {type(model).__name__} to {labeled} labelled rows"
-        f"{_unlabeled_in_words(n_rows - labeled, stored)}.{_ignored_in_words(model)}",
+        f"{_unlabeled_in_words(n_rows - labeled, stored)}.{ignores}",
         f"Its {len(counts)} classes, with their labelled rows, are "
         f"{listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
         # The names reveal a column that is not a feature, such as a row number.
@@ -201,11 +191,6 @@ def _score_in_words(classes: list[Any]) -> str:
         f"Its score is fitted to 0 for {first!r} and to 1 for {second!r}, with the threshold at "
         "1/2."
     )
-
-
-def _ignored_in_words(model: Any) -> str:
-    """Say so if a model does not use unlabelled rows."""
-    return " It ignores unlabelled rows." if type(model) is METHODS["supervised"] else ""
 
 
 def _unlabeled_in_words(in_memory: int, stored: Path | None) -> str:
