@@ -4,7 +4,7 @@ Scores are least-squares scores, decision values or probabilities.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,8 @@ from primum.methods.least_squares.base import LeastSquaresBase
 from primum.models.files import StoredModel, classifier_of
 from primum.tables.cells import USUAL_MISSING, objects_of, read_cells
 from primum.tables.columns import LAYOUTS, MAIN_SHARE
-from primum.tables.files import TableFile
+from primum.tables.files import TableFile, TableFormat
 from primum.tables.problem import summed_columns
-
-if TYPE_CHECKING:
-    from primum.tables.files import TableFormat
 
 # For two classes, their decision values are scores of the second class minus 1/2.
 LEAST_SQUARES = (
@@ -114,7 +111,7 @@ def id_column_of(
 def table_predictions(
     stored: StoredModel,
     table: TableFile,
-    table_format: "TableFormat",
+    table_format: TableFormat,
     asked: str | None,
     score: str | None = None,
 ) -> Iterator[dict[str, Any]]:
