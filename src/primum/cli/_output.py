@@ -9,7 +9,7 @@ import gzip
 import io
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,30 +25,28 @@ TEXT, SPREADSHEET = (".csv", ".csv.gz"), ".xlsx"
 MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
 
 
-def write_spreadsheet(file: BinaryIO, parts: Iterable[Mapping[str, Any]]) -> None:
-    """Write a table from blocks of its columns."""
+def _rows(parts: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
+    """Yield the names of the columns, and every row, of a table in blocks of its columns."""
+    for number, part in enumerate(parts):
+        if number == 0:
+            yield list(part)
+        arrays = (c if isinstance(c, pa.ChunkedArray) else pa.array(c) for c in part.values())
+        yield from zip(*(array.to_pylist() for array in arrays), strict=True)
+
+
+def _write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]]) -> None:
     with needed("Spreadsheets", "write the predictions as CSV"):
         from openpyxl import Workbook
 
     book = Workbook()
-    sheet, n_rows = book.active, 0
-    for part in parts:
-        if n_rows == 0:
-            sheet.append([_cell(sheet, name) for name in part])
-        columns = [_cells(column) for column in part.values()]
-        n_rows += len(columns[0])
-        if n_rows > MOST_ROWS:
+    for number, row in enumerate(rows):
+        if number > MOST_ROWS:
             raise ValueError(
                 f"A spreadsheet has at most {MOST_ROWS} rows: write the predictions as CSV or "
                 "Parquet."
             )
-        for row in zip(*columns, strict=True):
-            sheet.append([_cell(sheet, value) for value in row])
+        book.active.append([_cell(book.active, value) for value in row])
     book.save(file)
-
-
-def _cells(column: Any) -> list[Any]:
-    return (column if isinstance(column, pa.ChunkedArray) else pa.array(column)).to_pylist()
 
 
 def _cell(sheet: Any, value: Any) -> Any:
@@ -75,24 +73,20 @@ def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
     """Write a table from blocks of its columns; the file appears only once it is complete."""
     with replacing(path) as file:
         if path.suffix.lower() == SPREADSHEET:
-            write_spreadsheet(file, parts)
+            _write_spreadsheet(file, _rows(parts))
         elif table_kind(path) == "Parquet":
             write_parquet(file, parts)
         elif path.suffix.lower() == ".gz":
             with gzip.GzipFile("", "wb", fileobj=file) as packed:
-                _write_csv(packed, parts)
+                _write_csv(packed, _rows(parts))
         else:
-            _write_csv(file, parts)
+            _write_csv(file, _rows(parts))
 
 
-def _write_csv(file: BinaryIO | gzip.GzipFile, parts: Iterable[Mapping[str, Any]]) -> None:
-    for number, part in enumerate(parts):
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        if number == 0:
-            writer.writerow(part)
-        writer.writerows(zip(*map(_cells, part.values()), strict=True))
-        file.write(text.getvalue().encode())
+def _write_csv(file: Any, rows: Iterable[Sequence[Any]]) -> None:
+    text = io.TextIOWrapper(file, "utf-8", newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    text.detach()  # which writes the rest, and leaves the file open
 
 
 def refuse_inputs(out: Path, inputs: Iterable[tuple[str, Path]]) -> None:

@@ -196,10 +196,10 @@ def reproduce(
         raise click.BadParameter(f"{target} compares no methods.", param_hint="--methods")
     out = Path("reproduction") / target if out is None else out
     without = target == "illustrations" or (target in RACES and not RACES[target].datasets)
-    found, missing = ([], {}) if without else _load(datasets, data_home)
-    if not found and not without:
+    loaded, missing = ([], {}) if without else _load(datasets, data_home)
+    if not loaded and not without:
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
-    work = Reproduction(repeats, jobs, seed, resume, further, found, list(missing))
+    work = Reproduction(repeats, jobs, seed, resume, further, loaded, list(missing))
     with _plain_errors(out):
         if target == "all":
             work.run_all(out)
@@ -229,12 +229,12 @@ def _plain_errors(out: Path) -> Iterator[None]:
 
 def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict[str, str]]:
     """Return the data sets that are available, and why the others are not."""
-    found, missing = [], {}
+    loaded, missing = [], {}
     for name in names:
         try:
-            found.append(load(name, data_home))
+            loaded.append(load(name, data_home))
         except DatasetNotFoundError as problem:
             missing[name] = str(problem)
         except DatasetError as problem:
             raise click.ClickException(str(problem)) from problem
-    return found, missing
+    return loaded, missing

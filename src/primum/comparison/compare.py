@@ -119,6 +119,12 @@ class Comparison(ComparisonResult):
     problem: "TableProblem | None" = None
     prepare: Any = None
     independent_rows: bool = False
+    omitted: Sequence[str] = ()  # sentences on what was left out before, such as rows
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is not part of the result, and why."""
+        return [*self.omitted, *super().left_out]
 
     @property
     def columns(self) -> "list[Column]":

@@ -115,16 +115,16 @@ class CsvFile:
                 raise ValueError(self._ragged(line, len(fields), width))
             yield line, fields
 
-    def _ragged(self, line: int, found: int, width: int) -> str:
+    def _ragged(self, line: int, n_fields: int, width: int) -> str:
         surplus = (
             "; if the rows begin with row names, as written by R's write.table, add a name for "
             "that column to the header"
         )
         titles = f"; if line {self.header_line} is a title, pass --header-row"
         return (
-            f"{self.path}, line {line}, has {found} fields but the header has {width} (separator "
-            f"{self.separator!r}): correct the line{surplus if found == width + 1 else ''}"
-            f"{titles if width == 1 else ''}."
+            f"{self.path}, line {line}, has {n_fields} fields but the header has {width} "
+            f"(separator {self.separator!r}): correct the line"
+            f"{surplus if n_fields == width + 1 else ''}{titles if width == 1 else ''}."
         )
 
     @contextmanager
@@ -351,17 +351,15 @@ def _header_line(lines: list[tuple[int, str]], separator: str | None) -> int:
 
 def _separator(path: Path, lines: list[str]) -> str:
     """Return the separator that splits the first lines into the most fields, as many in each."""
-    widths = {
-        separator: [len(fields) for fields in _split(lines, separator)] for separator in SEPARATORS
-    }
-    several = {separator: found for separator, found in widths.items() if found and found[0] > 1}
-    equal = {separator: found for separator, found in several.items() if len(set(found)) == 1}
+    widths = {mark: [len(fields) for fields in _split(lines, mark)] for mark in SEPARATORS}
+    several = {mark: counts for mark, counts in widths.items() if counts and counts[0] > 1}
+    equal = {mark: counts for mark, counts in several.items() if len(set(counts)) == 1}
     # If none fits all lines, the header decides, and reading fails at the line that differs.
-    header = {separator: found[0] for separator, found in (equal or several).items()}
-    best = [name for name, width in header.items() if width == max(header.values())]
+    header = {mark: counts[0] for mark, counts in (equal or several).items()}
+    best = [mark for mark, width in header.items() if width == max(header.values())]
     if len(best) > 1:
         raise ValueError(
-            f"{path} may be separated by {' or '.join(SEPARATORS[name] for name in best)}: choose "
+            f"{path} may be separated by {' or '.join(SEPARATORS[mark] for mark in best)}: choose "
             "one with --sep."
         )
     return best[0] if best else ","

@@ -136,9 +136,6 @@ class ReadCells(TransformerMixin, BaseEstimator):
         suffix = MISSING_SUFFIX if self.indicator else SUFFIXES.get(self.kind, "")
         return np.array([f"{name}{suffix}" for name in self.feature_names_in_], dtype=object)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "feature_names_in_")
-
 
 class PreparedColumns(ColumnTransformer):
     """A ColumnTransformer that also takes tables of other libraries than pandas, such as polars."""

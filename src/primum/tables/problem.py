@@ -1,10 +1,10 @@
 """A classification problem in a table: which cells are features, labels, identities and groups.
 
-A last row that is no case, but the total of the others, as spreadsheets have it.
-
-It has no label, and its numbers are the sums of their columns. One sum may be a coincidence, so at
-least two are needed, unless the row says that it is a total; and no number that is not one, unless
-it says so or has no other cells: then half may be something else, such as a mean.
+Rows that are no cases are left out. The last row of a spreadsheet may be the total of the others:
+it has no label, and its numbers are the sums of their columns. One sum may be a coincidence, so at
+least two are needed, unless the row says that it is a total. All its numbers must be sums, unless
+it says so or has no other cells: then half may be something else, such as a mean. A table that is
+too long can be reduced to a random sample.
 """
 
 import re
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 LEAST_ROWS = 3  # above a total
 # Labelled rows of every class that a sample has, if there are as many.
 LEAST_OF_CLASS = 50
-# Sums of cells that are written with fewer digits than they have differ a little.
-ROUNDING = 1e-6
+# Relative: cells that are written with fewer digits than they have do not add up exactly.
+SUM_TOLERANCE = 1e-6
 WORDS = re.compile(
     r"\b(sub|grand )?(total|sum|summe|gesamt|totaal|totale|som|suma)s?\b", re.IGNORECASE
 )
@@ -84,7 +84,7 @@ def _ends_in_sum(values: Floats) -> bool:
     """Return whether the last of some numbers is the sum of the others, and exceeds all of them."""
     others = values[:-1][~np.isnan(values[:-1])]
     sizes = np.abs(others)
-    close = abs(values[-1] - others.sum()) <= ROUNDING * sizes.sum()
+    close = abs(values[-1] - others.sum()) <= SUM_TOLERANCE * sizes.sum()
     return bool(close and len(others) >= LEAST_ROWS and abs(values[-1]) > sizes.max())
 
 
@@ -259,16 +259,16 @@ def _check_names(
 
 def _groups(values: "pd.Series", name: str, labels: AnyArray, missing: Sequence[str]) -> AnyArray:
     """Return the groups; raise an error if a labelled row has none."""
-    found = names_of(values, missing)
-    absent = np.array([group is None for group in found], dtype=bool)
+    groups = names_of(values, missing)
+    absent = np.array([group is None for group in groups], dtype=bool)
     lost = absent & np.array([label is not None for label in labels], dtype=bool)
     if lost.any():
         raise ValueError(
             f"{int(lost.sum())} labelled rows have no group in column {name!r}, the first is row "
             f"{int(lost.argmax()) + 1}: every labelled row needs one."
         )
-    found[absent] = ""
-    return np.array(found.tolist())
+    groups[absent] = ""
+    return np.array(groups.tolist())
 
 
 def _features(
