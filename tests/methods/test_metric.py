@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from generate import hard_cases, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning
 from primum.labellings import columns
+from reference_solver import solving
 
 CASES = hard_cases()
 LIMIT = {"metric": "labeled"}
@@ -88,8 +89,8 @@ def test_all_solvers_give_one_model(case, metric):
     rows = np.vstack([X, X_u])
 
     def scores(solver):
-        clf = ICLSClassifier(metric=metric, solver=solver, tol=1e-12, **more)
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, solving(solver) as name:
+            clf = ICLSClassifier(metric=metric, solver=name, tol=1e-12, **more)
             if solver == "scale":
                 patch.setattr(columns, "FORM_UP_TO", 0)
             return clf.fit(X, y, X_unlabeled=X_u).decision_function(rows)

@@ -2,17 +2,10 @@
 
 A solver takes a ``LabelProblem``, a tolerance and a limit on its iterations, and returns a
 labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
-labelling closest to the centres of the label sets, up to rounding; those that find an arbitrary
-optimum are listed in ``ANY_OPTIMUM``.
-
-Of all labellings with the same M q, the one closest to 1/2.
-
-For solvers that find an arbitrary optimum: the objective depends only on M q, so moving to the
-closest labelling with the same M q does not change it.
+labelling closest to the centres of the label sets, up to rounding.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from primum._typing import Floats
 from primum.labellings import ImplicitProblem, LabelProblem, StreamedColumns
@@ -21,7 +14,6 @@ from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
 from primum.solvers.newton import solve_newton
 from primum.solvers.prior import solve_prior
-from primum.solvers.reference import solve_reference
 from primum.solvers.scale import Measure, solve_scale
 from primum.solvers.warm import solve_from
 
@@ -29,13 +21,9 @@ SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
     "newton": solve_newton,
     "scale": solve_scale,
     "lbfgsb": solve_lbfgsb,
-    "reference": solve_reference,
 }
-
-
-ANY_OPTIMUM = ("lbfgsb",)
-# Solvers of problems whose labels are one number.
-ONE_NUMBER = ("lbfgsb", "reference")
+# Solvers of problems whose labels are one number, without a prior.
+ONE_NUMBER = ("lbfgsb",)
 
 
 def solve(
@@ -66,10 +54,7 @@ def solve(
         _need_memory(columns, solver)
     if solver == "scale":
         return solve_scale(problem, tol, max_iter, measure)
-    solution = SOLVERS[solver](problem, tol, max_iter)
-    if solver in ANY_OPTIMUM:
-        return Solution(least_committed(problem, solution.labels, tol), solution.iterations)
-    return solution
+    return SOLVERS[solver](problem, tol, max_iter)
 
 
 def solve_implicit(
@@ -125,11 +110,3 @@ def _need_memory(columns: StreamedColumns, solver: str) -> None:
             f"solver={solver!r} stores one number per row, but the {columns.shape[1]} unlabelled "
             "rows are not in memory: use solver='auto'."
         )
-
-
-def least_committed(problem: LabelProblem, q: Floats, tol: float) -> Floats:
-    """Return the labelling closest to 1/2 with the same M q, unless its proven gap is worse."""
-    reached = replace(problem, target=problem.columns.accumulate(q))
-    closer = solve_newton(reached, tol, max_iter=1000).labels
-    before, after = problem.judge(q), problem.judge(closer)
-    return closer if after.within(tol) or after.gap <= before.gap else q

@@ -82,11 +82,10 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         Drop directions of the features whose second moment is below rcond times the largest, a
         crude form of regularisation. None keeps every direction above rounding. The paper's
         experiments appear to have used 1.5e-8.
-    solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
+    solver : {"auto", "newton", "scale", "lbfgsb"}, default="auto"
         ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
         sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
-        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests. The
-        last two are for two classes only.
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B, for two classes only.
     tol : float, default=1e-8
         Tolerance on the proven gap, absolute plus relative, in units of the mean squared loss.
     max_iter : int, default=10000

@@ -85,10 +85,10 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     rcond : float, default=None
         Drop directions of the features whose second moment is below rcond times the largest, a
         crude form of regularisation. None keeps every direction above rounding.
-    solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
+    solver : {"auto", "newton", "scale", "lbfgsb"}, default="auto"
         ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
         sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
-        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests.
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B.
     tol : float, default=1e-8
         Tolerance on the proven gap, absolute plus relative. The absolute part is in units of the
         squared range of the targets, so that their units do not matter: of the known ones and
