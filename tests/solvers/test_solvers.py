@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from generate import hard_cases, several_classes, two_classes
 from primum import ICLSClassifier
 from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, columns
-from primum.labellings.sets import Face
 from primum.solvers import SOLVERS, solve
-from primum.solvers.faces import ROUGH, newton_direction
+from primum.solvers.faces import ROUGH, Face, newton_direction
 from primum.solvers.newton import follow_path
 from reference_solver import solve_reference, solving
 

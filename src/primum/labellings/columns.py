@@ -31,7 +31,7 @@ from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Design, GivenLabels, RowValues, View
 from primum.labellings.labelling import HyperplaneLabels, duality_gap, scores_of, towards, weighted
-from primum.labellings.sets import LabelSet, grouped
+from primum.labellings.sets import LabelSet, grouped, key_of_all, keys_of
 from primum.labellings.sweep import BlockSweep, Sweep, band_of
 from primum.rows import BLOCK_NUMBERS, Block, to_numpy
 
@@ -155,10 +155,6 @@ class Columns(Protocol):
         """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi of duals."""
         ...
 
-    def support(self, labels: LabelSet, xi: Floats) -> float:
-        """Return the weighted sum of ``support(p)``."""
-        ...
-
     def scaled(self, factor: Floats) -> "Columns":
         """Return M with each of its r dimensions multiplied by a factor."""
         ...
@@ -252,9 +248,6 @@ class FormedColumns:
     def first(self, r: int) -> "FormedColumns":  # noqa: D102
         return FormedColumns(self.matrix[:r], self.weight)
 
-    def support(self, labels: LabelSet, xi: Floats) -> float:  # noqa: D102
-        return float(weighted(labels.support(self.project(xi)), self.weight).sum())
-
 
 class StreamedColumns:
     """M computed from the rows, one block at a time. ``known`` are sums over its columns."""
@@ -290,7 +283,7 @@ class StreamedColumns:
         rows that this sigma does not decide are collected, unless there are more than the limit.
         If ``rough`` is True, products with rows in single precision are in single precision.
         """
-        V, frame, main = self.B.T @ xi, self.design.frame, labels.key_of_all
+        V, frame, main = self.B.T @ xi, self.design.frame, key_of_all(labels)
         skipped = main if mostly_inside and main > 0 else 0
         all_but_last = xi.ndim > 1 and self._sum_of_all is not None
 
@@ -305,7 +298,7 @@ class StreamedColumns:
                 rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
                 band = band_of(block.start + chosen, rows, rows.sum(q_of_rows), close[1])
             face, slack = _faces_and_slacks(here, p, q, chosen, alike=labels.uniform)
-            keys, off = here.keys(face), q - here.centre
+            keys, off = keys_of(face), q - here.centre
             return BlockSweep(
                 view.sum(q[:, :-1] if all_but_last else q),
                 self._grams(rows, keys, skipped),
@@ -411,15 +404,6 @@ class StreamedColumns:
     def first(self, r: int) -> "StreamedColumns":  # noqa: D102
         known = None if self.known is None else self.known.first(r)
         return StreamedColumns(self.B[:r], self.design, known)
-
-    def support(self, labels: LabelSet, xi: Floats) -> float:  # noqa: D102
-        V, frame = self.B.T @ xi, self.design.frame
-
-        def block_support(block: Block) -> Any:
-            view = frame.view(block)
-            return view.total(labels.at(view).support(scores_of(view, V)))
-
-        return float(self.design.rows.map_reduce(block_support, add))
 
     def slopes(
         self, labels: LabelSet, xi: Floats, direction: Floats, sigma: float, steps: Floats

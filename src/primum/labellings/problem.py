@@ -137,16 +137,15 @@ class LabelProblem:
         judged = self._judgement(primal, slack[1] + 0.5 * float(np.vdot(off, off)))
         if dual is None or judged.within(tol):
             return judged
-        gap = max(primal - self.dual_value(dual), 0.0)
+        off = residual - dual
+        gap = float(self.columns.gaps(self.labels, dual[None], q)[0]) + 0.5 * float(
+            np.vdot(off, off)
+        )
         return min(judged, self._judgement(primal, gap), key=lambda judgement: judgement.gap)
 
     def _judgement(self, primal: float, gap: float) -> "Judgement":
         objective = self.loss_floor + self.loss_unit * primal
         return Judgement(objective, self.loss_unit * gap, self.scale)
-
-    def dual_value(self, xi: Floats) -> float:
-        """Return D(Xi), a lower bound of P: one pass."""
-        return self.columns.support(self.labels, xi) - self.conjugate(xi)
 
 
 def centred(values: Floats) -> Floats:

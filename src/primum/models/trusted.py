@@ -12,8 +12,7 @@ from primum.judging.disagreement import Disagreement
 from primum.judging.verdict import SafeVerdict
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
-from primum.labellings.sets import Interval, Simplex
-from primum.labellings.sets.base import PerRow
+from primum.labellings.sets import Interval, PerRow, Simplex
 from primum.methods.svm.search import Step
 from primum.reading.classifiers import NamedClassifier
 from primum.safe.candidates.base import Affine, LinearModel

@@ -22,7 +22,7 @@ from primum._sklearn import Interval as Between
 from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Mask
 from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
-from primum.labellings.sets.base import PerRow
+from primum.labellings.sets import PerRow
 from primum.reading.arrays import as_real
 from primum.reading.data import TrainingData
 from primum.rows import Rows

@@ -11,6 +11,7 @@ classes, because adding the same number to all classes changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +19,9 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
-from primum._typing import Floats, Index
+from primum._typing import Floats, Index, Mask
 from primum.labellings import SOFT, Columns, FormedColumns, Held, LabelProblem, LabelSet
-from primum.labellings.sets import Face
+from primum.labellings.sets import directions_of, groups, keys_of
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.
@@ -32,6 +33,35 @@ DIRECT_UP_TO, ACCURACY, STEPS = 2500, 1e-6, 500
 FEW_STEPS_FROM, FEW_STEPS, ROUGH = 100, 8, 0.3
 # The Gram matrices of this many faces are in memory together where they are only added up.
 AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Face:
+    """Rows whose labels can move in the same directions.
+
+    Attributes
+    ----------
+    rows : array of int
+        Indices of the rows.
+    directions : array (K, e)
+        Orthonormal directions, as columns; K is 1 if a label is one number.
+    """
+
+    rows: Index
+    directions: Floats
+
+    @property
+    def freedom(self) -> int:
+        """Number of free parameters of the labels of these rows."""
+        return len(self.rows) * self.directions.shape[1]
+
+
+def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
+    """Return the rows whose labels can still move, grouped by direction."""
+    if not labels.shape:
+        rows = face.nonzero()[0]
+        return [Face(rows, directions_of((), 1))] if len(rows) else []
+    return [Face(rows, directions_of(labels.shape, key)) for key, rows in groups(keys_of(face), 0)]
 
 
 def freedom_of(faces: Sequence[Face]) -> int:

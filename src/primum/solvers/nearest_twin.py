@@ -29,10 +29,10 @@ from primum.labellings import (
     without_mean,
 )
 from primum.labellings.problem import Solution
-from primum.labellings.sets import faces_of
+from primum.labellings.sets import key_of_all, keys_of
 from primum.rows import to_numpy
 from primum.solvers.copies import find_copies
-from primum.solvers.faces import along_faces, stacked, unflat
+from primum.solvers.faces import along_faces, faces_of, stacked, unflat
 from primum.solvers.sample import sample_problem
 
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
@@ -106,7 +106,7 @@ def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
     They are then ``c + M'V`` with ``M M'V = T - M c``: one linear system.
     """
     columns = tie.columns
-    if columns.shape[1] < columns.shape[0] or tie.labels.key_of_all <= 0:
+    if columns.shape[1] < columns.shape[0] or key_of_all(tie.labels) <= 0:
         return None  # different labellings give different models, or rows have different directions
     _, at_centres, _ = _labels_along(tie, np.zeros_like(tie.twin))
     factor, info = lapack.dpotrf(columns.gram_of_all, lower=1)
@@ -123,7 +123,7 @@ def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Any, Floats, bool]:
     columns, labels = tie.columns, tie.labels
     if isinstance(columns, StreamedColumns):
         sweep = columns.sweep(labels, -V, 1.0, mostly_inside=True)
-        inside = list(sweep.grams) == [labels.key_of_all] and sweep.inside == columns.shape[1]
+        inside = list(sweep.grams) == [key_of_all(labels)] and sweep.inside == columns.shape[1]
         return HyperplaneLabels(labels, -columns.B.T @ V, 1.0), _centred(sweep.Mq), inside
     q = labels.project(labels.centre + columns.project(V))
     inside = bool(labels.open(q).all())
@@ -180,9 +180,7 @@ def _on_face(
     level = reached[: len(R)]
     others = Mq[tie.rank :] - reached[len(R) :]
     goal = np.concatenate([level, tie.twin[tie.rank :] - others])
-    few = NearestTwin(
-        part, np.ones(len(R)), level, goal, tie.total, tie.labels.narrowed(free, face)
-    )
+    few = NearestTwin(part, np.ones(len(R)), level, goal, tie.total, tie.labels.take(free).on(face))
     solution = _hold(few, level, solve_labels, tol)
     return replace(
         solution, labels=_with_values(labels, free, solution.labels), pull=R.T @ solution.pull
@@ -213,7 +211,7 @@ def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats
         p, q, sets = tie.columns.project(gradient), labels, tie.labels
     rounding = ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
     face = sets.tied(p, rounding) | sets.open(q)
-    chosen = np.flatnonzero(sets.keys(face))
+    chosen = np.flatnonzero(keys_of(face))
     positions = labels.positions[chosen] if _has_band(labels) else chosen
     return positions, q[chosen], face[chosen]
 

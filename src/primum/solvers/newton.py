@@ -46,11 +46,13 @@ from scipy.linalg import lapack
 from primum._typing import Floats, Mask
 from primum.labellings import LabelProblem, LabelSet, Prior, duality_gap, per_row, weighted
 from primum.labellings.problem import Solution
-from primum.labellings.sets import Face, faces_of
+from primum.labellings.sets import along
 from primum.solvers.faces import (
+    Face,
     OpenLabels,
     along_faces,
     cholesky,
+    faces_of,
     flat,
     freedom_of,
     hessian_of,
@@ -98,7 +100,7 @@ def _with_the_same_faces(
 ) -> Point:
     """Return where the path would be if every label stayed on its face."""
     columns, labels, point = problem.columns, problem.labels, latest.point
-    q = latest.q + (latest.sigma - sigma) * labels.along(labels.open(latest.q), point.p)
+    q = latest.q + (latest.sigma - sigma) * along(labels.open(latest.q), point.p)
     g = problem.gradient(point.xi, problem.residual(q))
     held = problem.held(point.xi, sigma)
     change = newton_direction(columns, labels, faces, sigma, g, held)
@@ -421,7 +423,8 @@ def guess_face(
         # their label is on the wrong boundary.
         kept = face & labels.open(q)
         unchanged = per_row(face.astype(np.intp)) == per_row(kept.astype(np.intp))
-        face = labels.widened(kept, p, unchanged & (slack > aim / len(q)))
+        wrong = unchanged & (slack > aim / len(q))
+        face = kept | (wrong if q.ndim == 1 else wrong[:, None] & (labels.best(p) > 0))
     return best, GUESSES_PER_SIGMA
 
 
@@ -440,7 +443,7 @@ def _solve_face(
     columns, labels = problem.columns, problem.labels
     if not faces:
         return q, np.zeros(0) if xi is None else problem.multipliers(xi)
-    q, centres = q.copy(), labels.face_centres(face)
+    q, centres = q.copy(), labels.on(face).centres(len(face))
     for part in faces:
         q[part.rows] = centres[part.rows]
     missing = flat(labels, -problem.residual(q))
@@ -448,7 +451,7 @@ def _solve_face(
         G = hessian_of(columns, labels, faces)
         moved, nu = moved_target(problem, missing, lambda b: G @ _solve_gram(G, b, rounding), xi)
         V = _solve_gram(G, moved, rounding)
-        q += labels.along(face, columns.project(unflat(labels, V)))
+        q += along(face, columns.project(unflat(labels, V)))
         return np.asarray(labels.project(q)), nu
     open_labels = OpenLabels(columns, faces)
     G = open_labels.gram()
@@ -481,11 +484,11 @@ def _is_closest_to_centres(problem: LabelProblem, q: Floats, tied: Mask) -> bool
     faces = faces_of(labels, face)
     v = np.zeros(columns.shape[0] * n_contrasts(labels))
     if faces:
-        wanted = along_faces(q - labels.face_centres(face), faces)
+        wanted = along_faces(q - labels.on(face).centres(len(face)), faces)
         A = stacked(columns, labels, faces)
         v = np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])
     # Entries that are neither tied nor open have a cost, which decides them.
-    sets = labels.narrowed(doubtful, (tied | face)[doubtful])
+    sets = labels.take(doubtful).on((tied | face)[doubtful])
     closest = sets.project(sets.centre + columns.project(unflat(labels, v))[doubtful])
     return bool(np.allclose(closest, q[doubtful], rtol=0.0, atol=1e-7))
 

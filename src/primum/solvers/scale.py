@@ -48,6 +48,7 @@ from primum.labellings import (
     centred,
 )
 from primum.labellings.problem import Solution
+from primum.labellings.sets import directions_of
 from primum.solvers.copies import find_copies, merged
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
 from primum.solvers.newton import AIM, GROWTH, Answer, Stage, solve_newton
@@ -368,7 +369,7 @@ def _minimise_psi(rows: AllRows, point: Point, goal: float, early: bool) -> tupl
         # Near an optimum of 0, shares outside their bounds cost next to nothing.
         if (within and not solved) or (solved and problem.meets_prior(residual)):
             return point, step
-        grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
+        grams = [(directions_of(labels.shape, key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
         if early and here.can_be_solved and rows.stays(point, direction):

@@ -19,8 +19,7 @@ alone.
 from primum._typing import Floats
 from primum.labellings import LabelProblem, duality_gap
 from primum.labellings.problem import Solution
-from primum.labellings.sets import Face, faces_of
-from primum.solvers.faces import freedom_of, n_contrasts, newton_direction
+from primum.solvers.faces import Face, faces_of, freedom_of, n_contrasts, newton_direction
 from primum.solvers.newton import AIM, GROWTH, Point, guess_face, minimise_psi, rounding_of, size_of
 
 # The first sigma, times the size of p at the start: much smaller ones forget the start, and much

@@ -58,7 +58,7 @@ from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.equations import Design, RowCurvature
 from primum.labellings import LeastSquaresFamily, least_squares_family, sets
-from primum.labellings.sets import LabelSet
+from primum.labellings.sets import LabelSet, along, directions_of, keys_of
 from primum.methods.base import convergence_advice
 from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
@@ -125,7 +125,7 @@ class SoftLabelProblem:
     def _free(self, labels: Floats, change: Floats) -> Floats:
         """Return how labels change with their scores, for a small change of these."""
         face = self.label_set.open(self._natural(labels))
-        return _columns(np.asarray(self.label_set.along(face, self._natural(change))))
+        return _columns(np.asarray(along(face, self._natural(change))))
 
     def per_labeled_row(self, value: float) -> float:
         """Return a value of f, or a difference, in units of the labelled rows' mean squared loss.
@@ -169,13 +169,13 @@ class SoftLabelProblem:
 
     def _curvature(self, point: Point) -> RowCurvature:
         """Return M of every unlabelled row."""
-        keys = self.label_set.keys(self.label_set.open(self._natural(point.labels)))
+        keys = keys_of(self.label_set.open(self._natural(point.labels)))
         distinct = np.unique(keys)
         distinct = distinct[distinct != 0]  # a label with key 0 cannot move: full curvature
         full = np.eye(self.contrasts.shape[1])
         matrices = [full]
         for key in distinct:
-            free = self.contrasts.T @ self.label_set.directions(int(key))
+            free = self.contrasts.T @ directions_of(self.label_set.shape, int(key))
             matrices.append(full - free @ free.T)
         kind = np.where(keys == 0, 0, 1 + np.searchsorted(distinct, keys))
         return RowCurvature(self.weight_u, kind, np.stack(matrices))
