@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from generate import hard_cases, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning
-from primum.labellings import columns
+from primum.labellings import family
 from reference_solver import solving
 
 CASES = hard_cases()
@@ -92,7 +92,7 @@ def test_all_solvers_give_one_model(case, metric):
         with pytest.MonkeyPatch.context() as patch, solving(solver) as name:
             clf = ICLSClassifier(metric=metric, solver=name, tol=1e-12, **more)
             if solver == "scale":
-                patch.setattr(columns, "FORM_UP_TO", 0)
+                patch.setattr(family, "FORM_UP_TO", 0)
             return clf.fit(X, y, X_unlabeled=X_u).decision_function(rows)
 
     expected = scores("newton")
@@ -170,7 +170,7 @@ def test_many_rows_give_the_same_model_as_few(n_labeled, metric):
     assert scale.solver_ == "scale"
     assert scale.certificate_.converged
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "FORM_ROWS_UP_TO", 10**6)
+        patch.setattr(family, "FORM_ROWS_UP_TO", 10**6)
         newton = ICLSClassifier(metric=metric).fit(X, y, X_unlabeled=X_u)
     assert newton.solver_ == "newton"
     difference = scale.decision_function(X_u) - newton.decision_function(X_u)

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from generate import bounded_labels, masked_labels
 from primum import ICLSClassifier, UnlabeledRows
-from primum.labellings import columns
+from primum.labellings import family
 from primum.methods.icls.base import UndeterminedModelWarning
 from primum.reading.folds import SemiSupervisedSplit
 
@@ -36,7 +36,7 @@ def scores(clf, X):
 @pytest.fixture(params=["in memory", "outside"])
 def streamed(request, monkeypatch):
     """Never form M, and sample few rows, so that the solver for many rows is used."""
-    monkeypatch.setattr(columns, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 128)
     monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", request.param == "in memory")
 
@@ -106,7 +106,7 @@ def test_further_rows_have_any_label_wherever_they_are(kind, form, stored, monke
         np.vstack([X, more]), np.r_[y, np.full(300, -1)], **{name: np.vstack([own, extended])}
     )
     if not form:
-        monkeypatch.setattr(columns, "FORM_UP_TO", 0)
+        monkeypatch.setattr(family, "FORM_UP_TO", 0)
     clf = ICLSClassifier().fit(X, y, X_unlabeled=stored(more), **partial)
     assert clf.certificate_.converged
     assert clf.certificate_.n_unlabeled == 360

@@ -53,7 +53,7 @@ def in_process():
 
 @pytest.fixture
 def always_stream(monkeypatch):
-    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.labellings.family.FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
 
 

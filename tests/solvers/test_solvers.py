@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import hard_cases, several_classes, two_classes
 from primum import ICLSClassifier
-from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, columns
+from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, family
 from primum.solvers import SOLVERS, solve
 from primum.solvers.faces import ROUGH, Face, newton_direction
 from primum.solvers.newton import follow_path
@@ -115,7 +115,7 @@ def test_first_order_steps_survive_outliers(seed):
 def test_streamed_rows_give_the_same_answer(monkeypatch):
     X, y, X_u, _ = two_classes(20, 3000, 6)
     formed = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
-    monkeypatch.setattr(columns, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "FORM_UP_TO", 0)
     streamed = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     assert streamed.certificate_.gap < 1e-11
     np.testing.assert_allclose(streamed.coef_, formed.coef_, atol=1e-9)

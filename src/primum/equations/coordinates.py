@@ -23,6 +23,7 @@ the rank is that of the rows without the ridge, unless the ridge is so large (``
 that it leaves no more of the rounding than well-conditioned rows do.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -58,8 +59,98 @@ VALUE_ROUNDING = 8 * EPS
 NEAR = 100.0
 
 
+class NormalEquations(ABC):
+    """The normal equations of least squares on all rows, however they are solved.
+
+    A fit is represented by its coordinates gamma, whose meaning depends on the implementation. The
+    fits of several classes are the columns of gamma (r, K), of their sums (m, K) and of their
+    coefficients (d, K), and the entries of their intercept (K,).
+
+    Attributes
+    ----------
+    weight : float
+        Number of rows (sum of their weights).
+    center : array (d,)
+        Mean of the rows, or zero without intercept.
+    fit_intercept : bool
+        Whether there is an intercept.
+    ridge : float
+        What is added to the diagonal of A, n alpha.
+    near : bool
+        Whether the means are small compared with the standard deviations of the features.
+    solver : {"normal_equations", "row_space", "conjugate_gradients"}
+        How the equations are solved.
+    """
+
+    weight: float
+    center: Floats
+    fit_intercept: bool
+    ridge: float
+    near: bool
+    solver: str
+
+    @property
+    def frame(self) -> Frame:
+        """How rows become design rows."""
+        return Frame(self.center, self.fit_intercept, self.near)
+
+    def design(self, rows: Rows) -> Design:
+        """Return rows as design rows, with this centre."""
+        return Design(rows, self.frame)
+
+    @property
+    def coordinates(self) -> "Coordinates | None":
+        """The same, if A or the rows are factorised, so that least squares is a plain sum."""
+        return None
+
+    @abstractmethod
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
+        """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start."""
+
+    @abstractmethod
+    def solve_part(self, sums: Floats, parts: Sequence[Part], size: float) -> tuple[Floats, Floats]:
+        """Solve the normal equations of some of the rows, as far as these determine a fit.
+
+        Parameters
+        ----------
+        sums : array (m, c)
+            The right-hand side.
+        parts : sequence of (Design, RowCurvature)
+            Rows, and how much each of them counts, in which directions of the c columns.
+        size : float
+            Norm of the sums that have cancelled in the right-hand side. Anything below their
+            rounding counts as zero.
+
+        Returns
+        -------
+        step, rest : arrays
+            Two gammas (r, c) with ``H step + A rest = sums``, where H is A for the given rows and
+            directions alone, including the ridge. ``rest`` is practically zero unless H is nearly
+            singular.
+        """
+
+    @abstractmethod
+    def expand(self, gamma: Floats) -> Floats:
+        """Return the coefficients for design rows."""
+
+    @abstractmethod
+    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:
+        """Return (coefficients, intercept) for uncentred features."""
+
+    @abstractmethod
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
+        """Return the gamma of given coefficients: the inverse of decode."""
+
+    @abstractmethod
+    def length(self, gamma: Floats) -> float:
+        """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge.
+
+        For several columns of gamma, the root of the sum of all of them.
+        """
+
+
 @dataclass(frozen=True)
-class Coordinates:
+class Coordinates(NormalEquations):
     """The map between features, coefficients and the coordinates gamma.
 
     Attributes
@@ -106,16 +197,10 @@ class Coordinates:
         object.__setattr__(self, "basis", T[1:, 1:])  # stored only once
 
     @property
-    def frame(self) -> Frame:
-        """How rows become design rows."""
-        return Frame(self.center, self.fit_intercept, self.near)
+    def coordinates(self) -> "Coordinates":  # noqa: D102
+        return self
 
-    def design(self, rows: Rows) -> Design:
-        """Return rows as design rows, with this centre."""
-        return Design(rows, self.frame)
-
-    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:
-        """Return (coefficients, intercept) for uncentred features."""
+    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:  # noqa: D102
         if not self.fit_intercept:
             return self.basis @ gamma, no_intercept(gamma)
         coef = self.basis @ gamma[1:]
@@ -147,8 +232,7 @@ class Coordinates:
         step = conjugate_gradients(apply, right.reshape(-1, 1)).X
         return step.reshape(right.shape), right - apply(step).reshape(right.shape)
 
-    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
-        """Return the gamma of given coefficients: the inverse of decode."""
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:  # noqa: D102
         gamma = self.inverse @ coef
         if not self.fit_intercept:
             return gamma

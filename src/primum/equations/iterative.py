@@ -21,9 +21,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
-from primum.equations.coordinates import no_intercept, rounding_of
+from primum.equations.coordinates import NormalEquations, no_intercept, rounding_of
 from primum.equations.curvature import Part, curved_product
-from primum.equations.design import Design, Frame
+from primum.equations.design import Frame
 from primum.equations.moments import gather_columns
 from primum.rows import Block, Rows
 
@@ -36,7 +36,7 @@ LARGE_RESIDUAL = 1e-9
 
 
 @dataclass(frozen=True)
-class IterativeEquations:
+class IterativeEquations(NormalEquations):
     """Normal equations of the given rows, solved through passes over them.
 
     Attributes
@@ -56,8 +56,6 @@ class IterativeEquations:
     varying : array (d, 1)
         1, or 0 for columns whose sums of squares do not distinguish them from constant ones. Their
         products are just rounding, which would mislead conjugate gradients.
-    solver : str
-        How the equations are solved.
     """
 
     parts: tuple[Rows, ...]
@@ -67,14 +65,8 @@ class IterativeEquations:
     diagonal: Floats
     fit_intercept: bool
     varying: Floats
-    solver: str = "conjugate_gradients"
 
-    @property
-    def frame(self) -> Frame:  # noqa: D102
-        return Frame(self.center, self.fit_intercept)
-
-    def design(self, rows: Rows) -> Design:  # noqa: D102
-        return Design(rows, self.frame)
+    near, solver = False, "conjugate_gradients"
 
     def apply(self, V: Floats) -> Floats:
         """Return ``A_c V`` for coefficients V (d, k): one pass."""

@@ -1,37 +1,43 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
 from primum.labellings.certificate import Certificate, FitSummary, Witness, certify, is_proven
-from primum.labellings.columns import Columns, FormedColumns, KnownSums, StreamedColumns
+from primum.labellings.family import (
+    LabeledRows,
+    LeastSquaresFamily,
+    determined_twin,
+    labeled_loss,
+    least_squares_family,
+)
 from primum.labellings.implicit import (
     METRICS,
     TIE_BREAKS,
     ImplicitProblem,
-    LabeledRows,
-    LeastSquaresFamily,
-    determined_twin,
+    chosen_metric,
     implicit_problem,
-    labeled_loss,
-    least_squares_family,
+    metric_of_rows,
     share_of_all,
     with_prior,
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
-from primum.labellings.labelling import (
-    HyperplaneLabels,
-    LabelsByValue,
-    LabelsInFrame,
-    duality_gap,
-    per_row,
-    weighted,
-)
+from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
 from primum.labellings.last_pass import LabellingToRead, Model, Reading, ScoreComparison, read_rows
-from primum.labellings.metric import chosen_metric, implicit_problems, metric_of_rows
+from primum.labellings.metrics import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import SOFT, Held, Prior, PriorProof, Shares
 from primum.labellings.prior_problem import PriorProblem, prior_problem
-from primum.labellings.problem import Judgement, LabelProblem, centred, without_mean
+from primum.labellings.problem import (
+    Columns,
+    FormedColumns,
+    Judgement,
+    LabelProblem,
+    centred,
+    duality_gap,
+    per_row,
+    weighted,
+    without_mean,
+)
 from primum.labellings.sets import Interval, LabelSet, Simplex
-from primum.labellings.sweep import Sweep
+from primum.labellings.streamed import KnownSums, StreamedColumns, Sweep
 
 __all__ = [
     "METRICS",
@@ -50,6 +56,7 @@ __all__ = [
     "LabelProblem",
     "LabelSet",
     "LabeledRows",
+    "Labelling",
     "LabellingToRead",
     "LabelsByValue",
     "LabelsInFrame",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations import RowValues
 from primum.labellings.implicit import ImplicitProblem, share_of_all
+from primum.labellings.labelling import Labelling
 from primum.labellings.prior import PriorProof
 from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import Judgement, LabelProblem
@@ -314,7 +314,7 @@ class Witness:
 
 def certify(
     implicit: ImplicitProblem,
-    q: Floats | RowValues,
+    q: Floats | Labelling,
     summary: FitSummary,
     *,
     metric: str | float,
@@ -361,7 +361,7 @@ def certify(
 
 
 def is_proven(
-    implicit: ImplicitProblem, q: Floats | RowValues, *, tol: float, witness: Witness
+    implicit: ImplicitProblem, q: Floats | Labelling, *, tol: float, witness: Witness
 ) -> bool:
     """Return whether a labelling is proven to be optimal within tol, as ``certify`` does."""
     judged, prior = _judge_labelling(implicit, q, tol, witness)
@@ -378,7 +378,7 @@ def _converged(
 
 
 def _judge_labelling(
-    implicit: ImplicitProblem, q: Floats | RowValues, tol: float, witness: Witness
+    implicit: ImplicitProblem, q: Floats | Labelling, tol: float, witness: Witness
 ) -> tuple[Judgement, PriorProof | None]:
     """Return the objective of q and its gap, and what is known of its shares."""
     if implicit.prior is not None and witness.multipliers is not None:
@@ -403,7 +403,7 @@ def _above_the_twin(problem: LabelProblem, judged: Judgement, tol: float) -> Jud
 
 
 def _judge_prior(
-    prior: PriorProblem, q: Floats | RowValues, tol: float, witness: Witness
+    prior: PriorProblem, q: Floats | Labelling, tol: float, witness: Witness
 ) -> tuple[Judgement, PriorProof]:
     nu = witness.multipliers
     assert nu is not None
@@ -413,7 +413,7 @@ def _judge_prior(
 
 
 def _judge_distance(
-    implicit: ImplicitProblem, q: Floats | RowValues, judged: Judgement, witness: Witness
+    implicit: ImplicitProblem, q: Floats | Labelling, judged: Judgement, witness: Witness
 ) -> Judgement | None:
     """Return the squared distance to the twin and its gap, if it breaks the tie."""
     if implicit.tie is None or witness.pull is None:

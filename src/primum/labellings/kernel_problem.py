@@ -28,17 +28,11 @@ from scipy.linalg import cho_factor, cho_solve
 
 from primum._typing import Floats
 from primum.equations import KernelCoordinates, KernelFeatures, NormalEquations
-from primum.labellings.columns import FormedColumns
-from primum.labellings.implicit import (
-    ImplicitProblem,
-    LabeledRows,
-    LeastSquaresFamily,
-    label_problem,
-    label_set_of,
-    share_of_all,
-)
+from primum.labellings.family import LabeledRows, LeastSquaresFamily
+from primum.labellings.implicit import ImplicitProblem, label_problem, share_of_all
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import prior_problem
+from primum.labellings.problem import FormedColumns
 from primum.labellings.sets import LabelSet
 from primum.rows import ArrayRows
 
@@ -102,8 +96,7 @@ def kernel_problem(
     ``supervised`` is the twin's (coefficients, intercept); None for the labels is [0, 1] or the
     simplex.
     """
-    coordinates, labeled = family.equations, family.labeled
-    assert isinstance(coordinates, KernelCoordinates)
+    coordinates, labeled = cast(KernelCoordinates, family.equations), family.labeled
     W = _metric(metric, labeled, coordinates, alpha_labeled).reduced()
     twin = coordinates.encode(*supervised)
     goal, rows = W.of(twin), family.unlabeled.rows
@@ -117,8 +110,7 @@ def kernel_problem(
         floor = _objective(labeled, supervised, alpha_labeled)
     else:
         unit = 2.0 / coordinates.weight
-    labels = label_set_of(family, labels)
-    problem = label_problem(family, labels, columns, target, unit, floor, scale)
+    problem = label_problem(family, family.label_sets(labels), columns, target, unit, floor, scale)
     if shares is None or rows.n_rows == 0:
         return ImplicitProblem(problem)
     ones = W.ones(coordinates) if coordinates.fit_intercept else None

@@ -23,11 +23,10 @@ import numpy as np
 
 from primum._sklearn import library_of
 from primum._typing import Floats
-from primum.equations import Frame, RowValues, View
-from primum.labellings import ImplicitProblem
-from primum.labellings.columns import StreamedColumns
-from primum.labellings.implicit import LeastSquaresFamily
-from primum.labellings.labelling import HyperplaneLabels
+from primum.equations import Frame, View
+from primum.labellings.family import LeastSquaresFamily
+from primum.labellings.implicit import ImplicitProblem
+from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.problem import LabelProblem, Solution
 from primum.rows import Block, to_numpy
 
@@ -102,7 +101,7 @@ class LabellingToRead:
 
     Attributes
     ----------
-    q : RowValues
+    q : Labelling
         The labelling.
     xi : array or None
         A dual point of the problem at which the slack is measured.
@@ -112,19 +111,18 @@ class LabellingToRead:
         Whether to keep the label of every row.
     """
 
-    q: RowValues
+    q: Labelling
     xi: Floats | None
     problem: LabelProblem
     keep: bool = False
 
     def directions(self, n_entries: int) -> list[Floats]:
         """Return the coefficients of P at Xi, and of the hyperplane of the labels."""
-        columns, parts = self.problem.columns, []
-        if self.xi is not None:
-            assert isinstance(columns, StreamedColumns)
-            parts.append(columns.B.T @ self.xi)
-        if isinstance(self.q, HyperplaneLabels):
-            parts.append(self.q.V)
+        streamed, parts = self.problem.columns.streamed, []
+        if self.xi is not None and streamed is not None:
+            parts.append(streamed.B.T @ self.xi)
+        if self.q.hyperplane is not None:
+            parts.append(self.q.hyperplane.V)
         return [part.reshape(-1, n_entries) for part in parts]
 
 
@@ -163,7 +161,7 @@ def _kernel(
     frame: Frame, scores: ScoreComparison, labelling: LabellingToRead
 ) -> Callable[[Block], Reading]:
     """Return the kernel of the pass, with all products of the rows as one."""
-    models, q = scores.directions(frame), labelling.q
+    models, q, plane = scores.directions(frame), labelling.q, labelling.q.hyperplane
     K, labels = models.shape[1] // 2, labelling.problem.labels
     V = np.concatenate([models, *labelling.directions(K)], axis=1)
 
@@ -173,10 +171,7 @@ def _kernel(
     def block_reading(block: Block) -> Reading:
         view = frame.view(block)
         P, slack = view.dot_by_column(V), None
-        if isinstance(q, HyperplaneLabels):
-            of_rows = q.given(view, columns_from(P, P.shape[0] - K))
-        else:
-            of_rows = q(view)
+        of_rows = plane.given(view, columns_from(P, P.shape[0] - K)) if plane else q(view)
         if labelling.xi is not None:
             slack = view.total(labels.at(view).slack(columns_from(P, 2 * K), of_rows))
         return replace(
@@ -228,7 +223,7 @@ Measured = tuple[Model, Reading, tuple[Floats, float] | None]
 class _Read:
     """What was read of a labelling at a dual point, given its presumed sum and model."""
 
-    q: RowValues
+    q: Labelling
     moment: Floats
     gamma: Floats
     xi: Floats | None
@@ -288,14 +283,14 @@ class LastPass:
         reading = read_rows(self.family, self._comparison(fit))
         return fit, replace(reading, moment=moment, labels=q if self.keep else None), None
 
-    def _residual(self, q: RowValues, moment: Floats) -> Floats | None:
+    def _residual(self, q: Labelling, moment: Floats) -> Floats | None:
         """Return ``M Q - T``, if the certificate is to use the slack at this point."""
         problem = self.implicit.problem
-        if self.implicit.prior is None and isinstance(problem.columns, StreamedColumns):
+        if self.implicit.prior is None and problem.columns.streamed is not None:
             return problem.residual(q, moment)
         return None
 
-    def _read(self, q: RowValues, moment: Floats, xi: Floats | None) -> _Read:
+    def _read(self, q: Labelling, moment: Floats, xi: Floats | None) -> _Read:
         gamma = self.family.gamma_of(moment)
         scores = self._comparison(self.family.equations.decode(gamma))
         labelling = LabellingToRead(q, xi, self.implicit.problem, keep=self.keep)

@@ -8,7 +8,7 @@ labelling closest to the centres of the label sets, up to rounding.
 from collections.abc import Callable
 
 from primum._typing import Floats
-from primum.labellings import ImplicitProblem, LabelProblem, StreamedColumns
+from primum.labellings import ImplicitProblem, LabelProblem
 from primum.labellings.problem import Solution
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
@@ -48,12 +48,14 @@ def solve(
         raise ValueError(f"solver={solver!r} does not know priors: use solver='auto'.")
     if problem.n_rows == 0:
         return Solution(problem.labels.centres(0), iterations=0)
-    columns = problem.columns
     solver = chosen_solver(problem, solver)
-    if solver != "scale" and isinstance(columns, StreamedColumns):
-        _need_memory(columns, solver)
     if solver == "scale":
         return solve_scale(problem, tol, max_iter, measure)
+    if (streamed := problem.columns.streamed) is not None and not streamed.design.rows.in_memory:
+        raise ValueError(
+            f"solver={solver!r} stores one number per row, but the {problem.n_rows} unlabelled "
+            "rows are not in memory: use solver='auto'."
+        )
     return SOLVERS[solver](problem, tol, max_iter)
 
 
@@ -101,12 +103,4 @@ def chosen_solver(problem: LabelProblem, solver: str) -> str:
     """Return the solver that ``auto`` selects: for few rows or for many."""
     if solver != "auto":
         return solver
-    return "scale" if isinstance(problem.columns, StreamedColumns) else "newton"
-
-
-def _need_memory(columns: StreamedColumns, solver: str) -> None:
-    if not columns.design.rows.in_memory:
-        raise ValueError(
-            f"solver={solver!r} stores one number per row, but the {columns.shape[1]} unlabelled "
-            "rows are not in memory: use solver='auto'."
-        )
+    return "newton" if problem.columns.streamed is None else "scale"

@@ -20,7 +20,7 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings import SOFT, Columns, FormedColumns, Held, LabelProblem, LabelSet
+from primum.labellings import SOFT, Columns, Held, LabelProblem, LabelSet
 from primum.labellings.sets import directions_of, groups, keys_of
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
@@ -224,12 +224,9 @@ class OpenLabels:
         return np.asarray(S)
 
     def _products(self) -> Floats:
-        columns = self.columns
-        if not isinstance(columns, FormedColumns):
-            return np.asarray(self.taken.T @ self.taken)
-        G = columns.row_products.of(self.rows)
-        if columns.weight is not None:
-            root = np.sqrt(columns.weight[self.rows])
+        G, weight = self.columns.products(self.rows), self.columns.weight
+        if weight is not None:
+            root = np.sqrt(weight[self.rows])
             G *= root
             G *= root[:, None]
         return G

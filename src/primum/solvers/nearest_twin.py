@@ -25,15 +25,13 @@ from primum.labellings import (
     HyperplaneLabels,
     LabelProblem,
     NearestTwin,
-    StreamedColumns,
-    without_mean,
+    centred,
 )
 from primum.labellings.problem import Solution
 from primum.labellings.sets import key_of_all, keys_of
 from primum.rows import to_numpy
-from primum.solvers.copies import find_copies
 from primum.solvers.faces import along_faces, faces_of, stacked, unflat
-from primum.solvers.sample import sample_problem
+from primum.solvers.sample import find_copies, sample_columns
 
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
 # the problem worse conditioned. It is raised if a round reduces the deviation only slightly, which
@@ -67,16 +65,14 @@ def solve_nearest_twin(
     if (labels := _labels_of_twin(tie, tol)) is not None:
         # The distance is 0: no pull is needed.
         return Solution(labels, 1, pull=np.zeros_like(tie.goal))
-    if isinstance(tie.columns, StreamedColumns):
-        sample = sample_problem(problem, tie.columns).columns
-        assert isinstance(sample, FormedColumns)
-        copies = find_copies(problem, tie.columns, sample)
+    if (streamed := tie.columns.streamed) is not None:
+        copies = find_copies(problem.labels, streamed, sample_columns(streamed)[0])
         if copies is not None:
             few = replace(tie, columns=copies[0])
             loss = few.loss(problem.loss_unit, problem.loss_floor)
             solution = solve_nearest_twin(loss, few, solve_labels, tol)
             return replace(solution, labels=copies[1](solution.labels))
-    if isinstance(problem.columns, StreamedColumns):
+    if problem.columns.streamed is not None:
         solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol)
         if proven:
             return solution
@@ -109,7 +105,7 @@ def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
     if columns.shape[1] < columns.shape[0] or key_of_all(tie.labels) <= 0:
         return None  # different labellings give different models, or rows have different directions
     _, at_centres, _ = _labels_along(tie, np.zeros_like(tie.twin))
-    factor, info = lapack.dpotrf(columns.gram_of_all, lower=1)
+    factor, info = lapack.dpotrf(columns.gram(), lower=1)
     if info != 0 or np.diag(factor).min() < SMALL_PIVOT:
         return None
     V = lapack.dpotrs(factor, tie.twin - at_centres, lower=1)[0]
@@ -121,17 +117,13 @@ def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
 def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Any, Floats, bool]:
     """Return the labels ``project(c + M'V)``, their ``M Q``, and whether all are inside."""
     columns, labels = tie.columns, tie.labels
-    if isinstance(columns, StreamedColumns):
-        sweep = columns.sweep(labels, -V, 1.0, mostly_inside=True)
+    if (streamed := columns.streamed) is not None:
+        sweep = streamed.sweep(labels, -V, 1.0, mostly_inside=True)
         inside = list(sweep.grams) == [key_of_all(labels)] and sweep.inside == columns.shape[1]
-        return HyperplaneLabels(labels, -columns.B.T @ V, 1.0), _centred(sweep.Mq), inside
+        return HyperplaneLabels(labels, -streamed.B.T @ V, 1.0), centred(sweep.Mq), inside
     q = labels.project(labels.centre + columns.project(V))
     inside = bool(labels.open(q).all())
     return q, tie.reached(q), inside
-
-
-def _centred(Mq: Floats) -> Floats:
-    return Mq if Mq.ndim == 1 else without_mean(Mq)
 
 
 def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float) -> Solution:
@@ -176,7 +168,7 @@ def _on_face(
         return Solution(labels, 0, pull=_pull_of(tie, M, inside, Mq))
     R = U[:, kept].T / S[kept][:, None]
     part = FormedColumns(np.vstack([R @ M[: tie.rank], M[tie.rank :]]), weight)
-    reached = _centred(part.accumulate(q))
+    reached = centred(part.accumulate(q))
     level = reached[: len(R)]
     others = Mq[tie.rank :] - reached[len(R) :]
     goal = np.concatenate([level, tie.twin[tie.rank :] - others])
@@ -207,7 +199,7 @@ def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats
         p, lengths, q = M.T @ gradient, np.linalg.norm(M[: tie.rank], axis=0), labels.values
         sets = tie.labels.take(labels.positions)
     else:
-        lengths = tie.columns.first(tie.rank).lengths()
+        lengths = tie.columns.scaled(np.ones(tie.rank)).lengths()
         p, q, sets = tie.columns.project(gradient), labels, tie.labels
     rounding = ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
     face = sets.tied(p, rounding) | sets.open(q)
@@ -218,16 +210,17 @@ def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats
 
 def _has_band(labels: Any) -> bool:
     """Return whether all rows except a band have the label of their side of a hyperplane."""
-    return isinstance(labels, HyperplaneLabels) and bool(np.isinf(labels.sigma))
+    plane = None if isinstance(labels, np.ndarray) else labels.hyperplane
+    return plane is not None and bool(np.isinf(plane.sigma))
 
 
 def _by_row(tie: NearestTwin, labels: Any) -> Any:
     """Return a labelling as an array with one label per row, if the rows are in memory."""
     if isinstance(labels, np.ndarray) or _has_band(labels):
         return labels
-    columns = tie.columns
-    if isinstance(columns, StreamedColumns) and columns.design.rows.in_memory:
-        return to_numpy(columns.design.write_down(labels))
+    streamed = tie.columns.streamed
+    if streamed is not None and streamed.design.rows.in_memory:
+        return to_numpy(streamed.design.write_down(labels))
     return labels
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from primum.labellings import Columns, LabelProblem, LabelsInFrame, PriorProblem, StreamedColumns
+from primum.labellings import Columns, LabelProblem, LabelsInFrame, PriorProblem
 from primum.labellings.problem import Solution
 from primum.solvers.newton import AIM
 
@@ -55,7 +55,7 @@ def _in_frame(solution: Solution, columns: Columns) -> Solution:
 
     A row of ones in M needs a leading 1 in the design rows, which those of the model may lack.
     """
-    if isinstance(solution.labels, np.ndarray) or not isinstance(columns, StreamedColumns):
+    if isinstance(solution.labels, np.ndarray) or columns.streamed is None:
         return solution
-    labels = LabelsInFrame(solution.labels, columns.design.frame)
+    labels = LabelsInFrame(solution.labels, columns.streamed.design.frame)
     return replace(solution, labels=labels, moment=None)

@@ -49,10 +49,9 @@ from primum.labellings import (
 )
 from primum.labellings.problem import Solution
 from primum.labellings.sets import directions_of
-from primum.solvers.copies import find_copies, merged
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
 from primum.solvers.newton import AIM, GROWTH, Answer, Stage, solve_newton
-from primum.solvers.sample import sample_problem, sample_stage
+from primum.solvers.sample import find_copies, merged, sample_columns, sample_stage
 
 FEASIBLE = 0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
 # Rows are close if they would be undecided at sigma / BAND. If too many would be, or if there are
@@ -205,18 +204,17 @@ def solve_scale(
 
     ``measure`` is called for every labelling that may be the answer; None: ``columns.measure``.
     """
-    columns = problem.columns
-    if not isinstance(columns, StreamedColumns):
+    columns = problem.columns.streamed
+    if columns is None:
         return solve_newton(problem, tol, max_iter)
-    sample = sample_problem(problem, columns)
-    assert isinstance(sample.columns, FormedColumns)
-    if (copies := find_copies(problem, columns, sample.columns)) is not None:
+    drawn, index = sample_columns(columns)
+    if (copies := find_copies(problem.labels, columns, drawn)) is not None:
         few, labels_of_all = copies
         solution = solve_newton(replace(problem, columns=few), tol, max_iter)
         return replace(solution, labels=labels_of_all(solution.labels))
     if problem.labels.uniform:
-        # A row with many copies may stay undecided; it counts as one row.
-        sample = replace(sample, columns=merged(sample.columns))
+        drawn = merged(drawn)  # a row with many copies may stay undecided; it counts as one row
+    sample = replace(problem, columns=drawn, labels=problem.labels.take(index))
     start = sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
     rows, goal = AllRows(problem, columns, sample, measure, rough), problem.gap_within(tol)
@@ -225,7 +223,7 @@ def solve_scale(
         rows, start = replace(rows, rough=False), replace(start, iterations=iterations)
         best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > goal and best.lost:
-        start = replace(_uncommitted(problem, columns, sample.columns), iterations=iterations)
+        start = replace(_uncommitted(problem, columns, drawn), iterations=iterations)
         best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     missed = best.gap > goal or not best.feasible
     if missed and iterations < max_iter and columns.design.rows.in_memory:

@@ -7,21 +7,6 @@ moment of the labelled rows and their ridge. With the singular value decompositi
 
 for every s: the matrices ``M = W Z_u'`` differ only in the scale of their rows, and only one of
 them is computed from the unlabelled rows.
-
-The metric that ``metric="auto"`` stands for.
-
-Where the labelled rows have full column rank, with the column of ones for the intercept, they
-determine every coefficient, and the labelled loss is a distance between models: ICLS of the paper.
-Where they have not, models that differ along a null direction of the labelled rows have the same
-labelled loss, so that only the unlabelled rows decide there. A ridge makes such a model unique, but
-along these directions it is still the ridge alone that says how far a model is from its twin. The
-mixture with s = 0.2 measures them by all rows. Since the theorem holds for every s, it holds for
-whichever of the two is chosen, and the choice depends on the labelled rows alone, never on the
-labels.
-
-The rank is that of the labelled rows without their ridge. Their columns are scaled before it is
-judged (``coordinates.py``), so the units of the features do not matter. A constant column, or one
-that repeats others, lowers it too.
 """
 
 from collections.abc import Sequence
@@ -31,72 +16,15 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations.coordinates import CORRECT_BELOW, Coordinates, coordinates_of
-from primum.equations.normal import forms_normal_matrix
-from primum.labellings.columns import Columns, columns_of
+from primum.equations.coordinates import CORRECT_BELOW, Coordinates
+from primum.labellings.family import LabeledLoss, LabeledRows, LeastSquaresFamily
 from primum.labellings.implicit import (
     ImplicitProblem,
-    LabeledLoss,
-    LabeledRows,
-    LeastSquaresFamily,
     implicit_problem,
     label_problem,
-    label_set_of,
     share_of_all,
 )
 from primum.labellings.sets import LabelSet
-from primum.rows import ArrayRows
-
-AUTO = "auto"
-# On average it gains with half as many labels as features, where the labelled loss does most harm
-# (``benchmarks/metric.py``).
-SHARE_IF_UNDETERMINED = 0.2
-
-
-def chosen_metric(
-    metric: str | float,
-    family: LeastSquaresFamily,
-    alpha_labeled: float,
-    loss: LabeledLoss | None,
-) -> str | float:
-    """Return the metric of a linear fit; ``loss`` is its labelled loss, if that is factorised."""
-    if metric != AUTO:
-        return metric
-    equations = family.equations
-    if loss is not None and not loss.determined:
-        return SHARE_IF_UNDETERMINED
-    if isinstance(equations, Coordinates) and equations.ridge == 0 and alpha_labeled == 0:
-        n_columns, rank = equations.basis.shape
-        if rank == n_columns:  # the loss, in coordinates of all columns, is determined: no ridge
-            return "labeled"
-    return metric_of_rows(metric, family.labeled, equations.fit_intercept)
-
-
-def metric_of_rows(metric: str | float, labeled: LabeledRows, fit_intercept: bool) -> str | float:
-    """Return the metric of a fit to labelled rows, from these rows alone."""
-    if metric != AUTO:
-        return metric
-    return "labeled" if _has_full_column_rank(labeled, fit_intercept) else SHARE_IF_UNDETERMINED
-
-
-def _has_full_column_rank(labeled: LabeledRows, fit_intercept: bool) -> bool:
-    """Return whether rows of positive weight, with the intercept, determine all coefficients.
-
-    Sparse rows of so many columns that their products are not formed count as if they did not.
-    """
-    X, n_columns = labeled.X, labeled.X.shape[1]
-    if labeled.weight is not None and not (labeled.weight > 0).all():
-        X = X[np.flatnonzero(labeled.weight > 0)]
-    if X.shape[0] < n_columns + int(fit_intercept):
-        return False
-    if n_columns == 0:
-        return True
-    rows = ArrayRows(X)
-    if not forms_normal_matrix([rows]):
-        return False
-    found = coordinates_of([rows], alpha=0.0, fit_intercept=fit_intercept)
-    return found.basis.shape[1] == n_columns
-
 
 Supervised = tuple[Floats, Any]
 
@@ -113,9 +41,11 @@ def implicit_problems(
 
     ``supervised`` is the twin's (coefficients, intercept).
     """
-    axes = None
-    if isinstance(family.equations, Coordinates) and len(metrics) > 1:
-        axes = _MetricAxes(family, alpha_labeled, supervised, label_set_of(family, labels))
+    axes, coordinates = None, family.equations.coordinates
+    if coordinates is not None and len(metrics) > 1:
+        axes = _MetricAxes(
+            family, coordinates, alpha_labeled, supervised, family.label_sets(labels)
+        )
     problems = []
     for metric in metrics:
         shared = None if axes is None else axes.problem(share_of_all(metric))
@@ -138,15 +68,14 @@ class _MetricAxes:
     def __init__(
         self,
         family: LeastSquaresFamily,
+        coordinates: Coordinates,
         alpha_labeled: float,
         supervised: Supervised,
         labels: LabelSet,
     ) -> None:
-        coordinates = family.equations
-        assert isinstance(coordinates, Coordinates)
         self.family, self.labels = family, labels
         self.loss = loss = _DiagonalLoss.of(family.labeled, coordinates, alpha_labeled)
-        self.columns: Columns = columns_of(loss.Vt @ coordinates.full_basis.T, family.unlabeled)
+        self.columns = family.columns(loss.Vt @ coordinates.full_basis.T)
         self.known = loss.Vt @ coordinates.solve(family.known)
         self.twin = loss.Vt @ coordinates.encode(*supervised)
 
