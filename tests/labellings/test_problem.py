@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.equations import Design, Frame
-from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, StreamedColumns
+from primum.labellings import FormedColumns, LabelInterval, LabelProblem, Simplex, StreamedColumns
 from primum.rows import ArrayRows
 
 
@@ -52,7 +52,7 @@ def test_streamed_and_formed_columns_agree(rng):
         np.testing.assert_allclose(getattr(streamed, method)(argument), expected, atol=1e-12)
     np.testing.assert_allclose(streamed.lengths(), formed.lengths())
     duals = np.stack([xi, -2 * xi])
-    labels = Interval()
+    labels = LabelInterval()
     np.testing.assert_allclose(streamed.gaps(labels, duals, q), formed.gaps(labels, duals, q))
     factor = np.array([2.0, -1.0, 0.5])
     np.testing.assert_allclose(

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from primum.labellings.sets import Interval, LabelSet, Simplex, directions_of, groups, keys_of
+from primum.labellings.sets import LabelInterval, LabelSet, Simplex, directions_of, groups, keys_of
 
 MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=bool)
 BOUNDS = np.array([[0.0, 1.0], [0.7, 1.0], [0.2, 0.2], [-3.0, 5.0], [0.0, 0.5]])
 SETS: dict[str, LabelSet] = {
-    "unit interval": Interval(),
-    "bounds per row": Interval.of_rows(BOUNDS),
+    "unit interval": LabelInterval(),
+    "bounds per row": LabelInterval.of_rows(BOUNDS),
     "two classes": Simplex(2),
     "four classes": Simplex(4),
     "fourteen classes": Simplex(14),
@@ -102,7 +102,7 @@ def test_simplex_projection_agrees_with_a_generic_solver() -> None:
 
 def test_two_classes_are_the_interval() -> None:
     v = draw(SETS["two classes"], 0)
-    second = Interval().project(0.5 + 0.5 * (v[:, 1] - v[:, 0]))
+    second = LabelInterval().project(0.5 + 0.5 * (v[:, 1] - v[:, 0]))
     assert_allclose(Simplex(2).project(v)[:, 1], second, atol=1e-15)
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import hard_cases, several_classes, two_classes
 from primum import ICLSClassifier
-from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, family
+from primum.labellings import FormedColumns, LabelInterval, LabelProblem, Simplex, family
 from primum.solvers import SOLVERS, solve
 from primum.solvers.faces import ROUGH, Face, newton_direction
 from primum.solvers.newton import follow_path
@@ -164,6 +164,6 @@ def test_well_conditioned_directions_are_rough_and_others_exact(rng, decades, ro
     M = 0.1 * np.logspace(0, decades, 100)[:, None] * rng.normal(size=(100, 300))
     faces, g = [Face(np.arange(300), np.ones((1, 1)))], rng.normal(size=100)
     exact = -np.linalg.solve(np.eye(100) + M @ M.T, g)
-    error = newton_direction(FormedColumns(M), Interval(), faces, 1.0, g) - exact
+    error = newton_direction(FormedColumns(M), LabelInterval(), faces, 1.0, g) - exact
     assert np.linalg.norm(error) <= ROUGH * np.linalg.norm(g)
     assert (np.linalg.norm(error) > 1e-6 * np.linalg.norm(exact)) == roughly

@@ -2,7 +2,7 @@
 
 from primum.equations.coordinates import Coordinates, NormalEquations, coordinates_of
 from primum.equations.curvature import RowCurvature
-from primum.equations.design import Design, Frame, GivenLabels, RowValues, View
+from primum.equations.design import Design, Frame, GivenLabels, Linear, RowValues, View
 from primum.equations.kernel import KernelCoordinates, KernelFeatures, kernel_features, kernel_ridge
 from primum.equations.moments import FAINT, Moments, gather_columns, gather_moments, refuse_faint
 from primum.equations.normal import RidgePath, equations_of
@@ -15,6 +15,7 @@ __all__ = [
     "GivenLabels",
     "KernelCoordinates",
     "KernelFeatures",
+    "Linear",
     "Moments",
     "NormalEquations",
     "RidgePath",

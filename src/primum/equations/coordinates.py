@@ -34,7 +34,7 @@ from scipy.linalg import blas, lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
 from primum.equations.conjugate import conjugate_gradients
-from primum.equations.curvature import Part, curved_gram, curved_product, solve_semidefinite
+from primum.equations.curvature import CurvedRows, curved_gram, curved_product, solve_semidefinite
 from primum.equations.design import Design, Frame
 from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, to_numpy
@@ -108,7 +108,9 @@ class NormalEquations(ABC):
         """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start."""
 
     @abstractmethod
-    def solve_part(self, sums: Floats, parts: Sequence[Part], size: float) -> tuple[Floats, Floats]:
+    def solve_part(
+        self, sums: Floats, parts: Sequence[CurvedRows], size: float
+    ) -> tuple[Floats, Floats]:
         """Solve the normal equations of some of the rows, as far as these determine a fit.
 
         Parameters
@@ -216,7 +218,7 @@ class Coordinates(NormalEquations):
         return float(np.linalg.norm(gamma))
 
     def solve_part(  # noqa: D102
-        self, sums: Floats, parts: Sequence[Part], size: float
+        self, sums: Floats, parts: Sequence[CurvedRows], size: float
     ) -> tuple[Floats, Floats]:
         T, first = self.full_basis, int(self.fit_intercept)
         ridge, right = self.ridge * (T[first:].T @ T[first:]), T.T @ sums

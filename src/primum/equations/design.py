@@ -22,6 +22,8 @@ from primum._typing import Floats
 from primum.rows.base import Block, Rows, to_numpy
 
 T = TypeVar("T")
+# A linear model: its coefficients (d,) and intercept, or (d, K) and (K,) for several classes.
+Linear = tuple[Floats, Any]
 
 # Smaller triangles save no time.
 WIDE_TRIANGLE = 64

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._typing import Floats
 from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
 from primum.equations.coordinates import NormalEquations, no_intercept, rounding_of
-from primum.equations.curvature import Part, curved_product
+from primum.equations.curvature import CurvedRows, curved_product
 from primum.equations.design import Frame
 from primum.equations.moments import gather_columns
 from primum.rows import Block, Rows
@@ -115,7 +115,7 @@ class IterativeEquations(NormalEquations):
         )
 
     def solve_part(  # noqa: D102
-        self, sums: Floats, parts: Sequence[Part], size: float
+        self, sums: Floats, parts: Sequence[CurvedRows], size: float
     ) -> tuple[Floats, Floats]:
         first, shape = int(self.fit_intercept), sums.shape
 

@@ -24,19 +24,17 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from primum._typing import Floats
 from primum.equations.coordinates import no_intercept
-from primum.equations.design import Design, Frame
+from primum.equations.design import Design, Frame, Linear
 from primum.rows import ArrayRows, Rows
 
 # Rounding of the entries of a kernel matrix and of their sums, relative to the largest of them.
-ROUNDING = 8 * float(np.finfo(float).eps)
+KERNEL_ROUNDING = 8 * float(np.finfo(float).eps)
 # A kernel matrix with an eigenvalue below minus this fraction of its largest row sum (of absolute
 # values) is not positive semi-definite; anything above is the rounding of its computation.
-NEGATIVE = 1e-7
+NEGATIVE_EIGENVALUE = 1e-7
 # The eigenvectors have hardly a digit for rows of less than this fraction of the largest weight:
 # their features are computed from their kernel values instead.
-LIGHT = 1e-6
-# Models, as (coefficients, intercept): of the rows of Phi, or of the kernel values with all rows.
-Model = tuple[Floats, Floats | float]
+LIGHT_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class KernelCoordinates:
         """Return the gamma of given coefficients: the inverse of decode."""
         return _times(self.frame.coefficients(coef, intercept), self.roots)
 
-    def decode(self, gamma: Floats) -> Model:
+    def decode(self, gamma: Floats) -> Linear:
         """Return (coefficients, intercept)."""
         beta = self.expand(gamma)
         return (beta[1:], beta[0]) if self.fit_intercept else (beta, no_intercept(gamma))
@@ -139,7 +137,7 @@ class KernelFeatures:
             diagonal = np.concatenate([[total], diagonal])
         return KernelCoordinates(total, np.sqrt(diagonal), self.fit_intercept, total * alpha)
 
-    def to_kernel(self, coef: Floats, intercept: Floats | float) -> Model:
+    def to_kernel(self, coef: Floats, intercept: Floats | float) -> Linear:
         """Return the same model as (coefficients of the kernel values, intercept)."""
         dual = self.rows @ _times(coef, 1.0 / self.values)
         if self.weight is not None:
@@ -148,7 +146,7 @@ class KernelFeatures:
             dual = _centred_dual(dual, self.weight)
         return dual, intercept - self.means @ dual
 
-    def from_kernel(self, dual: Floats, intercept: Floats | float) -> Model:
+    def from_kernel(self, dual: Floats, intercept: Floats | float) -> Linear:
         """Return a model of the kernel values with the first rows as (coefficients, intercept).
 
         With an intercept, the coefficients of the kernel values add up to 0.
@@ -163,7 +161,9 @@ class _CentredKernel:
     def __init__(self, K: Floats, weight: Floats | None, fit_intercept: bool) -> None:
         self.weight, self.fit_intercept = weight, fit_intercept
         # The rounding of each entry is relative to the diagonal before centring.
-        self.rounding = ROUNDING * _total(K, weight) * float(np.abs(K.diagonal()).max(initial=0.0))
+        self.rounding = (
+            KERNEL_ROUNDING * _total(K, weight) * float(np.abs(K.diagonal()).max(initial=0.0))
+        )
         self.means = np.zeros(len(K))
         if fit_intercept:
             shares = _shares(K, weight)
@@ -176,7 +176,7 @@ class _CentredKernel:
         self.matrix = K
         # A negative eigenvalue of this size may be due to the computation of K.
         largest = max(float(np.abs(row).sum()) for row in K)
-        self.negative = max(NEGATIVE * largest, self.rounding)
+        self.negative = max(NEGATIVE_EIGENVALUE * largest, self.rounding)
 
     def refuse_negative(self, smallest: float) -> None:
         """Raise an error if the matrix is not positive semi-definite."""
@@ -198,7 +198,9 @@ def kernel_features(K: Floats, weight: Floats | None, fit_intercept: bool) -> Ke
 def _features_of(centred: _CentredKernel) -> KernelFeatures:
     K, weight = centred.matrix, centred.weight
     light = (
-        np.zeros(0, np.intp) if weight is None else np.flatnonzero(weight < LIGHT * weight.max())
+        np.zeros(0, np.intp)
+        if weight is None
+        else np.flatnonzero(weight < LIGHT_WEIGHT * weight.max())
     )
     of_light = K[light]
     # This driver overwrites the matrix by its eigenvectors. K is symmetric: the transpose is in
@@ -217,7 +219,7 @@ def _features_of(centred: _CentredKernel) -> KernelFeatures:
 
 def kernel_ridge(
     K: Floats, y: Floats, weight: Floats | None, *, alpha: float, fit_intercept: bool
-) -> Model:
+) -> Linear:
     """Return the least-squares model of labelled rows: (coefficients of kernel values, intercept).
 
     It minimises the mean squared loss plus alpha times the squared norm of the function, by one
@@ -246,7 +248,7 @@ def _check_semidefinite(centred: _CentredKernel) -> None:
         centred.refuse_negative(float(eigvalsh(centred.matrix)[0]))
 
 
-def _by_spectrum(centred: _CentredKernel, y: Floats, alpha: float) -> Model:
+def _by_spectrum(centred: _CentredKernel, y: Floats, alpha: float) -> Linear:
     """Return the same model for a ridge so small that directions below rounding must be dropped."""
     features = _features_of(centred)
     coordinates = features.coordinates(alpha)

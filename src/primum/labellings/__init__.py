@@ -20,7 +20,7 @@ from primum.labellings.implicit import (
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
 from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
-from primum.labellings.last_pass import LabellingToRead, Model, Reading, ScoreComparison, read_rows
+from primum.labellings.last_pass import LabellingToRead, Reading, ScoreComparison, read_rows
 from primum.labellings.metrics import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import SOFT, Held, Prior, PriorProof, Shares
@@ -36,7 +36,7 @@ from primum.labellings.problem import (
     weighted,
     without_mean,
 )
-from primum.labellings.sets import Interval, LabelSet, Simplex
+from primum.labellings.sets import LabelInterval, LabelSet, Simplex
 from primum.labellings.streamed import KnownSums, StreamedColumns, Sweep
 
 __all__ = [
@@ -50,9 +50,9 @@ __all__ = [
     "Held",
     "HyperplaneLabels",
     "ImplicitProblem",
-    "Interval",
     "Judgement",
     "KnownSums",
+    "LabelInterval",
     "LabelProblem",
     "LabelSet",
     "LabeledRows",
@@ -61,7 +61,6 @@ __all__ = [
     "LabelsByValue",
     "LabelsInFrame",
     "LeastSquaresFamily",
-    "Model",
     "NearestTwin",
     "Prior",
     "PriorProblem",

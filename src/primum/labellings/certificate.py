@@ -15,13 +15,11 @@ from primum.labellings.implicit import ImplicitProblem, share_of_all
 from primum.labellings.labelling import Labelling
 from primum.labellings.prior import PriorProof
 from primum.labellings.prior_problem import PriorProblem
-from primum.labellings.problem import Judgement, LabelProblem
+from primum.labellings.problem import LOSS_ROUNDING, Judgement, LabelProblem
 
-# Differences in mean loss below this are rounding, for features of moderate means.
-ROUNDING = 1e-12
 EPS = float(np.finfo(float).eps)
-# Shares may be outside their bounds by this much.
-SHARE_ROUNDING = 1e-8
+# Shares of a converged fit may be outside their bounds by this much.
+SHARE_TOLERANCE = 1e-8
 # Scores whose root mean square difference is below this count as equal.
 SAME_SCORES = 1e-6
 # A score difference up to this size that the gap can explain does not count as a move.
@@ -180,7 +178,7 @@ class Certificate:
     @property
     def shortfall(self) -> str:
         """What is proven of a fit that did not converge, compared with the tolerance."""
-        if self.prior is not None and self.prior.violation > SHARE_ROUNDING:
+        if self.prior is not None and self.prior.violation > SHARE_TOLERANCE:
             off = self.prior.violation
             return f"shares of the classes outside the bounds of the prior by {off:.1e}"
         of_range = "" if self._of_classes else " of the squared range of the targets"
@@ -228,7 +226,7 @@ class Certificate:
             return "Squared distance between the coefficients and the twin's, per labelled row"
         if share_of_all(self.metric) > 0:
             return "Squared distance to the twin"
-        rounding = 1e-6 * self.objective + self.gap + ROUNDING * self.scale
+        rounding = 1e-6 * self.objective + self.gap + LOSS_ROUNDING * self.scale
         ridge = abs(self.objective - self.labeled_loss) > rounding
         return f"{'Penalised loss' if ridge else 'Loss'} on the labelled rows"
 
@@ -326,7 +324,7 @@ def certify(
     problem = implicit.problem
     judged, prior = _judge_labelling(implicit, q, tol, witness)
     judged_distance = _judge_distance(implicit, q, judged, witness)
-    rounding = ROUNDING * (problem.scale + judged.objective)
+    rounding = LOSS_ROUNDING * (problem.scale + judged.objective)
     if summary.objective is not None:
         off = abs(summary.objective - judged.objective)
         judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
@@ -371,7 +369,7 @@ def is_proven(
 def _converged(
     judged: Judgement, distance: Judgement | None, prior: PriorProof | None, tol: float
 ) -> bool:
-    if prior is not None and prior.violation > SHARE_ROUNDING:
+    if prior is not None and prior.violation > SHARE_TOLERANCE:
         return False
     # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
     return judged.within(tol) and (distance is None or distance.within(tol**0.5))

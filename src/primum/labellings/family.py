@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from sklearn.utils.extmath import row_norms
 
 from primum._typing import Floats
-from primum.equations import Design, RowValues
+from primum.equations import Design, Linear, RowValues
 from primum.equations.coordinates import (
     CORRECT_BELOW,
     VALUE_ROUNDING,
@@ -154,9 +154,7 @@ def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> "LabeledLo
     return LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
 
 
-def determined_twin(
-    family: LeastSquaresFamily, loss: "LabeledLoss | None"
-) -> tuple[Floats, Any] | None:
+def determined_twin(family: LeastSquaresFamily, loss: "LabeledLoss | None") -> Linear | None:
     """Return the (coefficients, intercept) of least labelled loss.
 
     They follow from the factorisation that the problem needs anyway. None if the labelled rows may

@@ -47,6 +47,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats
+from primum.equations import Linear
 from primum.equations.coordinates import Coordinates, coordinates_of
 from primum.equations.design import View, product
 from primum.equations.normal import FORM_A_UP_TO, forms_normal_matrix
@@ -158,7 +159,7 @@ def implicit_problem(
     *,
     metric: str | float,
     alpha_labeled: float,
-    supervised: tuple[Floats, float],
+    supervised: Linear,
     tie_break: str = "twin",
     labels: LabelSet | None = None,
     loss: LabeledLoss | None = None,

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from primum._typing import Floats
-from primum.equations import KernelCoordinates, KernelFeatures, NormalEquations
+from primum.equations import KernelCoordinates, KernelFeatures, Linear, NormalEquations
 from primum.labellings.family import LabeledRows, LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem, label_problem, share_of_all
 from primum.labellings.prior import Shares
@@ -87,7 +87,7 @@ def kernel_problem(
     *,
     metric: str | float,
     alpha_labeled: float,
-    supervised: tuple[Floats, Floats | float],
+    supervised: Linear,
     labels: LabelSet | None = None,
     shares: Shares | None = None,
 ) -> ImplicitProblem:
@@ -137,9 +137,7 @@ def _metric(
     return StackedMetric(e, factor**0.5 * Z)
 
 
-def _objective(
-    labeled: LabeledRows, model: tuple[Floats, Floats | float], alpha_labeled: float
-) -> float:
+def _objective(labeled: LabeledRows, model: Linear, alpha_labeled: float) -> float:
     """Return the penalised mean loss of a model on the labelled rows."""
     coef, intercept = model
     residual = labeled.root * (labeled.X @ coef + intercept - labeled.y).T

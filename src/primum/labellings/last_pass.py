@@ -23,14 +23,12 @@ import numpy as np
 
 from primum._sklearn import library_of
 from primum._typing import Floats
-from primum.equations import Frame, View
+from primum.equations import Frame, Linear, View
 from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.problem import LabelProblem, Solution
 from primum.rows import Block, to_numpy
-
-Model = tuple[Floats, Any]
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,8 @@ class ScoreComparison:
     Differences between scores up to their rounding do not count as a change of the class.
     """
 
-    one: Model
-    other: Model
+    one: Linear
+    other: Linear
     rounding: float
 
     def directions(self, frame: Frame) -> Floats:
@@ -213,10 +211,10 @@ def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
 SAME_SUMS = 1e-9
 # Sums of rows in single precision differ by more. Models then count as equal if the root mean
 # square difference of their scores is at most this.
-SAME_SCORES = 5e-7
+SAME_SINGLE_SCORES = 5e-7
 
 # (model, what was measured, (dual point, sum of the slacks there) or None)
-Measured = tuple[Model, Reading, tuple[Floats, float] | None]
+Measured = tuple[Linear, Reading, tuple[Floats, float] | None]
 
 
 @dataclass(frozen=True)
@@ -248,7 +246,7 @@ class LastPass:
 
     family: LeastSquaresFamily
     implicit: ImplicitProblem
-    twin: Model
+    twin: Linear
     keep: bool
     _last: _Read | None = field(default=None, init=False)
 
@@ -296,7 +294,7 @@ class LastPass:
         labelling = LabellingToRead(q, xi, self.implicit.problem, keep=self.keep)
         return _Read(q, moment, gamma, xi, read_rows(self.family, scores, labelling))
 
-    def _comparison(self, fit: Model) -> ScoreComparison:
+    def _comparison(self, fit: Linear) -> ScoreComparison:
         return ScoreComparison(fit, self.twin, score_rounding(self.family, self.twin))
 
     def _gamma_of(self, last: _Read) -> Floats | None:
@@ -307,11 +305,11 @@ class LastPass:
         if not self.family.unlabeled.rows.single:
             return None
         gamma, equations = self.family.gamma_of(found), self.family.equations
-        same = equations.length(gamma - last.gamma) <= SAME_SCORES * equations.weight**0.5
+        same = equations.length(gamma - last.gamma) <= SAME_SINGLE_SCORES * equations.weight**0.5
         return gamma if same else None
 
 
-def score_rounding(family: LeastSquaresFamily, twin: Model) -> float:
+def score_rounding(family: LeastSquaresFamily, twin: Linear) -> float:
     """Return the rounding error of a score, given the size of its summands."""
     coef, intercept = twin
     summands = np.max(np.abs(intercept) + np.abs(family.equations.center) @ np.abs(coef))

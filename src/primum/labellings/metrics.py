@@ -11,11 +11,11 @@ them is computed from the unlabelled rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from primum._typing import Floats
+from primum.equations import Linear
 from primum.equations.coordinates import CORRECT_BELOW, Coordinates
 from primum.labellings.family import LabeledLoss, LabeledRows, LeastSquaresFamily
 from primum.labellings.implicit import (
@@ -26,15 +26,13 @@ from primum.labellings.implicit import (
 )
 from primum.labellings.sets import LabelSet
 
-Supervised = tuple[Floats, Any]
-
 
 def implicit_problems(
     family: LeastSquaresFamily,
     *,
     metrics: Sequence[str | float],
     alpha_labeled: float,
-    supervised: Supervised,
+    supervised: Linear,
     labels: LabelSet | None = None,
 ) -> list[ImplicitProblem]:
     """Return the problems of several metrics, each as ``implicit_problem`` defines it.
@@ -70,7 +68,7 @@ class _MetricAxes:
         family: LeastSquaresFamily,
         coordinates: Coordinates,
         alpha_labeled: float,
-        supervised: Supervised,
+        supervised: Linear,
         labels: LabelSet,
     ) -> None:
         self.family, self.labels = family, labels

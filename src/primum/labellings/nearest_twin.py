@@ -30,7 +30,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.labellings.labelling import Labelling
 from primum.labellings.problem import Columns, Judgement, LabelProblem, centred
-from primum.labellings.sets import Interval, LabelSet
+from primum.labellings.sets import LabelInterval, LabelSet
 
 # Multiples of the gradient of the labelled loss that are tried in a proof.
 MULTIPLES = 10.0 ** np.arange(-2, 13)
@@ -61,7 +61,7 @@ class NearestTwin:
     goal: Floats
     twin: Floats
     total: float
-    labels: LabelSet = field(default_factory=Interval)
+    labels: LabelSet = field(default_factory=LabelInterval)
 
     @property
     def rank(self) -> int:

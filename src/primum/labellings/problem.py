@@ -33,11 +33,13 @@ from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.labellings.labelling import Labelling
 from primum.labellings.prior import Held, Prior
-from primum.labellings.sets import Interval, LabelSet
+from primum.labellings.sets import LabelInterval, LabelSet
 
 if TYPE_CHECKING:
     from primum.labellings.streamed import StreamedColumns
 
+# Differences in mean loss below this are rounding, for features of moderate means.
+LOSS_ROUNDING = 1e-12
 # Products of at most this many rows are remembered (8 MB). Fewer than the second number of
 # multiplications take less time than looking them up.
 REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
@@ -271,7 +273,7 @@ class LabelProblem:
 
     columns: Columns
     target: Floats
-    labels: LabelSet = field(default_factory=Interval)
+    labels: LabelSet = field(default_factory=LabelInterval)
     loss_unit: float = 1.0
     loss_floor: float = 0.0
     scale: float = 1.0

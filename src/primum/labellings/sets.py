@@ -8,10 +8,10 @@ labellings, its solvers and its certificate ask four things of it:
     best(p)        the label q with the least p.q, and slack(p, q), what another label costs more
     open(q)        how the label q can still move: the face of S_i that has it inside
 
-There are two kinds: a label is a number in an interval (``Interval``), or it has a share of each of
-K classes (``Simplex``). The labels of n rows are an array (n,) or (n, K). In the latter case the
-entries of a label add up to 1, so that adding a number to all entries of p changes nothing:
-``contrasts`` are the other directions.
+There are two kinds: a label is a number in an interval (``LabelInterval``), or it has a share of
+each of K classes (``Simplex``). The labels of n rows are an array (n,) or (n, K). In the latter
+case the entries of a label add up to 1, so that adding a number to all entries of p changes
+nothing: ``contrasts`` are the other directions.
 
 A face is a Boolean array of the shape of the labels: True for every entry that can still move. The
 label of a row can then move in the directions E whose other entries are 0 and, for several classes,
@@ -146,7 +146,7 @@ class PerRow:
 
 
 @dataclass(frozen=True)
-class Interval(LabelSet):
+class LabelInterval(LabelSet):
     """Labels in [low, high], the same for all rows or with bounds of their own.
 
     Two classes are [0, 1]; "at least 70% positive" is [0.7, 1]; a target between 3 and 5 is [3, 5].
@@ -200,21 +200,21 @@ class Interval(LabelSet):
     def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
         return sigma * abs(p) <= 0.5 * (self.high - self.low)
 
-    def on(self, face: Mask) -> "Interval":  # noqa: D102
+    def on(self, face: Mask) -> "LabelInterval":  # noqa: D102
         return self
 
-    def take(self, index: Index) -> "Interval":  # noqa: D102
+    def take(self, index: Index) -> "LabelInterval":  # noqa: D102
         if self.bounds is None:
             return self
-        return Interval.of_rows(self.bounds.take(index), self.bounds.later.tolist())
+        return LabelInterval.of_rows(self.bounds.take(index), self.bounds.later.tolist())
 
-    def at(self, view: View) -> "Interval":  # noqa: D102
+    def at(self, view: View) -> "LabelInterval":  # noqa: D102
         if self.bounds is None:
             return self
         pairs = self.bounds.at(view)
-        return Interval(pairs[:, 0], pairs[:, 1])
+        return LabelInterval(pairs[:, 0], pairs[:, 1])
 
-    def near(self, low: float, high: float) -> "Interval":
+    def near(self, low: float, high: float) -> "LabelInterval":
         """Return the parts of the intervals in [low, high]; of those outside, the nearest end."""
 
         def part(pairs: Any) -> Floats:
@@ -222,8 +222,8 @@ class Interval(LabelSet):
             return np.stack([np.clip(low, lower, upper), np.clip(high, lower, upper)], axis=-1)
 
         if self.bounds is None:
-            return Interval(*part((self.low, self.high)).tolist())
-        return Interval.of_rows(part(self.bounds.first), part(self.bounds.later).tolist())
+            return LabelInterval(*part((self.low, self.high)).tolist())
+        return LabelInterval.of_rows(part(self.bounds.first), part(self.bounds.later).tolist())
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ class Simplex(LabelSet):
 
 def any_class(labels: Floats) -> LabelSet:
     """Return the set of a row of any class, for labels (n,) of two classes or (n, K) of more."""
-    return Interval() if labels.ndim == 1 else Simplex(labels.shape[1])
+    return LabelInterval() if labels.ndim == 1 else Simplex(labels.shape[1])
 
 
 def nearest_shares(v: Any, possible: Any = None) -> Any:

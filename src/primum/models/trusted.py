@@ -12,7 +12,7 @@ from primum.judging.disagreement import Disagreement
 from primum.judging.verdict import SafeVerdict
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
-from primum.labellings.sets import Interval, PerRow, Simplex
+from primum.labellings.sets import LabelInterval, PerRow, Simplex
 from primum.methods.svm.search import Step
 from primum.reading.classifiers import NamedClassifier
 from primum.safe.candidates.base import Affine, LinearModel
@@ -33,7 +33,15 @@ CLASSIFIERS: tuple[type, ...] = (
     *(ForestClassifier, BoostingClassifier),
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
-LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
+LABELS = (
+    GivenLabels,
+    HyperplaneLabels,
+    LabelsByValue,
+    LabelsInFrame,
+    LabelInterval,
+    Simplex,
+    PerRow,
+)
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),

@@ -21,7 +21,7 @@ from scipy.special import betaincinv, betaln, gammaln
 from primum._sklearn import Interval as Between
 from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Mask
-from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
+from primum.labellings import LabeledRows, LabelInterval, LabelSet, Shares, Simplex
 from primum.labellings.sets import PerRow
 from primum.reading.arrays import as_real
 from primum.reading.data import TrainingData
@@ -196,7 +196,7 @@ def bounds_on_labels(
     if len(classes) == 2:
         low, high = max(bounds[1, 0], 1 - bounds[0, 1]), min(bounds[1, 1], 1 - bounds[0, 0])
         shares = Shares(np.array(low), np.array(max(low, high)))
-    if isinstance(labels, Interval) and labels.bounds is not None:
+    if isinstance(labels, LabelInterval) and labels.bounds is not None:
         weights = _Weights.of(labels.bounds, n_rows, weight)
         return _within_reach(shares, classes, weights.mean(labels.bounds))
     if isinstance(labels, Simplex) and labels.masks is not None:

@@ -14,7 +14,7 @@ from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
 from primum.solvers.newton import solve_newton
 from primum.solvers.prior import solve_prior
-from primum.solvers.scale import Measure, solve_scale
+from primum.solvers.scale import MeasureLabels, solve_scale
 from primum.solvers.warm import solve_from
 
 SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
@@ -32,7 +32,7 @@ def solve(
     solver: str,
     tol: float,
     max_iter: int,
-    measure: Measure | None = None,
+    measure: MeasureLabels | None = None,
 ) -> Solution:
     """Solve the problem with the named solver.
 
@@ -66,7 +66,7 @@ def solve_implicit(
     tol: float,
     max_iter: int,
     start: Floats | None = None,
-    measure: Measure | None = None,
+    measure: MeasureLabels | None = None,
 ) -> Solution:
     """Minimise the objective, within a prior, and break a tie between models that attain it.
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
-from primum.labellings import Interval, LabelProblem, duality_gap
+from primum.labellings import LabelProblem, duality_gap
 from primum.labellings.problem import Solution
 from primum.solvers.newton import solve_newton
 
@@ -80,9 +80,8 @@ class _Objective:
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
-        labels = self.problem.labels
-        assert isinstance(labels, Interval)
-        return self.lengths * labels.low, self.lengths * labels.high
+        best, one = self.problem.labels.best, np.ones(self.problem.n_rows)
+        return self.lengths * best(one), self.lengths * best(-one)
 
     def labels(self, z: Floats) -> Floats:
         return np.asarray(self.problem.labels.project(z / self.lengths))

@@ -27,7 +27,7 @@ from primum.labellings import (
     NearestTwin,
     centred,
 )
-from primum.labellings.problem import Solution
+from primum.labellings.problem import LOSS_ROUNDING, Solution
 from primum.labellings.sets import key_of_all, keys_of
 from primum.rows import to_numpy
 from primum.solvers.faces import along_faces, faces_of, stacked, unflat
@@ -36,23 +36,22 @@ from primum.solvers.sample import find_copies, sample_columns
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
 # the problem worse conditioned. It is raised if a round reduces the deviation only slightly, which
 # happens if the level is on the boundary of what labellings can attain.
-PENALTY, RAISE, LARGEST_PENALTY = 1e2, 10.0, 1e5
-ROUNDS = 30
-SLOW = 0.1
+PENALTY, PENALTY_FACTOR, LARGEST_PENALTY = 1e2, 10.0, 1e5
+MAX_ROUNDS = 30
+# A round that leaves more than this fraction of the least deviation so far is slow.
+SLOW_ROUND = 0.1
 # The deviation from the level may cost this fraction of the tolerance.
-SHARE = 0.1
+GAP_SHARE = 0.1
 # Rows at an angle to the hyperplane whose sine is smaller are on it.
 ON_HYPERPLANE = 1e-9
 # Singular values of M_1 for the free rows below this fraction of their M are rounding.
 RANK = 1e-9
-# A labelled loss that exceeds the twin's by less than this, in mean loss, differs by rounding.
-ROUNDING = 1e-12
 
 # The accuracy of the model is the square root of the gap of the labelled loss, so this loss is
 # minimised to this fraction of the tolerance: in memory always, elsewhere if it proves necessary.
-FINER = 1e-3
+LOSS_TOL = 1e-3
 
-# Below this pivot the unlabelled rows do not span all directions: the twin may be unattainable.
+# If a pivot is smaller, the unlabelled rows do not span all directions, and perhaps not the twin.
 SMALL_PIVOT = 1e-6
 
 SolveLabels = Callable[[LabelProblem, float], Solution]
@@ -76,7 +75,7 @@ def solve_nearest_twin(
         solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol)
         if proven:
             return solution
-    return _solve_in_order(problem, tie, solve_labels, FINER * tol, tol)[0]
+    return _solve_in_order(problem, tie, solve_labels, LOSS_TOL * tol, tol)[0]
 
 
 def _solve_in_order(
@@ -86,7 +85,7 @@ def _solve_in_order(
     first = solve_labels(problem, loss_tol)
     Mq = tie.reached(first.labels)
     gap = problem.judge(first.labels, first.dual, tol).gap / problem.loss_unit
-    if tie.excess(Mq) <= max(gap, problem.gap_within(ROUNDING)):
+    if tie.excess(Mq) <= max(gap, problem.gap_within(LOSS_ROUNDING)):
         held = _hold(tie, tie.goal, solve_labels, tol)
     else:
         held = _on_face(tie, _by_row(tie, first.labels), Mq, solve_labels, tol)
@@ -110,7 +109,7 @@ def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
         return None
     V = lapack.dpotrs(factor, tie.twin - at_centres, lower=1)[0]
     labels, Mq, inside = _labels_along(tie, V)
-    reached = float(np.sum((Mq - tie.twin) ** 2)) <= FINER * tol * tie.total
+    reached = float(np.sum((Mq - tie.twin) ** 2)) <= LOSS_TOL * tol * tie.total
     return labels if inside and reached else None
 
 
@@ -130,7 +129,7 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
     """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
     shift, penalty, iterations = np.zeros_like(tie.goal), PENALTY, 0
     best, least_gap, least = Solution(None, 0), np.inf, np.inf
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         solution = solve_labels(tie.held(level + shift, penalty), tol)
         Mq = tie.reached(solution.labels)
         off = Mq[: tie.rank] - level
@@ -140,14 +139,14 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
         judged = tie.judge(solution.labels, pull, 0.5 * missed**2)
         # What is missed of the level counts in full, as a loss, and in the proof.
         gap = judged.gap + missed**2 / tie.total
-        slow, least = missed > SLOW * least, min(missed, least)
+        slow, least = missed > SLOW_ROUND * least, min(missed, least)
         if best.labels is None or gap <= least_gap:
             best, least_gap = Solution(solution.labels, iterations, pull=pull), gap
-        if gap <= SHARE * tol or (slow and penalty == LARGEST_PENALTY):
+        if gap <= GAP_SHARE * tol or (slow and penalty == LARGEST_PENALTY):
             break
         shift -= off
         if slow:
-            shift, penalty = shift / RAISE**2, penalty * RAISE
+            shift, penalty = shift / PENALTY_FACTOR**2, penalty * PENALTY_FACTOR
     return replace(best, iterations=iterations)
 
 

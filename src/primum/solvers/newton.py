@@ -66,7 +66,7 @@ from primum.solvers.faces import (
 
 
 @dataclass(frozen=True)
-class Point:
+class DualPoint:
     """A dual point Xi and ``P = M'Xi``."""
 
     xi: Floats
@@ -78,11 +78,13 @@ class OnPath:
     """A point at which the path was reached, with its sigma and its labels."""
 
     sigma: float
-    point: Point
+    point: DualPoint
     q: Floats
 
 
-def predict(problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPath | None) -> Point:
+def predict(
+    problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPath | None
+) -> DualPoint:
     """Return a start for the next sigma: the latest point, or a predicted one if psi is smaller."""
     labels, point = problem.labels, latest.point
     faces = faces_of(labels, labels.open(latest.q))
@@ -97,24 +99,26 @@ def predict(problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPat
 
 def _with_the_same_faces(
     problem: LabelProblem, sigma: float, latest: OnPath, faces: list[Face]
-) -> Point:
+) -> DualPoint:
     """Return where the path would be if every label stayed on its face."""
     columns, labels, point = problem.columns, problem.labels, latest.point
     q = latest.q + (latest.sigma - sigma) * along(labels.open(latest.q), point.p)
     g = problem.gradient(point.xi, problem.residual(q))
     held = problem.held(point.xi, sigma)
     change = newton_direction(columns, labels, faces, sigma, g, held)
-    return Point(point.xi + change, point.p + columns.project(change))
+    return DualPoint(point.xi + change, point.p + columns.project(change))
 
 
-def _along_the_secant(sigma: float, latest: OnPath, previous: OnPath) -> Point:
+def _along_the_secant(sigma: float, latest: OnPath, previous: OnPath) -> DualPoint:
     """Return the linear extrapolation in 1/sigma."""
     point, before = latest.point, previous.point
     ratio = (1 / sigma - 1 / latest.sigma) / (1 / latest.sigma - 1 / previous.sigma)
-    return Point(point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p))
+    return DualPoint(
+        point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p)
+    )
 
 
-def _psi(problem: LabelProblem, point: Point, sigma: float) -> float:
+def _psi(problem: LabelProblem, point: DualPoint, sigma: float) -> float:
     labels, xi = problem.labels, point.xi
     q = labels.project(labels.centre - sigma * point.p)
     inner = per_row(point.p * q + (q - labels.centre) ** 2 / (2 * sigma))
@@ -125,24 +129,24 @@ def _psi(problem: LabelProblem, point: Point, sigma: float) -> float:
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50
 GUESSES_PER_SIGMA = 10
-# A guess is almost never right while a step of sigma decides more than a quarter of the undecided
-# rows.
-STEADY = 0.75
+# A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
+# before, it is almost never right.
+STEADY_SHARE = 0.75
 LINE_SEARCH_ACCURACY = 0.1
 # Points of the path that cost more than this, in units of the loss, are far from its end.
-EARLY = 1e-6
+EARLY_COST = 1e-6
 # After this many steps, every other step changes the multiplier of one class of a prior.
 ALL_AT_ONCE = 10
 LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
-# A thousandth of the tolerance costs a few more steps and brings the labels, not only the loss,
-# close to their limit.
-AIM = 1e-3
+# The gap to reach, as a fraction of the tolerance. A thousandth costs a few more steps and brings
+# the labels, not only the loss, close to their limit.
+GAP_GOAL = 1e-3
 # Once the gap is that small, this many more values of sigma are tried until a guess is exact:
 # labels that hardly affect the loss, compared with outlying rows, are decided only then.
 PATIENCE = 6
-# Rows with |p| below this fraction of its size at q = 1/2 are weakly decided: other labels may be
-# optimal too.
-WEAK = 1e-9
+# Rows with |p| below this fraction of its size at the centres are hardly decided: other labels may
+# be optimal too.
+UNDECIDED_P = 1e-9
 # Singular values below this fraction of the longest column of M are rounding.
 RANK = 1e-6
 # The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
@@ -154,7 +158,7 @@ NEAR_ROUNDING = 1e3
 
 
 @dataclass(frozen=True)
-class Answer:
+class Trial:
     """A labelling, its gap, and whether it is the optimal labelling closest to the centres.
 
     ``nu`` are the multipliers of a prior, with which the gap was computed, and ``feasible`` is
@@ -189,7 +193,7 @@ class Stage:
     sigma: float
     xi: Floats
     undecided: int
-    best: Answer
+    best: Trial
     iterations: int
 
 
@@ -217,15 +221,15 @@ def follow_path(
     tol = problem.gap_within(tol)
     centres = labels.centres(problem.n_rows)
     xi = problem.residual(centres)
-    point, previous = Point(xi, columns.project(xi)), None
+    point, previous = DualPoint(xi, columns.project(xi)), None
     best = _judge(problem, centres, xi, 0.0 * problem.multipliers(xi))
-    best = replace(best, final=best.feasible and best.gap <= AIM * tol)
+    best = replace(best, final=best.feasible and best.gap <= GAP_GOAL * tol)
     rounding = rounding_of(problem, point)
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
     if start is not None and start[0] > sigma:
-        sigma, point = start[0], Point(start[1], columns.project(start[1]))
+        sigma, point = start[0], DualPoint(start[1], columns.project(start[1]))
     while (
         not best.final
         and close < PATIENCE
@@ -235,13 +239,13 @@ def follow_path(
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, residual, steps = minimise_psi(problem, sigma, point, budget)
         on_path = _judge(problem, q, residual, problem.multipliers(arrived.xi))
-        close += on_path.feasible and on_path.gap <= AIM * tol
+        close += on_path.feasible and on_path.gap <= GAP_GOAL * tol
         undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
         near_end = undecided == undecided_before or (
             on_path.gap <= max(tol, NEAR_ROUNDING * rounding.gap)
         )
-        if near_end or undecided >= STEADY * undecided_before:
-            guess, tries = guess_face(problem, q, AIM * tol, near_end, rounding, arrived.xi)
+        if near_end or undecided >= STEADY_SHARE * undecided_before:
+            guess, tries = guess_face(problem, q, GAP_GOAL * tol, near_end, rounding, arrived.xi)
         else:
             guess, tries = on_path, 0
         best = min((best, on_path, guess), key=lambda answer: answer.order)
@@ -260,26 +264,30 @@ def size_of(p: Floats) -> float:
     return float(np.sqrt(np.vdot(p, p) / p.size))
 
 
-def rounding_of(problem: LabelProblem, point: Point) -> Rounding:
+def rounding_of(problem: LabelProblem, point: DualPoint) -> Rounding:
     """Return the rounding thresholds of a problem, given the point at which its solution starts."""
     columns = problem.columns
     lengths, size = columns.lengths(), np.linalg.norm(problem.target) + np.linalg.norm(point.xi)
     total = float(lengths.sum() if columns.weight is None else lengths @ columns.weight)
-    weak, singular_value = WEAK * size_of(point.p), RANK * float(lengths.max())
+    weak, singular_value = UNDECIDED_P * size_of(point.p), RANK * float(lengths.max())
     return Rounding(weak, singular_value, float(EPS * size * total))
 
 
-def _judge(problem: LabelProblem, q: Floats, residual: Floats, nu: Floats) -> Answer:
+def _judge(problem: LabelProblem, q: Floats, residual: Floats, nu: Floats) -> Trial:
     """Return q, a point of the path, with its gap; its labels are not yet final."""
     columns = problem.columns
     p = columns.project(problem.dual_point(residual, nu))
     gap = duality_gap(problem.labels, p, q, columns.weight) + problem.prior_gap(residual, nu)
-    return Answer(q, gap, final=False, nu=nu, feasible=problem.meets_prior(residual))
+    return Trial(q, gap, final=False, nu=nu, feasible=problem.meets_prior(residual))
 
 
 def minimise_psi(
-    problem: LabelProblem, sigma: float, point: Point, max_steps: int, centre: Floats | None = None
-) -> tuple[Point, Floats, Floats, int]:
+    problem: LabelProblem,
+    sigma: float,
+    point: DualPoint,
+    max_steps: int,
+    centre: Floats | None = None,
+) -> tuple[DualPoint, Floats, Floats, int]:
     """Return (dual point, labels Q, M Q - T, steps) near the minimum of psi.
 
     ``centre``, labels of the rows, takes the place of the centres of their sets.
@@ -307,7 +315,7 @@ def minimise_psi(
         length = _exact_step(line, xi + problem.target, direction, g, problem.prior)
         damping = min(damping * _change_of_damping(length), 1.0)
         xi, p = xi + length * direction, p + length * along
-    return Point(xi, p), q, residual, step
+    return DualPoint(xi, p), q, residual, step
 
 
 def _change_of_damping(length: float) -> float:
@@ -329,7 +337,7 @@ def _has_settled(problem: LabelProblem, residual: Floats, g: Floats, cost: float
     """
     if problem.prior is None:
         return True
-    early = cost > problem.gap_within(EARLY)
+    early = cost > problem.gap_within(EARLY_COST)
     return problem.prior.settled(residual + problem.target, g, early=early)
 
 
@@ -391,7 +399,7 @@ def guess_face(
     near_end: bool,
     rounding: Rounding,
     xi: Floats | None = None,
-) -> tuple[Answer, int]:
+) -> tuple[Trial, int]:
     """Return (the best labelling found with decided rows fixed, number of tries).
 
     While more labels are free than there are equations this pays off only near the end, where the
@@ -400,7 +408,7 @@ def guess_face(
     """
     columns, labels = problem.columns, problem.labels
     nu = np.zeros(0) if xi is None else problem.multipliers(xi)
-    best = Answer(q, np.inf, final=False, nu=nu)
+    best = Trial(q, np.inf, final=False, nu=nu)
     face = labels.open(q)
     for tries in range(GUESSES_PER_SIGMA):
         faces = faces_of(labels, face)
@@ -415,10 +423,10 @@ def guess_face(
         feasible = problem.meets_prior(residual)
         if feasible and gap <= max(aim, rounding.gap):
             closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p))
-            return Answer(q, gap, final=closest, nu=nu), tries + 1
+            return Trial(q, gap, final=closest, nu=nu), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
-        best = Answer(q, gap, final=False, nu=nu, feasible=feasible)
+        best = Trial(q, gap, final=False, nu=nu, feasible=feasible)
         # Faces shrink where a label reached their boundary. Those of the other rows grow where
         # their label is on the wrong boundary.
         kept = face & labels.open(q)

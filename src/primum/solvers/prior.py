@@ -12,10 +12,11 @@ import numpy as np
 
 from primum.labellings import Columns, LabelProblem, LabelsInFrame, PriorProblem
 from primum.labellings.problem import Solution
-from primum.solvers.newton import AIM
+from primum.solvers.newton import GAP_GOAL
 
-# Rounds, and the violation of a bound that is rounding.
-ROUNDS, ROUNDING = 50, 1e-12
+MAX_ROUNDS = 50
+# A share that is outside its bounds by no more than this differs by rounding.
+SHARE_ROUNDING = 1e-12
 
 
 def solve_prior(
@@ -35,10 +36,10 @@ def solve_prior(
     solution = _in_frame(solve_labels(prior.problem, max_iter), prior.problem.columns)
     s, iterations = prior.of(solution.labels), solution.iterations
     solution = replace(solution, multipliers=np.zeros_like(s))
-    if shares.violation(s) <= ROUNDING:
+    if shares.violation(s) <= SHARE_ROUNDING:
         return solution
-    enough = AIM * prior.problem.gap_within(tol)
-    for _ in range(ROUNDS):
+    enough = GAP_GOAL * prior.problem.gap_within(tol)
+    for _ in range(MAX_ROUNDS):
         if iterations >= max_iter:
             break
         anchor = shares.project(s)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
-from primum.equations import GivenLabels
+from primum.equations import GivenLabels, Linear
 from primum.labellings import (
     METRICS,
     TIE_BREAKS,
@@ -26,7 +26,6 @@ from primum.labellings import (
     LabeledRows,
     LabelSet,
     LeastSquaresFamily,
-    Model,
     Reading,
     Shares,
     Witness,
@@ -102,7 +101,7 @@ class ImplicitlyConstrained:
         data: TrainingData,
         labels: LabelSet | None = None,
         shares: Shares | None = None,
-    ) -> Model:
+    ) -> Linear:
         """Fit to data, keep the labelling and its proof, return (coefficients, intercept)."""
         family = least_squares_family(
             data.labeled,
@@ -118,7 +117,7 @@ class ImplicitlyConstrained:
 
     def _twin_and_problem(
         self, data: TrainingData, family: LeastSquaresFamily, labels: LabelSet | None
-    ) -> tuple[Model, ImplicitProblem]:
+    ) -> tuple[Linear, ImplicitProblem]:
         """Fit the supervised twin, and return it with the problem."""
         # The labelled loss determines the twin and defines the problem.
         loss = labeled_loss(family, self._alpha_labeled)
@@ -135,7 +134,7 @@ class ImplicitlyConstrained:
             loss=loss,
         )
 
-    def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
+    def _fit_linear_twin(self, data: TrainingData, known: Linear | None) -> Linear:
         """Fit ``supervised_`` to the labelled rows, unless its fit is known, and return its fit."""
         raise NotImplementedError
 
@@ -144,8 +143,8 @@ class ImplicitlyConstrained:
         data: TrainingData,
         family: LeastSquaresFamily,
         problem: ImplicitProblem,
-        twin: Model,
-    ) -> Model:
+        twin: Linear,
+    ) -> Linear:
         """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
         for narrowed in self._narrowed(problem):
@@ -164,8 +163,8 @@ class ImplicitlyConstrained:
         family: LeastSquaresFamily,
         problem: ImplicitProblem,
         narrowed: ImplicitProblem,
-        twin: Model,
-    ) -> Model:
+        twin: Linear,
+    ) -> Linear:
         """Solve for narrowed label sets, and prove what that solution is to the problem."""
         last_pass = LastPass(family, narrowed, twin, data.unlabeled.in_memory)
         solution = solve_implicit(
@@ -231,7 +230,7 @@ class ImplicitlyConstrained:
         return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
 
     def _summary(
-        self, family: LeastSquaresFamily, fit: Model, twin: Model, reading: Reading
+        self, family: LeastSquaresFamily, fit: Linear, twin: Linear, reading: Reading
     ) -> FitSummary:
         coef, intercept = twin
         squares = reading.squares / family.equations.weight

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils import Tags
 
-from primum.labellings import Model
+from primum.equations import Linear
 from primum.methods.icls.base import ImplicitlyConstrained
 from primum.methods.least_squares.base import LeastSquaresBase
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
@@ -249,7 +249,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
 
-    def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
+    def _fit_linear_twin(self, data: TrainingData, known: Linear | None) -> Linear:
         self.supervised_ = LeastSquaresClassifier(
             self._alpha_labeled,
             fit_intercept=self.fit_intercept,

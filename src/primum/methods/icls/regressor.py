@@ -24,7 +24,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats
-from primum.labellings import ImplicitProblem, Interval, Model
+from primum.equations import Linear
+from primum.labellings import ImplicitProblem, LabelInterval
 from primum.methods.base import fitting
 from primum.methods.icls.base import ImplicitlyConstrained
 from primum.methods.least_squares.base import LeastSquaresRegressionBase
@@ -251,7 +252,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self._scale = scale = data.known.scale(shifted=self.fit_intercept)
         self._common = data.known.common_set
         labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
-        assert isinstance(data.label_set, Interval)
+        assert isinstance(data.label_set, LabelInterval)
         possible = scale.possible(data.label_set)
         fit = self._fit_implicit(replace(data, labeled=labeled), possible)
         self._remember(*scale.restored_fit(*fit))
@@ -259,7 +260,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
 
-    def _fit_linear_twin(self, data: TrainingData[KnownTargets], known: Model | None) -> Model:
+    def _fit_linear_twin(self, data: TrainingData[KnownTargets], known: Linear | None) -> Linear:
         self.supervised_ = LeastSquaresRegressor(
             self._alpha_labeled,
             fit_intercept=self.fit_intercept,
@@ -270,7 +271,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
 
     def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
         labels, reach = problem.problem.labels, NEAR
-        assert isinstance(labels, Interval)
+        assert isinstance(labels, LabelInterval)
         low, high = float(np.min(labels.low)), float(np.max(labels.high))
         # Which model is the one of targets closest to the middle depends on the bounds themselves.
         while problem.tie_break != "half" and (low < -reach or high > reach):

@@ -22,8 +22,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from primum._sklearn import ARRAY_API, Interval, check_namespace, check_sample_weight
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
-from primum.equations import equations_of
-from primum.labellings import LabeledRows, Model
+from primum.equations import Linear, equations_of
+from primum.labellings import LabeledRows
 from primum.methods.base import (
     ClassPredictionMixin,
     KnownLabelsScoreMixin,
@@ -381,7 +381,7 @@ class SupervisedLeastSquares:
         self.rcond = rcond
         self.n_jobs = n_jobs
 
-    def _fitted_to(self, labeled: LabeledRows, known: Model | None) -> Model:
+    def _fitted_to(self, labeled: LabeledRows, known: Linear | None) -> Linear:
         """Fit to rows, or take a fit that is known, and return its (coefficients, intercept)."""
         if known is None:
             return self._fitter(labeled.X, labeled.weight)(labeled.y)

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self
 from sklearn.base import BaseEstimator
 
 from primum._typing import AnyArray, Floats
-from primum.labellings import LabeledRows, Model
+from primum.equations import Linear
+from primum.labellings import LabeledRows
 from primum.methods.base import copy_feature_names
 from primum.methods.least_squares.base import LeastSquaresBase, SupervisedLeastSquares
 from primum.reading.data import TrainingData
@@ -80,7 +81,7 @@ class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
         classes: AnyArray,
         labeled: LabeledRows,
         like: BaseEstimator | None = None,
-        known: Model | None = None,
+        known: Linear | None = None,
     ) -> Self:
         """Fit to rows that are already validated, by the estimator ``like`` if it is given.
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from sklearn.base import BaseEstimator
 
-from primum.labellings import LabeledRows, Model
+from primum.equations import Linear
+from primum.labellings import LabeledRows
 from primum.methods.base import copy_feature_names
 from primum.methods.least_squares.base import LeastSquaresRegressionBase, SupervisedLeastSquares
 from primum.reading.data import TrainingData
@@ -76,8 +77,8 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
         labeled: LabeledRows,
         scale: TargetScale,
         like: BaseEstimator | None = None,
-        known: Model | None = None,
-    ) -> Model:
+        known: Linear | None = None,
+    ) -> Linear:
         """Fit to rows that are already validated, by the estimator ``like`` if it is given.
 
         Their targets, and the (coefficients, intercept) that are returned, are on the scale.

@@ -23,13 +23,13 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from primum._sklearn import Interval, take_rows
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
+from primum.equations import Linear
 from primum.labellings import METRICS, Shares
 from primum.methods.base import fitting
 from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase, LeastSquaresRegressionBase
 from primum.methods.least_squares.search import (
     FoldScores,
     Grid,
-    Model,
     Search,
     TrainingSet,
     brier_scores,
@@ -143,7 +143,7 @@ class Tuned:
 
     @staticmethod
     @abstractmethod
-    def _remembered(estimator: Any, known: Any, model: Model) -> Any:
+    def _remembered(estimator: Any, known: Any, model: Linear) -> Any:
         """Return an estimator with the coefficients of a model."""
 
     def _score_params(self, sample_weight: Any) -> dict[str, Any]:
@@ -333,7 +333,7 @@ class TunedImplicit(Tuned):
 
 
 def _fitted(
-    candidates: Sequence[Any], remembered: Any, known: Any, names: Any, number: int, model: Model
+    candidates: Sequence[Any], remembered: Any, known: Any, names: Any, number: int, model: Linear
 ) -> Any:
     """Return a candidate with the coefficients of a model, as if it were fitted."""
     estimator = remembered(candidates[number], known, model)
@@ -389,7 +389,7 @@ class TunedClassifier(Tuned, LeastSquaresBase):
         return self
 
     @staticmethod
-    def _remembered(estimator: Any, known: KnownLabels, model: Model) -> Any:
+    def _remembered(estimator: Any, known: KnownLabels, model: Linear) -> Any:
         return estimator._remember(known.classes, *model)
 
     @staticmethod
@@ -404,7 +404,7 @@ class TunedRegressor(Tuned, LeastSquaresRegressionBase):
     _default_score = staticmethod(squared_errors)
 
     @staticmethod
-    def _remembered(estimator: Any, known: KnownTargets, model: Model) -> Any:
+    def _remembered(estimator: Any, known: KnownTargets, model: Linear) -> Any:
         return estimator._remember(*model)
 
     @staticmethod
