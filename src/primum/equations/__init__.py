@@ -4,11 +4,10 @@ from primum.equations.coordinates import Coordinates, NormalEquations, coordinat
 from primum.equations.curvature import RowCurvature
 from primum.equations.design import Design, Frame, GivenLabels, Linear, RowValues, View
 from primum.equations.kernel import KernelCoordinates, KernelFeatures, kernel_features, kernel_ridge
-from primum.equations.moments import FAINT, Moments, gather_columns, gather_moments, refuse_faint
+from primum.equations.moments import Moments, gather_columns, gather_moments
 from primum.equations.normal import RidgePath, equations_of
 
 __all__ = [
-    "FAINT",
     "Coordinates",
     "Design",
     "Frame",
@@ -28,5 +27,4 @@ __all__ = [
     "gather_moments",
     "kernel_features",
     "kernel_ridge",
-    "refuse_faint",
 ]

@@ -20,7 +20,7 @@ from primum.labellings.implicit import (
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
 from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
-from primum.labellings.last_pass import LabellingToRead, Reading, ScoreComparison, read_rows
+from primum.labellings.last_pass import Reading, ScoreComparison, read_rows
 from primum.labellings.metrics import implicit_problems
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import SOFT, Held, Prior, PriorProof, Shares
@@ -28,7 +28,6 @@ from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import (
     Columns,
     FormedColumns,
-    Judgement,
     LabelProblem,
     centred,
     duality_gap,
@@ -50,14 +49,12 @@ __all__ = [
     "Held",
     "HyperplaneLabels",
     "ImplicitProblem",
-    "Judgement",
     "KnownSums",
     "LabelInterval",
     "LabelProblem",
     "LabelSet",
     "LabeledRows",
     "Labelling",
-    "LabellingToRead",
     "LabelsByValue",
     "LabelsInFrame",
     "LeastSquaresFamily",

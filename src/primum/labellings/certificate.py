@@ -24,6 +24,11 @@ SHARE_TOLERANCE = 1e-8
 SAME_SCORES = 1e-6
 # A score difference up to this size that the gap can explain does not count as a move.
 SMALL_SHIFT = 1e-4
+# What has the unit of a squared target.
+SQUARES = (
+    *("labeled_loss", "supervised_loss", "objective", "supervised_objective", "gap"),
+    *("distance", "distance_gap"),
+)
 
 
 @dataclass(frozen=True)
@@ -138,20 +143,9 @@ class Certificate:
         Certificate
             The certificate in the units of the targets.
         """
-        square = width * width
-        return replace(
-            self,
-            labeled_loss=square * self.labeled_loss,
-            supervised_loss=square * self.supervised_loss,
-            objective=square * self.objective,
-            supervised_objective=square * self.supervised_objective,
-            gap=square * self.gap,
-            shift=width * self.shift,
-            changed=None,
-            distance=square * self.distance,
-            distance_gap=None if self.distance_gap is None else square * self.distance_gap,
-            scale=square,
-        )
+        values = {name: getattr(self, name) for name in SQUARES}
+        squares = {name: value and width**2 * value for name, value in values.items()}
+        return replace(self, shift=width * self.shift, changed=None, scale=width**2, **squares)
 
     def with_classes(self, classes: Sequence[Any]) -> "Certificate":
         """Return the certificate with the names of the classes, which its prior refers to.

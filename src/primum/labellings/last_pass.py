@@ -5,18 +5,14 @@ every row, the predictions that differ from the twin's and the labels themselves
 products with the rows. So all of them are computed together, from scratch: the certificate relies
 on no sum of the solver.
 
-The last pass over the rows of an implicitly constrained fit.
-
-A solver for many rows ends with a pass that measures the gap of its labels. Everything that a fit
-reports of the rows is measured in that pass, too (``reading.py``). This needs the model before the
-pass, so it is computed from the solver's value of the sum of the design rows times their labels.
-The pass computes that sum from scratch. If the result gives a different model, one more pass is
-made.
+A solver for many rows ends with a pass that measures the gap of its labels, and that is this pass,
+too (``LastPass.measure``). It needs the model before the pass, so the model is computed from the
+solver's value of the sum of the design rows times their labels. The pass computes that sum from
+scratch. If the result gives a different model, one more pass is made.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -28,7 +24,13 @@ from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.problem import LabelProblem, Solution
-from primum.rows import Block, to_numpy
+from primum.rows import to_numpy
+
+# Sums over rows that differ by less than this fraction differ by rounding.
+SAME_SUMS = 1e-9
+# Sums of rows in single precision differ by more. Models then count as equal if the root mean
+# square difference of their scores is at most this.
+SAME_SINGLE_SCORES = 5e-7
 
 
 @dataclass(frozen=True)
@@ -128,46 +130,34 @@ def read_rows(
     family: LeastSquaresFamily, scores: ScoreComparison, labelling: LabellingToRead | None = None
 ) -> Reading:
     """Measure the unlabelled rows, and compare the scores of all rows: one pass."""
-    frame = family.equations.frame
-    total = family.labeled.rows.map_reduce(_comparison(frame, scores), add)
-    found = Reading(0.0, 0)
+    equations, total = family.equations, Reading(0.0, 0)
+    labeled = equations.design(family.labeled.rows).add_up(_kernel(equations.frame, scores))
     if family.unlabeled.n_rows:
-        kernel = (
-            _comparison(frame, scores) if labelling is None else _kernel(frame, scores, labelling)
-        )
-        found = family.unlabeled.rows.map_reduce(kernel, add)
+        total = family.unlabeled.add_up(_kernel(equations.frame, scores, labelling))
     return Reading(
-        float(total.squares) + float(found.squares),
-        int(found.changed),
-        None if found.moment is None else to_numpy(found.moment),
-        None if found.slack is None else float(found.slack),
-        None if found.labels is None else _joined(found.labels),
+        float(labeled.squares) + float(total.squares),
+        int(total.changed),
+        None if total.moment is None else to_numpy(total.moment),
+        None if total.slack is None else float(total.slack),
+        None if total.labels is None else library_of(total.labels[0]).concat(total.labels, axis=0),
     )
 
 
-def _comparison(frame: Frame, scores: ScoreComparison) -> Callable[[Block], Reading]:
-    V = scores.directions(frame)
-
-    def block_reading(block: Block) -> Reading:
-        view = frame.view(block)
-        return scores.read(view, view.dot_by_column(V))
-
-    return block_reading
-
-
 def _kernel(
-    frame: Frame, scores: ScoreComparison, labelling: LabellingToRead
-) -> Callable[[Block], Reading]:
+    frame: Frame, scores: ScoreComparison, labelling: LabellingToRead | None = None
+) -> Callable[[View], Reading]:
     """Return the kernel of the pass, with all products of the rows as one."""
-    models, q, plane = scores.directions(frame), labelling.q, labelling.q.hyperplane
+    models = scores.directions(frame)
+    if labelling is None:
+        return lambda view: scores.read(view, view.dot_by_column(models))
+    q, plane = labelling.q, labelling.q.hyperplane
     K, labels = models.shape[1] // 2, labelling.problem.labels
     V = np.concatenate([models, *labelling.directions(K)], axis=1)
 
     def columns_from(P: Any, first: int) -> Any:
         return P[first : first + K, :].T if K > 1 else P[first, :]
 
-    def block_reading(block: Block) -> Reading:
-        view = frame.view(block)
+    def reading_of(view: View) -> Reading:
         P, slack = view.dot_by_column(V), None
         of_rows = plane.given(view, columns_from(P, P.shape[0] - K)) if plane else q(view)
         if labelling.xi is not None:
@@ -179,11 +169,7 @@ def _kernel(
             labels=[of_rows] if labelling.keep else None,
         )
 
-    return block_reading
-
-
-def _joined(parts: list[Any]) -> Any:
-    return library_of(parts[0]).concat(parts, axis=0)
+    return reading_of
 
 
 def _on_different_sides(view: View, scores: Any, rounding: float) -> Any:
@@ -206,12 +192,6 @@ def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
     own = xp.sum((chosen - by_other) * one, axis=0) > 2 * rounding
     return own & (xp.sum((by_other - chosen) * other, axis=0) > 2 * rounding)
 
-
-# Sums over rows that differ by less than this fraction differ by rounding.
-SAME_SUMS = 1e-9
-# Sums of rows in single precision differ by more. Models then count as equal if the root mean
-# square difference of their scores is at most this.
-SAME_SINGLE_SCORES = 5e-7
 
 # (model, what was measured, (dual point, sum of the slacks there) or None)
 Measured = tuple[Linear, Reading, tuple[Floats, float] | None]
@@ -299,12 +279,12 @@ class LastPass:
 
     def _gamma_of(self, last: _Read) -> Floats | None:
         """Return the coordinates of the model; None if what was read is of another one."""
-        presumed, found = last.moment, last.reading.moment
-        if np.linalg.norm(presumed - found) <= SAME_SUMS * np.linalg.norm(found):
+        presumed, measured = last.moment, last.reading.moment
+        if np.linalg.norm(presumed - measured) <= SAME_SUMS * np.linalg.norm(measured):
             return last.gamma
         if not self.family.unlabeled.rows.single:
             return None
-        gamma, equations = self.family.gamma_of(found), self.family.equations
+        gamma, equations = self.family.gamma_of(measured), self.family.equations
         same = equations.length(gamma - last.gamma) <= SAME_SINGLE_SCORES * equations.weight**0.5
         return gamma if same else None
 

@@ -3,7 +3,6 @@
 from primum.rows.array import BLOCK_NUMBERS, ArrayRows
 from primum.rows.base import (
     Block,
-    ChainedRows,
     Rows,
     chain,
     is_outside,
@@ -20,7 +19,6 @@ __all__ = [
     "BLOCK_NUMBERS",
     "ArrayRows",
     "Block",
-    "ChainedRows",
     "ParquetRows",
     "Rows",
     "RowsChangedError",

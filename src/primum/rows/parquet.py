@@ -330,13 +330,7 @@ def _listed(items: Iterable[str]) -> str:
 
 def _is_number(kind: Any) -> bool:
     types = import_pyarrow()[0].types
-    return any(
-        test(kind) for test in (types.is_integer, types.is_floating, types.is_decimal, _is_bool)
-    )
-
-
-def _is_bool(kind: Any) -> bool:
-    return bool(import_pyarrow()[0].types.is_boolean(kind))
+    return _is_plain(kind) or types.is_decimal(kind) or types.is_boolean(kind)
 
 
 def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
@@ -351,8 +345,9 @@ def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
 
 @cache
 def _is_plain(kind: Any) -> bool:
-    """Return whether NumPy has this type, with missing values: not so decimals and Booleans."""
-    return not (_is_bool(kind) or import_pyarrow()[0].types.is_decimal(kind))
+    """Return whether NumPy has this type of numbers, with missing values."""
+    types = import_pyarrow()[0].types
+    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def write_parquet(file: BinaryIO, parts: Iterable[Mapping[str, AnyArray]]) -> None:

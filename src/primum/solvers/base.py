@@ -3,17 +3,23 @@
 A solver takes a ``LabelProblem``, a tolerance and a limit on its iterations, and returns a
 labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
 labelling closest to the centres of the label sets, up to rounding.
+
+The solvers keep the bounds of a prior themselves. What is left to do is to remove the cost of a row
+of ones, if M needed one (``labellings.prior_problem``): each round takes the shares of the previous
+solution as its anchor.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
 
 from primum._typing import Floats
-from primum.labellings import ImplicitProblem, LabelProblem
+from primum.labellings import Columns, ImplicitProblem, LabelProblem, LabelsInFrame, PriorProblem
 from primum.labellings.problem import Solution
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
-from primum.solvers.newton import solve_newton
-from primum.solvers.prior import solve_prior
+from primum.solvers.newton import GAP_GOAL, solve_newton
 from primum.solvers.scale import MeasureLabels, solve_scale
 from primum.solvers.warm import solve_from
 
@@ -24,6 +30,9 @@ SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
 }
 # Solvers of problems whose labels are one number, without a prior.
 ONE_NUMBER = ("lbfgsb",)
+MAX_ROUNDS = 50  # of anchors
+# A share that is outside its bounds by no more than this differs by rounding.
+SHARE_ROUNDING = 1e-12
 
 
 def solve(
@@ -80,17 +89,58 @@ def solve_implicit(
         if solution is not None:
             return solution
 
-    def solve_labels(problem: LabelProblem, tol: float, most: int = max_iter) -> Solution:
-        return solve(problem, solver=solver, tol=tol, max_iter=most)
+    def solve_labels(problem: LabelProblem, tol: float, max_iter: int = max_iter) -> Solution:
+        return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
 
     if implicit.prior is not None:
-        return solve_prior(
-            implicit.prior, lambda p, most: solve_labels(p, tol, most), tol, max_iter
-        )
+        return _solve_prior(implicit.prior, solve_labels, tol, max_iter)
     if implicit.tie is None or implicit.problem.n_rows == 0:
         problem = implicit.problem
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)
     return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol)
+
+
+def _solve_prior(
+    prior: PriorProblem,
+    solve_labels: Callable[[LabelProblem, float, int], Solution],
+    tol: float,
+    max_iter: int,
+) -> Solution:
+    """Return the optimal labelling with shares within the bounds of a prior.
+
+    ``solve_labels`` solves a label problem in a given number of iterations. All rounds together
+    have ``max_iter`` of them.
+    """
+    shares = prior.prior.shares
+    if not prior.has_row_of_ones:
+        return solve_labels(prior.at(prior.prior.offset), tol, max_iter)
+    solution = _in_frame(solve_labels(prior.problem, tol, max_iter), prior.problem.columns)
+    s, iterations = prior.of(solution.labels), solution.iterations
+    solution = replace(solution, multipliers=np.zeros_like(s))
+    if shares.violation(s) <= SHARE_ROUNDING:
+        return solution
+    enough = GAP_GOAL * prior.problem.gap_within(tol)
+    for _ in range(MAX_ROUNDS):
+        if iterations >= max_iter:
+            break
+        anchor = shares.project(s)
+        solution = solve_labels(prior.at(anchor), tol, max_iter - iterations)
+        solution = _in_frame(solution, prior.columns)
+        s, iterations = prior.of(solution.labels), iterations + solution.iterations
+        if prior.penalty(s, anchor) <= enough:
+            break
+    return replace(solution, iterations=iterations)
+
+
+def _in_frame(solution: Solution, columns: Columns) -> Solution:
+    """Return a solution whose labels are a function of the design rows of some columns.
+
+    A row of ones in M needs a leading 1 in the design rows, which those of the model may lack.
+    """
+    if isinstance(solution.labels, np.ndarray) or columns.streamed is None:
+        return solution
+    labels = LabelsInFrame(solution.labels, columns.streamed.design.frame)
+    return replace(solution, labels=labels, moment=None)
 
 
 def _can_start(implicit: ImplicitProblem, solver: str) -> bool:
