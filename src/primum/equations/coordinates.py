@@ -78,7 +78,7 @@ class NormalEquations(ABC):
         What is added to the diagonal of A, n alpha.
     near : bool
         Whether the means are small compared with the standard deviations of the features.
-    solver : {"normal_equations", "row_space", "conjugate_gradients"}
+    solver : {"normal_equations", "row_space", "conjugate_gradients", "kernel"}
         How the equations are solved.
     """
 
@@ -107,11 +107,10 @@ class NormalEquations(ABC):
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
         """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start."""
 
-    @abstractmethod
     def solve_part(
         self, sums: Floats, parts: Sequence[CurvedRows], size: float
     ) -> tuple[Floats, Floats]:
-        """Solve the normal equations of some of the rows, as far as these determine a fit.
+        """Solve the normal equations of some rows, not of a kernel, as far as they determine a fit.
 
         Parameters
         ----------
@@ -130,6 +129,7 @@ class NormalEquations(ABC):
             directions alone, including the ridge. ``rest`` is practically zero unless H is nearly
             singular.
         """
+        raise NotImplementedError
 
     @abstractmethod
     def expand(self, gamma: Floats) -> Floats:
@@ -315,10 +315,6 @@ class _ScaledColumns:
     noise: Floats
     near: bool
 
-    def without_ridge(self) -> "_ScaledColumns":
-        """Return the columns without the ridge, in the same units."""
-        return replace(self, ridge=0.0)
-
     def of_unit_length(self) -> "_ScaledColumns":
         """Return the columns without the ridge, which have unit length then."""
         noise = self.noise * self.scale / self.length
@@ -444,7 +440,7 @@ def _factor_spectrum(
     Squares lose half of the digits, so weak directions are checked against the rows; None if one of
     them is more than rounding. The ridge is added afterwards.
     """
-    squares, V = np.linalg.eigh(columns.without_ridge().correlation())
+    squares, V = np.linalg.eigh(replace(columns, ridge=0.0).correlation())
     values = np.sqrt(np.maximum(squares, 0.0))
     kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
     weak = np.zeros((len(columns.center), int(np.count_nonzero(~kept))))

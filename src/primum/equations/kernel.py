@@ -23,9 +23,9 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from primum._typing import Floats
-from primum.equations.coordinates import no_intercept
-from primum.equations.design import Design, Frame, Linear
-from primum.rows import ArrayRows, Rows
+from primum.equations.coordinates import NormalEquations, no_intercept
+from primum.equations.design import Linear
+from primum.rows import ArrayRows
 
 # Rounding of the entries of a kernel matrix and of their sums, relative to the largest of them.
 KERNEL_ROUNDING = 8 * float(np.finfo(float).eps)
@@ -38,17 +38,18 @@ LIGHT_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
-class KernelCoordinates:
+class KernelCoordinates(NormalEquations):
     """The coordinates in which least squares on the rows of Phi is a plain sum.
 
     With design rows ``x = [1, phi]`` and the diagonal normal matrix A, ``gamma = A^(-1/2) sum x q``
-    for labels q, and the coefficients are ``A^(-1/2) gamma``. It has the part of the interface of
-    ``NormalEquations`` that the implicit-constraint problem needs.
+    for labels q, and the coefficients are ``A^(-1/2) gamma``.
 
     Attributes
     ----------
     weight : float
         Number of rows (sum of their weights).
+    center : array (d,)
+        The mean of the rows, which are centred already: zeros.
     roots : array (m,)
         Square roots of the diagonal of A, the first for the intercept if there is one.
     fit_intercept : bool
@@ -58,19 +59,12 @@ class KernelCoordinates:
     """
 
     weight: float
+    center: Floats
     roots: Floats
     fit_intercept: bool
     ridge: float
 
-    @property
-    def center(self) -> Floats:
-        """The mean of the rows, which are centred already."""
-        return np.zeros(len(self.roots) - int(self.fit_intercept))
-
-    @property
-    def frame(self) -> Frame:
-        """How rows become design rows."""
-        return Frame(self.center, self.fit_intercept, near=True)
+    near, solver = True, "kernel"
 
     @property
     def penalty(self) -> Floats:
@@ -79,28 +73,23 @@ class KernelCoordinates:
         squares[: int(self.fit_intercept)] = 0.0
         return squares
 
-    def design(self, rows: Rows) -> Design:
-        """Return rows as design rows."""
-        return Design(rows, self.frame)
-
     def rows(self, X: Floats) -> Floats:
         """Return design rows in coordinates, for an array of rows."""
         return self.frame.expand(X) / self.roots
 
-    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
-        """Return gamma of ``A^-1 sums``."""
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
         return _times(sums, 1.0 / self.roots)
 
-    def expand(self, gamma: Floats) -> Floats:
-        """Return the coefficients for design rows."""
+    def expand(self, gamma: Floats) -> Floats:  # noqa: D102
         return _times(gamma, 1.0 / self.roots)
 
-    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
-        """Return the gamma of given coefficients: the inverse of decode."""
+    def length(self, gamma: Floats) -> float:  # noqa: D102
+        return float(np.linalg.norm(gamma))
+
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:  # noqa: D102
         return _times(self.frame.coefficients(coef, intercept), self.roots)
 
-    def decode(self, gamma: Floats) -> Linear:
-        """Return (coefficients, intercept)."""
+    def decode(self, gamma: Floats) -> Linear:  # noqa: D102
         beta = self.expand(gamma)
         return (beta[1:], beta[0]) if self.fit_intercept else (beta, no_intercept(gamma))
 
@@ -135,7 +124,8 @@ class KernelFeatures:
         diagonal = self.values + total * alpha
         if self.fit_intercept:
             diagonal = np.concatenate([[total], diagonal])
-        return KernelCoordinates(total, np.sqrt(diagonal), self.fit_intercept, total * alpha)
+        center, roots = np.zeros(len(self.values)), np.sqrt(diagonal)
+        return KernelCoordinates(total, center, roots, self.fit_intercept, total * alpha)
 
     def to_kernel(self, coef: Floats, intercept: Floats | float) -> Linear:
         """Return the same model as (coefficients of the kernel values, intercept)."""

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from primum._typing import Floats
-from primum.equations import KernelCoordinates, KernelFeatures, Linear, NormalEquations
+from primum.equations import KernelCoordinates, KernelFeatures, Linear
 from primum.labellings.family import LabeledRows, LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem, label_problem, share_of_all
 from primum.labellings.prior import Shares
@@ -76,7 +76,7 @@ def kernel_family(features: KernelFeatures, y: Floats, alpha: float) -> LeastSqu
     of_labeled, of_others = (None, None) if weight is None else (weight[:L], weight[L:])
     coordinates = features.coordinates(alpha)
     return LeastSquaresFamily(
-        cast(NormalEquations, coordinates),  # as far as it is used: soft-label EM needs more
+        coordinates,
         LabeledRows(rows[:L], y, of_labeled),
         coordinates.design(ArrayRows(rows[L:], weight=of_others)),
     )

@@ -33,13 +33,6 @@ def scores_of(view: View, V: Floats) -> Any:
     return np.concatenate([others, -others.sum(axis=0, keepdims=True)]).T
 
 
-def towards(labels: LabelSet, step: float, p: Any) -> Any:
-    """Return ``centre + step p``, with as few temporary arrays as possible."""
-    v = step * p
-    v += labels.centre
-    return v
-
-
 class Labelling(ABC):
     """The labels of rows as a function of their design rows.
 

@@ -11,6 +11,7 @@ them is computed from the unlabelled rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -44,20 +45,12 @@ def implicit_problems(
         axes = _MetricAxes(
             family, coordinates, alpha_labeled, supervised, family.label_sets(labels)
         )
-    problems = []
-    for metric in metrics:
-        shared = None if axes is None else axes.problem(share_of_all(metric))
-        problems.append(
-            shared
-            or implicit_problem(
-                family,
-                metric=metric,
-                alpha_labeled=alpha_labeled,
-                supervised=supervised,
-                labels=labels,
-            )
-        )
-    return problems
+    alone = partial(
+        implicit_problem, family, alpha_labeled=alpha_labeled, supervised=supervised, labels=labels
+    )
+    return [
+        (axes and axes.problem(share_of_all(metric))) or alone(metric=metric) for metric in metrics
+    ]
 
 
 class _MetricAxes:

@@ -22,7 +22,7 @@ from scipy import sparse
 from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Design, Frame, GivenLabels, View
-from primum.labellings.labelling import HyperplaneLabels, Labelling, scores_of, towards
+from primum.labellings.labelling import HyperplaneLabels, Labelling, scores_of
 from primum.labellings.problem import Columns, solved
 from primum.labellings.sets import LabelSet, grouped, key_of_all, keys_of
 from primum.rows import BLOCK_NUMBERS, Block, joined_weights, stack, to_numpy
@@ -341,7 +341,9 @@ class StreamedColumns(Columns):
 
         def sweep_of(view: View) -> BlockSweep:
             here, p = labels.at(view), scores_of(view, V)
-            q = here.project(towards(here, -sigma, p))
+            v = -sigma * p
+            v += here.centre  # with as few temporary arrays as possible
+            q = here.project(v)
             rows, chosen, band = view, None, None
             if close is not None:
                 # Rows outside the band cannot move and have no slack.
