@@ -44,9 +44,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Mask
-from primum.labellings import LabelProblem, LabelSet, Prior, duality_gap, per_row, weighted
-from primum.labellings.problem import Solution
-from primum.labellings.sets import along
+from primum.labellings.prior import Prior
+from primum.labellings.problem import LabelProblem, Solution, duality_gap, per_row, weighted
+from primum.labellings.sets import LabelSet, along
 from primum.solvers.faces import (
     Face,
     OpenLabels,

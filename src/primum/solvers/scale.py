@@ -32,17 +32,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primum._typing import Floats
-from primum.labellings import (
-    Columns,
-    FormedColumns,
-    HyperplaneLabels,
-    LabelProblem,
-    StreamedColumns,
-    Sweep,
-    centred,
-)
-from primum.labellings.problem import Solution
+from primum.labellings.labelling import HyperplaneLabels
+from primum.labellings.problem import Columns, FormedColumns, LabelProblem, Solution, centred
 from primum.labellings.sets import directions_of
+from primum.labellings.streamed import StreamedColumns, Sweep
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
 from primum.solvers.newton import GAP_GOAL, GROWTH, Stage, Trial, solve_newton
 from primum.solvers.sample import find_copies, merged, sample_columns, sample_stage
@@ -103,10 +96,10 @@ class AllRows:
         close, n = (sigma / band, self.largest_band), self.columns.shape[1]
         many = min(band * inside, n) > 2 * self.largest_band
         mostly_inside = many and inside > 0.5 * n
-        found = self.columns.sweep(
+        sweep = self.columns.sweep(
             self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
         )
-        return SweptPoint(xi, sigma, band, replace(found, Mq=centred(found.Mq)), from_band)
+        return SweptPoint(xi, sigma, band, replace(sweep, Mq=centred(sweep.Mq)), from_band)
 
     def after(self, point: SweptPoint, step: Floats) -> SweptPoint:
         """Return the point after a step at the same sigma, in one pass."""
@@ -270,7 +263,7 @@ def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> 
             return _Best(np.inf, point.xi, lost=True), iterations
         gap_before, on_path = best.gap, _on_path(rows, point, goal)
         in_band = _in_band(rows, point, tol)
-        best = min((best, on_path, in_band), key=lambda found: found.order)
+        best = min((best, on_path, in_band), key=lambda labelling: labelling.order)
         # In memory, newton.py is the better way to continue.
         hopeless = failed == MAX_FAILED_STAGES and rows.columns.design.rows.in_memory
         ended = hopeless or iterations >= max_iter or point.sweep.inside == 0
@@ -411,7 +404,7 @@ def _step_length(
 def _on_path(rows: AllRows, point: SweptPoint, goal: float) -> _Best:
     """Return the labels of a point of the path, with their gap."""
     problem, xi, sweep = rows.problem, point.xi, point.sweep
-    found = _Best(
+    best = _Best(
         rows.gap(point),
         xi,
         HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, point.sigma),
@@ -420,9 +413,9 @@ def _on_path(rows: AllRows, point: SweptPoint, goal: float) -> _Best:
         moment=sweep.moment,
     )
     if not rows.rough:
-        return found
-    at_goal = found.gap <= goal and not sweep.can_be_solved
-    return _measured(rows, found) if at_goal else replace(found, gap=np.inf)
+        return best
+    at_goal = best.gap <= goal and not sweep.can_be_solved
+    return _measured(rows, best) if at_goal else replace(best, gap=np.inf)
 
 
 def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
@@ -445,27 +438,27 @@ def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> _Best:
         labels=labels.take(positions),
         prior=None if problem.prior is None else problem.prior.without(fixed),
     )
-    found = solve_newton(inner, tol, 1000, (point.sigma, xi))
-    nu = np.zeros(0) if found.multipliers is None else found.multipliers
-    reached = inner.residual(found.labels)
+    solution = solve_newton(inner, tol, 1000, (point.sigma, xi))
+    nu = np.zeros(0) if solution.multipliers is None else solution.multipliers
+    reached = inner.residual(solution.labels)
     best = _Best(
         np.inf,
         problem.dual_point(reached, nu),
-        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, found.labels),
-        nu=found.multipliers,
+        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, solution.labels),
+        nu=solution.multipliers,
         feasible=problem.meets_prior(reached),
-        moment=others + band.sum_of(found.labels),
+        moment=others + band.sum_of(solution.labels),
     )
     return _measured(rows, best)
 
 
-def _measured(rows: AllRows, found: _Best) -> _Best:
+def _measured(rows: AllRows, best: _Best) -> _Best:
     """Return a labelling with its sum and its gap, in double precision: one pass."""
-    problem, nu = rows.problem, np.zeros(0) if found.nu is None else found.nu
-    assert found.labels is not None
-    assert found.moment is not None
-    moment, slack = rows.measure(found.xi, found.labels, found.moment)
+    problem, nu = rows.problem, np.zeros(0) if best.nu is None else best.nu
+    assert best.labels is not None
+    assert best.moment is not None
+    moment, slack = rows.measure(best.xi, best.labels, best.moment)
     residual = centred(rows.columns.B @ moment - problem.target)
-    off = problem.dual_point(residual, nu) - found.xi
+    off = problem.dual_point(residual, nu) - best.xi
     gap = slack + 0.5 * float(np.vdot(off, off)) + problem.prior_gap(residual, nu)
-    return replace(found, gap=gap, moment=moment)
+    return replace(best, gap=gap, moment=moment)
