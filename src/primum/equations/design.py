@@ -2,9 +2,7 @@
 
 Sparse rows cannot be centred without densifying them, and centring dense ones costs as much as a
 product. So the centre enters the products as a rank-one correction, unless means are so large that
-this would cancel.
-
-Products with triangular matrices, which take half as many operations as others.
+this would cancel. Products with triangular matrices take half as many operations as others.
 """
 
 from collections.abc import Callable

@@ -25,16 +25,13 @@ the first two terms of psi and the I of its Hessian (``labellings.prior``).
    labels directly. Labels that leave their set are moved to its boundary, rows on the wrong
    boundary are freed, and the guess is repeated as long as it improves (a primal-dual active set
    method). If it is right, the solution is exact.
-3. Otherwise multiply sigma by a constant and predict the next point (``prediction.py``).
+3. Otherwise multiply sigma by a constant and predict the next point. Between two values of sigma at
+   which a label reaches or leaves the boundary of its set, the path solves a linear system: that of
+   the faces. If more labels are undecided than there are equations, the system is large and the
+   faces will change anyway, so the path is extrapolated along its secant; near its end it is linear
+   in 1/sigma.
 
 The labelling with the smallest proven gap is returned.
-
-Prediction of the next point of the path (``newton.py``).
-
-Between two values of sigma at which a label reaches or leaves the boundary of its set, the path
-solves a linear system: that of the faces. If more labels are undecided than there are equations,
-the system is large and the faces will change anyway, so the path is extrapolated along its secant;
-near its end it is linear in 1/sigma.
 """
 
 from collections.abc import Iterator
