@@ -61,6 +61,36 @@ from primum.solvers.faces import (
     unflat,
 )
 
+GROWTH = 5.0  # of sigma; 3 to 10 work equally well
+STEPS_PER_SIGMA = 50
+GUESSES_PER_SIGMA = 10
+# A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
+# before, it is almost never right.
+STEADY_SHARE = 0.75
+LINE_SEARCH_ACCURACY = 0.1
+# Points of the path that cost more than this, in units of the loss, are far from its end.
+EARLY_COST = 1e-6
+# After this many steps, every other step changes the multiplier of one class of a prior.
+ALL_AT_ONCE = 10
+LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
+# The gap to reach, as a fraction of the tolerance. A thousandth costs a few more steps and brings
+# the labels, not only the loss, close to their limit.
+GAP_GOAL = 1e-3
+# Once the gap is that small, this many more values of sigma are tried until a guess is exact:
+# labels that hardly affect the loss, compared with outlying rows, are decided only then.
+PATIENCE = 6
+# Rows with |p| below this fraction of its size at the centres are hardly decided: other labels may
+# be optimal too.
+UNDECIDED_P = 1e-9
+# Singular values below this fraction of the longest column of M are rounding.
+RANK = 1e-6
+# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
+# the first after another small one.
+SAFE_PIVOT = 1e-4
+EPS = float(np.finfo(float).eps)
+# A gap of this many times its rounding is near the end of the path, whatever the tolerance.
+NEAR_ROUNDING = 1e3
+
 
 @dataclass(frozen=True)
 class DualPoint:
@@ -121,37 +151,6 @@ def _psi(problem: LabelProblem, point: DualPoint, sigma: float) -> float:
     inner = per_row(point.p * q + (q - labels.centre) ** 2 / (2 * sigma))
     total = weighted(inner, problem.columns.weight).sum()
     return problem.conjugate(xi) - float(total)
-
-
-GROWTH = 5.0  # of sigma; 3 to 10 work equally well
-STEPS_PER_SIGMA = 50
-GUESSES_PER_SIGMA = 10
-# A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
-# before, it is almost never right.
-STEADY_SHARE = 0.75
-LINE_SEARCH_ACCURACY = 0.1
-# Points of the path that cost more than this, in units of the loss, are far from its end.
-EARLY_COST = 1e-6
-# After this many steps, every other step changes the multiplier of one class of a prior.
-ALL_AT_ONCE = 10
-LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
-# The gap to reach, as a fraction of the tolerance. A thousandth costs a few more steps and brings
-# the labels, not only the loss, close to their limit.
-GAP_GOAL = 1e-3
-# Once the gap is that small, this many more values of sigma are tried until a guess is exact:
-# labels that hardly affect the loss, compared with outlying rows, are decided only then.
-PATIENCE = 6
-# Rows with |p| below this fraction of its size at the centres are hardly decided: other labels may
-# be optimal too.
-UNDECIDED_P = 1e-9
-# Singular values below this fraction of the longest column of M are rounding.
-RANK = 1e-6
-# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
-# the first after another small one.
-SAFE_PIVOT = 1e-4
-EPS = float(np.finfo(float).eps)
-# A gap of this many times its rounding is near the end of the path, whatever the tolerance.
-NEAR_ROUNDING = 1e3
 
 
 @dataclass(frozen=True)

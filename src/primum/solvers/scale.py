@@ -40,9 +40,8 @@ from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
 from primum.solvers.newton import GAP_GOAL, GROWTH, Stage, Trial, solve_newton
 from primum.solvers.sample import find_copies, merged, sample_columns, sample_stage
 
-UNDECIDED_IF_FEASIBLE = (
-    0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
-)
+# If a larger fraction of the rows stays undecided, the twin may be feasible.
+UNDECIDED_IF_FEASIBLE = 0.05
 # Rows are close if they would be undecided at sigma / BAND. If too many would be, or if there are
 # several classes, the band is narrower.
 BAND, NARROWEST_BAND = 4.0, 2.0
@@ -50,6 +49,14 @@ BAND, NARROWEST_BAND = 4.0, 2.0
 # many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
 # dimension.
 LARGEST_BAND, FEW_ROWS, BAND_PER_COLUMN = 0.25, 2**12, 8
+STEPS_PER_SIGMA = 12  # Newton steps, a pass each
+LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
+# Rounding of sums over many rows in double and in single precision, as a fraction.
+SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
+STAGES = 25  # values of sigma, at most
+MAX_FAILED_STAGES = 2  # without convergence; rows in memory are then left to newton.py
+# Steps that one pass tries if a full one is too long.
+LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 
 @dataclass(frozen=True)
@@ -153,17 +160,6 @@ class AllRows:
 def path_gap(sweep: Sweep, g: Floats) -> float:
     """Return the gap without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
     return sweep.slack + 0.5 * float(np.vdot(g, g))
-
-
-STEPS_PER_SIGMA = 12
-LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
-SUM_ROUNDING, SINGLE_SUM_ROUNDING = (
-    1e-13,
-    1e-5,
-)  # of sums over many rows in double and single precision
-STAGES = 25
-MAX_FAILED_STAGES = 2  # without convergence; rows in memory are then left to newton.py
-LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 
 @dataclass(frozen=True)
