@@ -5,15 +5,9 @@ import pytest
 
 from generate import two_classes
 from primum import ICLSClassifier
-from primum.labellings import (
-    FitSummary,
-    FormedColumns,
-    ImplicitProblem,
-    LabelProblem,
-    Witness,
-    certify,
-    is_proven,
-)
+from primum.labellings.certificate import FitSummary, Witness, certify, is_proven
+from primum.labellings.implicit import ImplicitProblem
+from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.solvers import solve
 
 

@@ -5,7 +5,9 @@ import pytest
 from scipy import sparse
 
 from primum.equations import Design, Frame
-from primum.labellings import FormedColumns, LabelInterval, StreamedColumns
+from primum.labellings.problem import FormedColumns
+from primum.labellings.sets import LabelInterval
+from primum.labellings.streamed import StreamedColumns
 from primum.rows import ArrayRows
 
 

@@ -5,7 +5,9 @@ import pytest
 
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier
-from primum.labellings import LabeledRows, implicit_problem, implicit_problems, least_squares_family
+from primum.labellings.family import LabeledRows, least_squares_family
+from primum.labellings.implicit import implicit_problem
+from primum.labellings.metrics import implicit_problems
 from primum.reading.labels import targets_of
 from primum.rows import ArrayRows
 

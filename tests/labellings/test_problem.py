@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.equations import Design, Frame
-from primum.labellings import FormedColumns, LabelInterval, LabelProblem, Simplex, StreamedColumns
+from primum.labellings.problem import FormedColumns, LabelProblem
+from primum.labellings.sets import LabelInterval, Simplex
+from primum.labellings.streamed import StreamedColumns
 from primum.rows import ArrayRows
 
 

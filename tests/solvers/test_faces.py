@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from primum.labellings import FormedColumns, Held, LabelInterval, Simplex, without_mean
+from primum.labellings.prior import Held
+from primum.labellings.problem import FormedColumns, without_mean
+from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers import faces
 from primum.solvers.faces import (
     OpenLabels,

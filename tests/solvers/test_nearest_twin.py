@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from primum.labellings import FormedColumns, NearestTwin
+from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.problem import FormedColumns
 from primum.solvers.base import solve
 from primum.solvers.nearest_twin import solve_nearest_twin
 

@@ -5,16 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primum.labellings import (
-    FormedColumns,
-    LabelInterval,
-    LabelProblem,
-    Shares,
-    Simplex,
-    prior_problem,
-    without_mean,
-)
-from primum.labellings.problem import duality_gap
+from primum.labellings.prior import Shares
+from primum.labellings.prior_problem import prior_problem
+from primum.labellings.problem import FormedColumns, LabelProblem, duality_gap, without_mean
+from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers.newton import DualPoint, follow_path, minimise_psi, rounding_of, solve_newton
 
 

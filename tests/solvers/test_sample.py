@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 from primum import ICLSClassifier
-from primum.labellings import (
-    LabeledRows,
-    StreamedColumns,
-    family,
-    implicit_problem,
-    least_squares_family,
-)
+from primum.labellings import family
+from primum.labellings.family import LabeledRows, least_squares_family
+from primum.labellings.implicit import implicit_problem
+from primum.labellings.streamed import StreamedColumns
 from primum.rows import ArrayRows
 from primum.solvers.sample import sample_columns
 

@@ -8,7 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import hard_cases, several_classes, two_classes
 from primum import ICLSClassifier
-from primum.labellings import FormedColumns, LabelInterval, LabelProblem, Simplex, family
+from primum.labellings import family
+from primum.labellings.problem import FormedColumns, LabelProblem
+from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers import SOLVERS, solve
 from primum.solvers.faces import ROUGH, Face, newton_direction
 from primum.solvers.newton import follow_path

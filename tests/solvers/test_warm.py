@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from primum.labellings import FormedColumns, LabelInterval, LabelProblem, Simplex, without_mean
+from primum.labellings.problem import FormedColumns, LabelProblem, without_mean
+from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers.newton import solve_newton
 from primum.solvers.warm import solve_from
 

@@ -262,24 +262,24 @@ def coordinates_of(
     """
     moments = gather_moments(parts) if moments is None else moments
     columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
-    found = _factor_truncated(columns, moments.weight if fit_intercept else 0.0, rcond) or (
+    factors = _factor_truncated(columns, moments.weight if fit_intercept else 0.0, rcond) or (
         _factor(columns)
     )
-    if found is None:
+    if factors is None:
         rounding = rounding_of(sum(rows.n_rows for rows in parts), len(columns.scale))
         frame = Frame(columns.center, False, columns.near)
         by_products = moments.of_products and _factor_spectrum(columns, rounding, parts, frame)
-        found = by_products or _factor_rows(columns, rounding, parts, fit_intercept)
+        factors = by_products or _factor_rows(columns, rounding, parts, fit_intercept)
     coordinates = Coordinates(
         moments.weight,
-        found.center,
-        found.basis,
-        found.inverse,
+        factors.center,
+        factors.basis,
+        factors.inverse,
         fit_intercept,
         columns.near,
         columns.ridge,
     )
-    return coordinates if found.accurate else corrected(coordinates, parts, columns.ridge)
+    return coordinates if factors.accurate else corrected(coordinates, parts, columns.ridge)
 
 
 @dataclass(frozen=True)
@@ -329,9 +329,9 @@ class _ScaledColumns:
         C.flat[:: len(C) + 1] += self.ridge / self.scale**2
         return np.asarray(C)
 
-    def found(
+    def factors(
         self, part: tuple[Floats, Floats], accurate: bool, shift: Floats | None = None
-    ) -> "_Found":
+    ) -> "_Factors":
         """Return the (basis, inverse) of the columns that vary as those of all columns."""
         center, (basis, inverse) = self.center, part
         if len(self.varying) < len(center):
@@ -341,11 +341,11 @@ class _ScaledColumns:
         if shift is not None:
             center = center.copy()
             center[self.varying] += shift
-        return _Found(center, basis, inverse, accurate)
+        return _Factors(center, basis, inverse, accurate)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Factors:
     """A centre, a basis, its inverse, and whether they are accurate without a correction."""
 
     center: Floats
@@ -386,7 +386,7 @@ def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mas
 
 def _factor_truncated(
     columns: _ScaledColumns, intercept: float, rcond: float | None
-) -> _Found | None:
+) -> _Factors | None:
     """Return a factorisation without weak directions, or None if there are none to drop.
 
     ``intercept`` is the eigenvalue of A that belongs to the intercept.
@@ -404,13 +404,13 @@ def _factor_truncated(
     values, V = np.linalg.eigh(A)
     kept = values > rcond * max(values[-1], intercept)
     V, roots = V[:, kept], np.sqrt(values[kept])
-    return _Found(columns.center, V / roots, (V * roots).T, accurate=False)
+    return _Factors(columns.center, V / roots, (V * roots).T, accurate=False)
 
 
-def _factor(columns: _ScaledColumns) -> _Found | None:
+def _factor(columns: _ScaledColumns) -> _Factors | None:
     """Return a factorisation of the moments, or None if they are too ill-conditioned for it."""
     if len(columns.varying) == 0:
-        return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
+        return columns.factors((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
     R, reciprocal_condition = _triangle_of(columns)
     accurate = reciprocal_condition > CORRECT_BELOW
     if not accurate:
@@ -420,7 +420,7 @@ def _factor(columns: _ScaledColumns) -> _Found | None:
     R_inverse, _ = lapack.dtrtri(R, lower=0)
     R_inverse /= columns.scale[:, None]
     R *= columns.scale
-    return columns.found((R_inverse, R), accurate)
+    return columns.factors((R_inverse, R), accurate)
 
 
 def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
@@ -434,7 +434,7 @@ def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
 
 def _factor_spectrum(
     columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], frame: Frame
-) -> _Found | None:
+) -> _Factors | None:
     """Return a factorisation of the moments without directions that are just rounding.
 
     Squares lose half of the digits, so weak directions are checked against the rows; None if one of
@@ -450,12 +450,12 @@ def _factor_spectrum(
     if (lengths > np.maximum(rounding * values.max(initial=0.0), of_values)).any():
         return None
     part = shortest(V[:, kept], values[kept], columns.scale, columns.ridge)
-    return columns.found(part, accurate=False)
+    return columns.factors(part, accurate=False)
 
 
 def _factor_rows(
     columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], fit_intercept: bool
-) -> _Found:
+) -> _Factors:
     """Return a factorisation of the rows themselves, to which the ridge is added afterwards.
 
     Rows get a leading 1, if there is an intercept. The triangle below the first line is that of the
@@ -469,7 +469,7 @@ def _factor_rows(
     kept = determined(values, Vt.T, columns.noise, rounding)
     part = shortest(Vt[kept].T, values[kept], columns.scale, columns.ridge)
     shift = R[0, 1:] / R[0, 0] * columns.scale if fit_intercept else None
-    return columns.found(part, accurate=False, shift=shift)
+    return columns.factors(part, accurate=False, shift=shift)
 
 
 def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> tuple[Floats, Floats]:

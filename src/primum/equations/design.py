@@ -2,9 +2,7 @@
 
 Sparse rows cannot be centred without densifying them, and centring dense ones costs as much as a
 product. So the centre enters the products as a rank-one correction, unless means are so large that
-this would cancel.
-
-Products with triangular matrices, which take half as many operations as others.
+this would cancel. Products with triangular matrices take half as many operations as others.
 """
 
 from collections.abc import Callable
@@ -27,6 +25,10 @@ Linear = tuple[Floats, Any]
 
 # Smaller triangles save no time.
 WIDE_TRIANGLE = 64
+# Arrays of at most this many bytes are sent to a device once.
+SENT_ONCE = 2**18
+# With at least WIDE features, up to FEW_PRODUCTS products are faster row by row.
+WIDE, FEW_PRODUCTS = 16, 8
 
 
 def product(A: Floats, V: Floats) -> Floats:
@@ -44,12 +46,6 @@ def times_triangle(rows: Floats, V: Floats) -> Floats:
     """Return rows, in C order, times an upper triangular V. The rows are overwritten."""
     # BLAS computes V' times the transpose of the rows, which is in Fortran order: without a copy.
     return np.asarray(blas.dtrmm(1.0, V.T, rows.T, lower=1, overwrite_b=1).T)
-
-
-# Arrays of at most this many bytes are sent to a device once.
-SENT_ONCE = 2**18
-# With at least WIDE features, up to FEW_PRODUCTS products are faster row by row.
-WIDE, FEW_PRODUCTS = 16, 8
 
 
 @dataclass(frozen=True)

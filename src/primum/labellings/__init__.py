@@ -22,34 +22,19 @@ from primum.labellings.kernel_problem import kernel_family, kernel_problem
 from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
 from primum.labellings.last_pass import Reading, ScoreComparison, read_rows
 from primum.labellings.metrics import implicit_problems
-from primum.labellings.nearest_twin import NearestTwin
-from primum.labellings.prior import SOFT, Held, Prior, PriorProof, Shares
-from primum.labellings.prior_problem import PriorProblem, prior_problem
-from primum.labellings.problem import (
-    Columns,
-    FormedColumns,
-    LabelProblem,
-    centred,
-    duality_gap,
-    per_row,
-    weighted,
-    without_mean,
-)
+from primum.labellings.prior import PriorProof, Shares
+from primum.labellings.problem import Columns, LabelProblem, per_row
 from primum.labellings.sets import LabelInterval, LabelSet, Simplex
-from primum.labellings.streamed import KnownSums, StreamedColumns, Sweep
+from primum.labellings.streamed import StreamedColumns
 
 __all__ = [
     "METRICS",
-    "SOFT",
     "TIE_BREAKS",
     "Certificate",
     "Columns",
     "FitSummary",
-    "FormedColumns",
-    "Held",
     "HyperplaneLabels",
     "ImplicitProblem",
-    "KnownSums",
     "LabelInterval",
     "LabelProblem",
     "LabelSet",
@@ -58,22 +43,16 @@ __all__ = [
     "LabelsByValue",
     "LabelsInFrame",
     "LeastSquaresFamily",
-    "NearestTwin",
-    "Prior",
-    "PriorProblem",
     "PriorProof",
     "Reading",
     "ScoreComparison",
     "Shares",
     "Simplex",
     "StreamedColumns",
-    "Sweep",
     "Witness",
-    "centred",
     "certify",
     "chosen_metric",
     "determined_twin",
-    "duality_gap",
     "implicit_problem",
     "implicit_problems",
     "is_proven",
@@ -83,10 +62,7 @@ __all__ = [
     "least_squares_family",
     "metric_of_rows",
     "per_row",
-    "prior_problem",
     "read_rows",
     "share_of_all",
-    "weighted",
     "with_prior",
-    "without_mean",
 ]

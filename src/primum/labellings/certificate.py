@@ -89,9 +89,9 @@ class Certificate:
         Number of passes over all unlabelled rows or, if they are few, over the small matrix formed
         from them.
     prior : PriorProof or None
-        The shares of the classes, their bounds and multipliers, if there is a prior. The
-        labellings of which the above is said are those within the bounds, and the fit has converged
-        only if its shares are within the bounds, too.
+        The shares of the classes, their bounds and multipliers, if there is a prior. The possible
+        labellings are those within the bounds, and the fit has converged only if its shares are
+        within the bounds, too.
     scale : float
         The loss that counts as 1 where a tolerance is applied: 1 for classes, and for a regression
         the square of the range of the targets.

@@ -59,13 +59,8 @@ class Reading:
     labels: Any = None
 
     def __add__(self, other: "Reading") -> "Reading":
-        return Reading(
-            self.squares + other.squares,
-            self.changed + other.changed,
-            None if self.moment is None else self.moment + other.moment,
-            None if self.slack is None else self.slack + other.slack,
-            None if self.labels is None else self.labels + other.labels,
-        )
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Reading(*(None if mine is None else mine + others for mine, others in pairs))
 
 
 @dataclass(frozen=True)

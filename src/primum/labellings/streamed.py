@@ -165,9 +165,8 @@ class BlockSweep:
     band: Band | None
 
     def __add__(self, other: "BlockSweep") -> "BlockSweep":
-        grams = dict(self.grams)
-        for key, gram in other.grams.items():
-            grams[key] = grams[key] + gram if key in grams else gram
+        keys = self.grams | other.grams
+        grams = {key: self.grams.get(key, 0.0) + other.grams.get(key, 0.0) for key in keys}
         return BlockSweep(
             self.moment + other.moment,
             grams,

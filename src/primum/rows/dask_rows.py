@@ -224,10 +224,10 @@ def _check_columns(columns: list[Any], wanted: list[Any], n_columns: int) -> Non
             f"The Dask DataFrame has no column {missing[0]!r}, which X has ({len(missing)} "
             f"missing; its columns are {_brief(columns)}): use the same names as in X."
         )
-    found = sum(name in set(wanted) for name in columns)
-    if found != n_columns:
+    n_wanted = sum(name in set(wanted) for name in columns)
+    if n_wanted != n_columns:
         raise ValueError(
-            f"The Dask DataFrame has {found} columns but X has {n_columns} features: pass each "
+            f"The Dask DataFrame has {n_wanted} columns but X has {n_columns} features: pass each "
             "feature exactly once."
         )
 

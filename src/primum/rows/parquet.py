@@ -225,25 +225,25 @@ def _places(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise FileNotFoundError(f"There is no Parquet file or folder at {path}: check the path.")
-    found = sorted(
+    files = sorted(
         place
         for place in path.rglob("*")
         if place.suffix in SUFFIXES
         and place.is_file()
         and not any(part.startswith((".", "_")) for part in place.relative_to(path).parts)
     )
-    if not found:
+    if not files:
         raise FileNotFoundError(
             f"The folder {path} has no Parquet file: file names must end in {', '.join(SUFFIXES)}."
         )
-    return found
+    return files
 
 
 def _open(path: Path) -> _File:
     """Read the metadata of a file."""
     arrow, parquet = import_pyarrow()
     try:
-        found = path.stat()
+        status = path.stat()
         with parquet.ParquetFile(path) as parquet_file:
             metadata, schema = parquet_file.metadata, parquet_file.schema_arrow
     except arrow.ArrowInvalid as problem:
@@ -252,7 +252,7 @@ def _open(path: Path) -> _File:
         ) from problem
     except OSError as problem:
         raise ValueError(f"{path} cannot be read: {_first_line(problem)}") from problem
-    return _File(path, found.st_size, found.st_mtime_ns, metadata, schema)
+    return _File(path, status.st_size, status.st_mtime_ns, metadata, schema)
 
 
 @contextmanager
@@ -309,17 +309,17 @@ def _check_columns(file: _File, names: Sequence[str]) -> None:
 
 
 def _missing_columns(file: _File, missing: Sequence[str]) -> str:
-    """Describe which columns are missing and which were found."""
-    found = list(file.schema.names)
-    twice = [name for name in missing if name in found]
+    """Describe which columns are missing and which there are."""
+    names = list(file.schema.names)
+    twice = [name for name in missing if name in names]
     if twice:
         return f"{file.path} has several columns named {_listed(map(repr, twice))}: rename them."
-    close = {name: get_close_matches(name, found, 1) for name in missing}
+    close = {name: get_close_matches(name, names, 1) for name in missing}
     hints = [f"{match[0]!r} for {name!r}" for name, match in close.items() if match]
     meant = f" (did you mean {_listed(hints)}?)" if hints else ""
     return (
         f"{file.path} has no column {_listed(map(repr, missing))}{meant}; its columns are "
-        f"{_listed(found)}: use the same names as in X."
+        f"{_listed(names)}: use the same names as in X."
     )
 
 

@@ -15,8 +15,10 @@ from dataclasses import replace
 import numpy as np
 
 from primum._typing import Floats
-from primum.labellings import Columns, ImplicitProblem, LabelProblem, LabelsInFrame, PriorProblem
-from primum.labellings.problem import Solution
+from primum.labellings.implicit import ImplicitProblem
+from primum.labellings.labelling import LabelsInFrame
+from primum.labellings.prior_problem import PriorProblem
+from primum.labellings.problem import Columns, LabelProblem, Solution
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
 from primum.solvers.newton import GAP_GOAL, solve_newton

@@ -20,8 +20,9 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings import SOFT, Columns, Held, LabelProblem, LabelSet
-from primum.labellings.sets import directions_of, groups, keys_of
+from primum.labellings.prior import SOFT, Held
+from primum.labellings.problem import Columns, LabelProblem
+from primum.labellings.sets import LabelSet, directions_of, groups, keys_of
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
-from primum.labellings import LabelProblem, duality_gap
-from primum.labellings.problem import Solution
+from primum.labellings.problem import LabelProblem, Solution, duality_gap
 from primum.solvers.newton import solve_newton
 
 MEMORY = 20

@@ -20,14 +20,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings import (
-    FormedColumns,
-    HyperplaneLabels,
-    LabelProblem,
-    NearestTwin,
-    centred,
-)
-from primum.labellings.problem import LOSS_ROUNDING, Solution
+from primum.labellings.labelling import HyperplaneLabels
+from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.problem import LOSS_ROUNDING, FormedColumns, LabelProblem, Solution, centred
 from primum.labellings.sets import key_of_all, keys_of
 from primum.rows import to_numpy
 from primum.solvers.faces import along_faces, faces_of, stacked, unflat

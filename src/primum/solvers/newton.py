@@ -25,16 +25,13 @@ the first two terms of psi and the I of its Hessian (``labellings.prior``).
    labels directly. Labels that leave their set are moved to its boundary, rows on the wrong
    boundary are freed, and the guess is repeated as long as it improves (a primal-dual active set
    method). If it is right, the solution is exact.
-3. Otherwise multiply sigma by a constant and predict the next point (``prediction.py``).
+3. Otherwise multiply sigma by a constant and predict the next point. Between two values of sigma at
+   which a label reaches or leaves the boundary of its set, the path solves a linear system: that of
+   the faces. If more labels are undecided than there are equations, the system is large and the
+   faces will change anyway, so the path is extrapolated along its secant; near its end it is linear
+   in 1/sigma.
 
 The labelling with the smallest proven gap is returned.
-
-Prediction of the next point of the path (``newton.py``).
-
-Between two values of sigma at which a label reaches or leaves the boundary of its set, the path
-solves a linear system: that of the faces. If more labels are undecided than there are equations,
-the system is large and the faces will change anyway, so the path is extrapolated along its secant;
-near its end it is linear in 1/sigma.
 """
 
 from collections.abc import Iterator
@@ -44,9 +41,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Mask
-from primum.labellings import LabelProblem, LabelSet, Prior, duality_gap, per_row, weighted
-from primum.labellings.problem import Solution
-from primum.labellings.sets import along
+from primum.labellings.prior import Prior
+from primum.labellings.problem import LabelProblem, Solution, duality_gap, per_row, weighted
+from primum.labellings.sets import LabelSet, along
 from primum.solvers.faces import (
     Face,
     OpenLabels,
@@ -63,6 +60,36 @@ from primum.solvers.faces import (
     stacked,
     unflat,
 )
+
+GROWTH = 5.0  # of sigma; 3 to 10 work equally well
+STEPS_PER_SIGMA = 50
+GUESSES_PER_SIGMA = 10
+# A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
+# before, it is almost never right.
+STEADY_SHARE = 0.75
+LINE_SEARCH_ACCURACY = 0.1
+# Points of the path that cost more than this, in units of the loss, are far from its end.
+EARLY_COST = 1e-6
+# After this many steps, every other step changes the multiplier of one class of a prior.
+ALL_AT_ONCE = 10
+LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
+# The gap to reach, as a fraction of the tolerance. A thousandth costs a few more steps and brings
+# the labels, not only the loss, close to their limit.
+GAP_GOAL = 1e-3
+# Once the gap is that small, this many more values of sigma are tried until a guess is exact:
+# labels that hardly affect the loss, compared with outlying rows, are decided only then.
+PATIENCE = 6
+# Rows with |p| below this fraction of its size at the centres are hardly decided: other labels may
+# be optimal too.
+UNDECIDED_P = 1e-9
+# Singular values below this fraction of the longest column of M are rounding.
+RANK = 1e-6
+# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
+# the first after another small one.
+SAFE_PIVOT = 1e-4
+EPS = float(np.finfo(float).eps)
+# A gap of this many times its rounding is near the end of the path, whatever the tolerance.
+NEAR_ROUNDING = 1e3
 
 
 @dataclass(frozen=True)
@@ -124,37 +151,6 @@ def _psi(problem: LabelProblem, point: DualPoint, sigma: float) -> float:
     inner = per_row(point.p * q + (q - labels.centre) ** 2 / (2 * sigma))
     total = weighted(inner, problem.columns.weight).sum()
     return problem.conjugate(xi) - float(total)
-
-
-GROWTH = 5.0  # of sigma; 3 to 10 work equally well
-STEPS_PER_SIGMA = 50
-GUESSES_PER_SIGMA = 10
-# A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
-# before, it is almost never right.
-STEADY_SHARE = 0.75
-LINE_SEARCH_ACCURACY = 0.1
-# Points of the path that cost more than this, in units of the loss, are far from its end.
-EARLY_COST = 1e-6
-# After this many steps, every other step changes the multiplier of one class of a prior.
-ALL_AT_ONCE = 10
-LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
-# The gap to reach, as a fraction of the tolerance. A thousandth costs a few more steps and brings
-# the labels, not only the loss, close to their limit.
-GAP_GOAL = 1e-3
-# Once the gap is that small, this many more values of sigma are tried until a guess is exact:
-# labels that hardly affect the loss, compared with outlying rows, are decided only then.
-PATIENCE = 6
-# Rows with |p| below this fraction of its size at the centres are hardly decided: other labels may
-# be optimal too.
-UNDECIDED_P = 1e-9
-# Singular values below this fraction of the longest column of M are rounding.
-RANK = 1e-6
-# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
-# the first after another small one.
-SAFE_PIVOT = 1e-4
-EPS = float(np.finfo(float).eps)
-# A gap of this many times its rounding is near the end of the path, whatever the tolerance.
-NEAR_ROUNDING = 1e3
 
 
 @dataclass(frozen=True)

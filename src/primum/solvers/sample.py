@@ -27,14 +27,10 @@ from scipy.linalg import lapack
 
 from primum._typing import Floats, Index
 from primum.equations import View
-from primum.labellings import (
-    FormedColumns,
-    KnownSums,
-    LabelProblem,
-    LabelsByValue,
-    LabelSet,
-    StreamedColumns,
-)
+from primum.labellings.labelling import LabelsByValue
+from primum.labellings.problem import FormedColumns, LabelProblem
+from primum.labellings.sets import LabelSet
+from primum.labellings.streamed import KnownSums, StreamedColumns
 from primum.rows import to_numpy
 from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import Stage, follow_path

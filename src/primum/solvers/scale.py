@@ -32,24 +32,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primum._typing import Floats
-from primum.labellings import (
-    Columns,
-    FormedColumns,
-    HyperplaneLabels,
-    LabelProblem,
-    StreamedColumns,
-    Sweep,
-    centred,
-)
-from primum.labellings.problem import Solution
+from primum.labellings.labelling import HyperplaneLabels
+from primum.labellings.problem import Columns, FormedColumns, LabelProblem, Solution, centred
 from primum.labellings.sets import directions_of
+from primum.labellings.streamed import StreamedColumns, Sweep
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
 from primum.solvers.newton import GAP_GOAL, GROWTH, Stage, Trial, solve_newton
 from primum.solvers.sample import find_copies, merged, sample_columns, sample_stage
 
-UNDECIDED_IF_FEASIBLE = (
-    0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
-)
+# If a larger fraction of the rows stays undecided, the twin may be feasible.
+UNDECIDED_IF_FEASIBLE = 0.05
 # Rows are close if they would be undecided at sigma / BAND. If too many would be, or if there are
 # several classes, the band is narrower.
 BAND, NARROWEST_BAND = 4.0, 2.0
@@ -57,6 +49,14 @@ BAND, NARROWEST_BAND = 4.0, 2.0
 # many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
 # dimension.
 LARGEST_BAND, FEW_ROWS, BAND_PER_COLUMN = 0.25, 2**12, 8
+STEPS_PER_SIGMA = 12  # Newton steps, a pass each
+LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
+# Rounding of sums over many rows in double and in single precision, as a fraction.
+SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
+STAGES = 25  # values of sigma, at most
+MAX_FAILED_STAGES = 2  # without convergence; rows in memory are then left to newton.py
+# Steps that one pass tries if a full one is too long.
+LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class AllRows:
         close, n = (sigma / band, self.largest_band), self.columns.shape[1]
         many = min(band * inside, n) > 2 * self.largest_band
         mostly_inside = many and inside > 0.5 * n
-        found = self.columns.sweep(
+        sweep = self.columns.sweep(
             self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
         )
-        return SweptPoint(xi, sigma, band, replace(found, Mq=centred(found.Mq)), from_band)
+        return SweptPoint(xi, sigma, band, replace(sweep, Mq=centred(sweep.Mq)), from_band)
 
     def after(self, point: SweptPoint, step: Floats) -> SweptPoint:
         """Return the point after a step at the same sigma, in one pass."""
@@ -160,17 +160,6 @@ class AllRows:
 def path_gap(sweep: Sweep, g: Floats) -> float:
     """Return the gap without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
     return sweep.slack + 0.5 * float(np.vdot(g, g))
-
-
-STEPS_PER_SIGMA = 12
-LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
-SUM_ROUNDING, SINGLE_SUM_ROUNDING = (
-    1e-13,
-    1e-5,
-)  # of sums over many rows in double and single precision
-STAGES = 25
-MAX_FAILED_STAGES = 2  # without convergence; rows in memory are then left to newton.py
-LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 
 @dataclass(frozen=True)
@@ -270,7 +259,7 @@ def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> 
             return _Best(np.inf, point.xi, lost=True), iterations
         gap_before, on_path = best.gap, _on_path(rows, point, goal)
         in_band = _in_band(rows, point, tol)
-        best = min((best, on_path, in_band), key=lambda found: found.order)
+        best = min((best, on_path, in_band), key=lambda labelling: labelling.order)
         # In memory, newton.py is the better way to continue.
         hopeless = failed == MAX_FAILED_STAGES and rows.columns.design.rows.in_memory
         ended = hopeless or iterations >= max_iter or point.sweep.inside == 0
@@ -411,7 +400,7 @@ def _step_length(
 def _on_path(rows: AllRows, point: SweptPoint, goal: float) -> _Best:
     """Return the labels of a point of the path, with their gap."""
     problem, xi, sweep = rows.problem, point.xi, point.sweep
-    found = _Best(
+    best = _Best(
         rows.gap(point),
         xi,
         HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, point.sigma),
@@ -420,9 +409,9 @@ def _on_path(rows: AllRows, point: SweptPoint, goal: float) -> _Best:
         moment=sweep.moment,
     )
     if not rows.rough:
-        return found
-    at_goal = found.gap <= goal and not sweep.can_be_solved
-    return _measured(rows, found) if at_goal else replace(found, gap=np.inf)
+        return best
+    at_goal = best.gap <= goal and not sweep.can_be_solved
+    return _measured(rows, best) if at_goal else replace(best, gap=np.inf)
 
 
 def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
@@ -445,27 +434,27 @@ def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> _Best:
         labels=labels.take(positions),
         prior=None if problem.prior is None else problem.prior.without(fixed),
     )
-    found = solve_newton(inner, tol, 1000, (point.sigma, xi))
-    nu = np.zeros(0) if found.multipliers is None else found.multipliers
-    reached = inner.residual(found.labels)
+    solution = solve_newton(inner, tol, 1000, (point.sigma, xi))
+    nu = np.zeros(0) if solution.multipliers is None else solution.multipliers
+    reached = inner.residual(solution.labels)
     best = _Best(
         np.inf,
         problem.dual_point(reached, nu),
-        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, found.labels),
-        nu=found.multipliers,
+        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, solution.labels),
+        nu=solution.multipliers,
         feasible=problem.meets_prior(reached),
-        moment=others + band.sum_of(found.labels),
+        moment=others + band.sum_of(solution.labels),
     )
     return _measured(rows, best)
 
 
-def _measured(rows: AllRows, found: _Best) -> _Best:
+def _measured(rows: AllRows, best: _Best) -> _Best:
     """Return a labelling with its sum and its gap, in double precision: one pass."""
-    problem, nu = rows.problem, np.zeros(0) if found.nu is None else found.nu
-    assert found.labels is not None
-    assert found.moment is not None
-    moment, slack = rows.measure(found.xi, found.labels, found.moment)
+    problem, nu = rows.problem, np.zeros(0) if best.nu is None else best.nu
+    assert best.labels is not None
+    assert best.moment is not None
+    moment, slack = rows.measure(best.xi, best.labels, best.moment)
     residual = centred(rows.columns.B @ moment - problem.target)
-    off = problem.dual_point(residual, nu) - found.xi
+    off = problem.dual_point(residual, nu) - best.xi
     gap = slack + 0.5 * float(np.vdot(off, off)) + problem.prior_gap(residual, nu)
-    return replace(found, gap=gap, moment=moment)
+    return replace(best, gap=gap, moment=moment)

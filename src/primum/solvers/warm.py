@@ -17,8 +17,7 @@ alone.
 """
 
 from primum._typing import Floats
-from primum.labellings import LabelProblem, duality_gap
-from primum.labellings.problem import Solution
+from primum.labellings.problem import LabelProblem, Solution, duality_gap
 from primum.solvers.faces import Face, faces_of, freedom_of, n_contrasts, newton_direction
 from primum.solvers.newton import (
     GAP_GOAL,
