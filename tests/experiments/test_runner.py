@@ -26,7 +26,7 @@ from primum.experiments import (
     Method,
     failures,
     run_experiment,
-    summarise,
+    summarize,
 )
 from primum.experiments.summary import per_repeat
 
@@ -55,7 +55,7 @@ def test_rows_and_summary(tmp_path):
     results = run(tmp_path)
     assert len(results) == 2 * 3 * 3 * len(LEAST_SQUARES)
     assert results["note"].isna().all()
-    summary = summarise(results, curve=False).set_index(["dataset", "classifier", "measure"])
+    summary = summarize(results, curve=False).set_index(["dataset", "classifier", "measure"])
     by_hand = results[(results.dataset == "a") & (results.classifier == "ICLS")]
     repeats = by_hand.groupby("repeat")["error"].mean()
     cell = summary.loc[("a", "ICLS", "error")]
@@ -114,7 +114,7 @@ def test_failures_are_rows_with_their_message_and_are_said_aloud(tmp_path):
     assert set(listed["classifier"]) == {"Fussy"}
     assert listed["times"].sum() == len(failed)
     assert set(listed["fits"]) == {9}
-    summary = summarise(results, curve=False)
+    summary = summarize(results, curve=False)
     fussy = summary[(summary.classifier == "Fussy") & (summary.measure == "error")]
     whole = per_repeat(results, curve=False).query("classifier == 'Fussy'")["error"].notna().sum()
     assert fussy["repeats"].sum() == whole
@@ -130,7 +130,7 @@ def test_a_method_that_always_fails_is_named(tmp_path):
     methods = (*LEAST_SQUARES[:1], Method("Broken", Broken()))
     with pytest.warns(FitFailedWarning, match="^Broken failed in all 18 fits"):
         results = run(tmp_path, methods=methods)
-    summary = summarise(results, curve=False).query("classifier == 'Broken'")
+    summary = summarize(results, curve=False).query("classifier == 'Broken'")
     assert set(summary["repeats"]) == {0}
     assert set(summary["failed"]) == {3}
     assert summary["mean"].isna().all()
@@ -166,7 +166,7 @@ def test_killed_anywhere_it_resumes_to_identical_results(tmp_path, lines):
 def test_slow_methods_can_be_run_less_often(tmp_path):
     rare = Method("rare", LEAST_SQUARES[3].estimator, every=2)
     results = run(tmp_path, repeats=5, methods=(*LEAST_SQUARES, rare))
-    summary = summarise(results, curve=False).set_index(["dataset", "classifier", "measure"])
+    summary = summarize(results, curve=False).set_index(["dataset", "classifier", "measure"])
     assert summary.loc[("a", "rare", "error"), "repeats"] == 3
     assert summary.loc[("a", "rare", "error"), "failed"] == 0
     assert summary.loc[("a", "ICLS", "error"), "repeats"] == 5

@@ -58,7 +58,7 @@ def info(name: str) -> None:
         ("classes", classes),
         ("coding", entry.coding),
         ("source", entry.source),
-        ("licence", entry.licence),
+        ("licence", entry.license),
         ("citation", entry.citation),
         ("sha256", entry.sha256),
     ):

@@ -27,7 +27,7 @@ _HOMES = {
     "primum.experiments.pages.figures": ("curves_figure",),
     "primum.experiments.runner": ("run_experiment",),
     "primum.experiments.splits": ("CrossValidation", "HoldOut", "LearningCurve"),
-    "primum.experiments.summary": ("failures", "fit_warnings", "harm", "summarise"),
+    "primum.experiments.summary": ("failures", "fit_warnings", "harm", "summarize"),
 }
 __all__ = sorted(name for names in _HOMES.values() for name in names)
 

@@ -49,7 +49,7 @@ def twin_of(frame: "pd.DataFrame") -> str | None:
     return next((name for name, role in roles_of(frame).items() if role == TWIN), None)
 
 
-def summarise(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) -> "pd.DataFrame":
+def summarize(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) -> "pd.DataFrame":
     """Return mean, standard deviation over repeats and harm for every cell and measure.
 
     Parameters
@@ -74,14 +74,14 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) 
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_breast_cancer
     >>> from primum.experiments import (
-    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarise
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarize
     ... )
     >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
     >>> design = CrossValidation(n_folds=3)
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
     ...     results = run_experiment(experiment, folder, progress=False)
-    >>> summary = summarise(results, curve=False)
+    >>> summary = summarize(results, curve=False)
     >>> summary.set_index(["measure", "classifier"]).loc[("error", "ICLS"), "repeats"]
     np.int64(2)
     """
@@ -118,7 +118,7 @@ def _checked_twin(roles: dict[str, str], twin: str | None) -> str | None:
     if twin is None:
         warnings.warn(
             "No method sees only the labelled rows, so there is no supervised twin and times_worse "
-            "is empty: choose a twin with Experiment(twin=...) or summarise(twin=...).",
+            "is empty: choose a twin with Experiment(twin=...) or summarize(twin=...).",
             stacklevel=3,
         )
     return twin
@@ -273,7 +273,7 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
 
     See Also
     --------
-    summarise : The same comparison for all data sets, methods and measures.
+    summarize : The same comparison for all data sets, methods and measures.
 
     Examples
     --------
@@ -339,5 +339,5 @@ def _refuse_several_cells(results: "pd.DataFrame") -> None:
         if len(found) > 1:
             raise ValueError(
                 f"The results are of several {what}, {', '.join(map(repr, found[:8]))}: select "
-                f"one, for example results[results[{column!r}] == {found[0]!r}], or use summarise."
+                f"one, for example results[results[{column!r}] == {found[0]!r}], or use summarize."
             )

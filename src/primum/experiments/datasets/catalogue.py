@@ -20,7 +20,7 @@ Label = str | int | float
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 MIRROR = "https://raw.githubusercontent.com/jbrownlee/Datasets/master"
-UCI_LICENCE = "CC BY 4.0 (as stated by the UCI repository; check its page before redistributing)"
+UCI_LICENSE = "CC BY 4.0 (as stated by the UCI repository; check its page before redistributing)"
 _BOOK = "Chapelle, Schölkopf and Zien (eds.), Semi-Supervised Learning, MIT Press, 2006"
 
 
@@ -34,7 +34,7 @@ class DatasetInfo:
         Name in the catalogue, and of its file ``<name>.csv.gz``.
     title : str
         Name in the paper.
-    source, licence, citation : str
+    source, license, citation : str
         Its source, its licence and how to cite it.
     coding : str
         How the published columns are encoded.
@@ -73,7 +73,7 @@ class DatasetInfo:
     name: str
     title: str
     source: str
-    licence: str
+    license: str
     citation: str
     coding: str
     rows: int
@@ -107,7 +107,7 @@ def entry(
     columns: list[str],
     sha256: str,
     fingerprint: str,
-    licence: str = UCI_LICENCE,
+    license: str = UCI_LICENSE,
     coding: str = "Used as published.",
     package: Origin | None = None,
     distribution: str = "",
@@ -118,7 +118,7 @@ def entry(
     meanings = classes[first][0], classes[second][0]
     counts = classes[first][1], classes[second][1]
     return DatasetInfo(
-        name, title, source, licence, citation, coding, *table1, (first, second), meanings, counts,
+        name, title, source, license, citation, coding, *table1, (first, second), meanings, counts,
         tuple(columns), sha256, fingerprint, package, distribution, downloads,
     )  # fmt: skip
 
@@ -141,7 +141,7 @@ def ssl_book_entry(
         {label: (f"{label:g}", n) for label, n in zip(labels, counts, strict=True)},
         source=f"SSL-book benchmark, set {number}",
         citation=_BOOK,
-        licence="No licence for the data is known",
+        license="No licence for the data is known",
         columns=[f"X{i}" for i in range(1, table1[1] + 1)],
         sha256=sha256,
         fingerprint=fingerprint,
@@ -242,7 +242,7 @@ _ENTRIES = [
         (768, 8, 8, 0.65),
         {0: ("tested negative for diabetes", 500), 1: ("tested positive", 268)},
         source="UCI Pima Indians Diabetes (NIDDK); no longer distributed there",
-        licence="No licence was found with the copies in circulation",
+        license="No licence was found with the copies in circulation",
         citation="Smith, Everhart, Dickson, Knowler and Johannes, Using the ADAP learning "
         "algorithm to forecast the onset of diabetes mellitus, Proceedings of the Symposium on "
         "Computer Applications and Medical Care, 1988",

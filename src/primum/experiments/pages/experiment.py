@@ -22,7 +22,7 @@ from primum.experiments.summary import (
     failures,
     fit_warnings,
     roles_of,
-    summarise,
+    summarize,
     twin_of,
 )
 from primum.pages.page import html_page, paragraph, picture
@@ -182,7 +182,7 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
     folder = Path(folder)
     curve = isinstance(experiment.design, LearningCurve)
     run = list(provenance(folder))
-    summary = summarise(results, curve=curve)
+    summary = summarize(results, curve=curve)
     write_file(folder / "results.parquet", results.to_parquet(index=False))
     write_file(folder / "summary.csv", summary.to_csv(index=False))
     sections = [
@@ -273,7 +273,7 @@ def results_table(summary: "pd.DataFrame", measure: str) -> Table:
     Parameters
     ----------
     summary : DataFrame
-        From ``summarise``; for learning curves, with one number of unlabelled rows per data set.
+        From ``summarize``; for learning curves, with one number of unlabelled rows per data set.
     measure : {"error", "loss_test", "seconds"}
         The measure to show.
 
@@ -287,7 +287,7 @@ def results_table(summary: "pd.DataFrame", measure: str) -> Table:
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_breast_cancer
     >>> from primum.experiments import (
-    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarise
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarize
     ... )
     >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
     >>> design = CrossValidation(n_folds=3)
@@ -295,7 +295,7 @@ def results_table(summary: "pd.DataFrame", measure: str) -> Table:
     >>> with TemporaryDirectory() as folder:
     ...     results = run_experiment(experiment, folder, progress=False)
     >>> from primum.experiments.pages.experiment import results_table
-    >>> results_table(summarise(results, curve=False), "error").header[:3]
+    >>> results_table(summarize(results, curve=False), "error").header[:3]
     ('Dataset', 'Supervised', 'Self-Learning')
     """
     cells = summary[summary["measure"] == measure]

@@ -61,7 +61,7 @@ def curves_figure(
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_breast_cancer
     >>> from primum.experiments import (
-    ...     LEAST_SQUARES, Experiment, LearningCurve, run_experiment, summarise
+    ...     LEAST_SQUARES, Experiment, LearningCurve, run_experiment, summarize
     ... )
     >>> from primum.experiments.pages.figures import curves_figure
     >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
@@ -69,7 +69,7 @@ def curves_figure(
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
     ...     results = run_experiment(experiment, folder, progress=False)
-    >>> len(curves_figure(summarise(results, curve=True), "error", "loss_test").axes)
+    >>> len(curves_figure(summarize(results, curve=True), "error", "loss_test").axes)
     2
     """
     with needed("Figures"):

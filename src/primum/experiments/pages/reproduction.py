@@ -32,7 +32,7 @@ from primum.experiments.published import (
     stand_in_sentence,
 )
 from primum.experiments.race import CRITICAL, SAFE, SUPERVISED, differences, race_summary
-from primum.experiments.summary import failed_sentence, summarise, twin_of
+from primum.experiments.summary import failed_sentence, summarize, twin_of
 from primum.pages.page import html_page, paragraph, picture
 from primum.pages.pictures import plot_constraint_set, score_parameters
 from primum.pages.tables import Cell, Table
@@ -61,7 +61,7 @@ CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "s
 
 def summary_of(plan: Plan, results: "pd.DataFrame") -> "pd.DataFrame":
     """Return the summary of results, with the published values where there are any."""
-    summary = summarise(results, curve=plan.curve)
+    summary = summarize(results, curve=plan.curve)
     if plan.published is None:
         return summary.assign(published_mean=np.nan, z=np.nan)
     return compare_with_published(summary, plan.published)
