@@ -13,7 +13,8 @@ from sklearn.exceptions import FitFailedWarning
 
 from primum.cli.datasets import data_home_option
 from primum.comparison.store import OTHER_FOLDER, RESUME, ResultsError
-from primum.experiments.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
+from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, DatasetNotFoundError
+from primum.experiments.datasets.loading import Dataset, load
 from primum.experiments.methods import METHODS, Method, find_method
 from primum.experiments.pages.reproduction import (
     CURVES,

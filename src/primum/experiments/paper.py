@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.experiments.datasets import CATALOGUE, Dataset
+from primum.experiments.datasets.catalogue import CATALOGUE
+from primum.experiments.datasets.loading import Dataset
 from primum.experiments.experiment import Experiment
 from primum.experiments.methods import (
     BASELINES,

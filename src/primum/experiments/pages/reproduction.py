@@ -11,7 +11,7 @@ import numpy as np
 
 from primum._files import write_file
 from primum.comparison.workers import rng_for
-from primum.experiments.datasets import Dataset
+from primum.experiments.datasets.loading import Dataset
 from primum.experiments.pages.experiment import provenance
 from primum.experiments.pages.figures import (
     curve_caption,

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from primum.experiments.datasets import CATALOGUE, Dataset, pca99, z_score
+from primum.experiments.datasets.catalogue import CATALOGUE
+from primum.experiments.datasets.loading import Dataset, pca99, z_score
 from primum.experiments.summary import roles_of, twin_of
 from primum.pages.tables import Cell, Table
 
