@@ -13,7 +13,6 @@ import numpy as np
 from primum._typing import Floats, Index
 from primum.experiments.datasets.catalogue import CATALOGUE
 from primum.experiments.datasets.loading import Dataset
-from primum.experiments.experiment import Experiment
 from primum.experiments.methods import (
     BASELINES,
     FURTHER_LEAST_SQUARES,
@@ -23,6 +22,7 @@ from primum.experiments.methods import (
     WITH_TRUE_SHARES,
     Method,
 )
+from primum.experiments.runner import Experiment
 from primum.experiments.splits import CrossValidation, LearningCurve, SplitDesign
 from primum.methods import ICLSClassifier, LeastSquaresClassifier
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from primum._files import write_file
 from primum.comparison.store import read_snapshot
-from primum.experiments.experiment import Experiment
 from primum.experiments.pages.figures import curve_caption, curves_figure, curves_table
 from primum.experiments.pages.tables import BOLD, LOSSES, best_of, dataset_title, measured
-from primum.experiments.runner import further_folder
+from primum.experiments.runner import Experiment, further_folder
 from primum.experiments.splits import LearningCurve
 from primum.experiments.summary import (
     failed_sentence,
