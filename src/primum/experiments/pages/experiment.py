@@ -1,6 +1,6 @@
 """The report of an experiment: one call, one HTML page.
 
-What was run, from the configuration that is stored with the results.
+It ends with what was run, from the configuration that is stored with the results.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,24 +13,20 @@ import numpy as np
 from primum._files import write_file
 from primum.comparison.store import read_snapshot
 from primum.experiments.pages.figures import curve_caption, curves_figure, curves_table
-from primum.experiments.pages.tables import BOLD, LOSSES, best_of, dataset_title, measured
+from primum.experiments.pages.tables import LOSSES, dataset_title, plain_table, results_table
 from primum.experiments.runner import Experiment, further_folder
 from primum.experiments.splits import LearningCurve
-from primum.experiments.summary import (
-    failed_sentence,
-    failures,
-    fit_warnings,
-    roles_of,
-    summarize,
-    twin_of,
-)
+from primum.experiments.summary import failed_sentence, failures, fit_warnings, summarize
 from primum.pages.page import html_page, paragraph, picture
-from primum.pages.tables import Cell, Table
+from primum.pages.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+Section = tuple[str, list[str]]  # heading, HTML
+
+# What a method is trained on, by the labels it sees.
 SEES = {
     "labeled": "labelled rows",
     "partly": "labelled and unlabelled rows",
@@ -87,22 +83,19 @@ def design_sentence(design: Mapping[str, Any]) -> str:
 
 
 def _methods_table(methods: Mapping[str, Any]) -> Table:
-    rows = [
-        (
-            Cell(name),
-            Cell(SEES[method["sees"]]),
-            Cell(_function_name(method["score"]) or "by default"),
-            Cell(_function_name(method["loss"])),
-            Cell("every" if method["every"] == 1 else f"1 of {method['every']}"),
-            Cell(_words(method["estimator"])),
-        )
-        for name, method in methods.items()
-    ]
-    return Table(
+    return plain_table(
         "Methods. Score: how the scores of the classes are read; by default, on the known scale of "
         "primum's classes, otherwise as probabilities.",
         ("Method", "Trained on", "Score", "Loss", "Repeats", "Estimator"),
-        tuple(rows),
+        (
+            (
+                *(name, SEES[method["sees"]]),
+                *(_function_name(method["score"]) or "by default", _function_name(method["loss"])),
+                "every" if method["every"] == 1 else f"1 of {method['every']}",
+                _words(method["estimator"]),
+            )
+            for name, method in methods.items()
+        ),
     )
 
 
@@ -110,11 +103,11 @@ def _data_table(data: Mapping[str, str]) -> Table:
     rows = []
     for name, identity in data.items():
         shape, _, digest = identity.partition(", sha256 ")
-        rows.append((Cell(dataset_title(name)), Cell(shape), Cell(digest[:16])))
-    return Table(
+        rows.append((dataset_title(name), shape, digest[:16]))
+    return plain_table(
         "Data sets in this folder. Checksum: start of the SHA-256 of features and labels.",
         ("Dataset", "Rows x features", "Checksum"),
-        tuple(rows),
+        rows,
     )
 
 
@@ -135,9 +128,6 @@ def _words(described: Any) -> str:
     if isinstance(described, list):
         return f"[{', '.join(map(_words, described))}]"
     return repr(described)
-
-
-Section = tuple[str, list[str]]
 
 
 def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | Path) -> Path:
@@ -266,99 +256,14 @@ def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
     ]
 
 
-def results_table(summary: "pd.DataFrame", measure: str) -> Table:
-    """Return a table with one row per data set: means with standard errors, medians for times.
-
-    Parameters
-    ----------
-    summary : DataFrame
-        From ``summarize``; for learning curves, with one number of unlabelled rows per data set.
-    measure : {"error", "loss_test", "seconds"}
-        The measure to show.
-
-    Returns
-    -------
-    Table
-        The table, with a caption that explains it.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from primum.experiments import (
-    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarize
-    ... )
-    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
-    >>> design = CrossValidation(n_folds=3)
-    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
-    >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
-    >>> from primum.experiments.pages.experiment import results_table
-    >>> results_table(summarize(results, curve=False), "error").header[:3]
-    ('Dataset', 'Supervised', 'Self-Learning')
-    """
-    cells = summary[summary["measure"] == measure]
-    classifiers = list(cells["classifier"].unique())
-    repeats = int(cells["repeats"].max())
-    rows = []
-    for name in cells["dataset"].unique():
-        row = cells[cells["dataset"] == name].set_index("classifier")
-        best = set() if measure == "seconds" else best_of(row["mean"], roles_of(cells))
-        shown = (
-            _cell(row.loc[c], measure, repeats, c in best) if c in row.index else Cell("not run")
-            for c in classifiers
-        )
-        rows.append((Cell(_row_title(name, row)), *shown))
-    return Table(_caption(cells, measure, repeats), ("Dataset", *classifiers), tuple(rows))
-
-
-def _row_title(name: str, row: "pd.DataFrame") -> str:
-    unlabeled = f", U = {row['n_unlabeled'].iloc[0]}" if "n_unlabeled" in row else ""
-    return f"{dataset_title(name)}{unlabeled}"
-
-
-def _cell(cell: "pd.Series", measure: str, repeats: int, bold: bool) -> Cell:
-    if not cell["repeats"]:
-        return Cell("failed" if cell["failed"] else "–")
-    fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
-    failed = f"{cell['failed']} repeats failed" if cell["failed"] else ""
-    if measure == "seconds":
-        return Cell(f"{cell['median']:.3g}", note=failed)
-    known = cell.dropna()
-    error = f" ± {cell['se']:.3f}" if "se" in known else ""
-    worse = f" ({int(cell['times_worse'])}{fewer})" if "times_worse" in known else ""
-    return Cell(
-        f"{cell['mean']:.3f}{error}{worse}", bold, bool(cell["significantly_worse"]), failed
-    )
-
-
-def _caption(cells: "pd.DataFrame", measure: str, repeats: int) -> str:
-    what, twin = measured(cells, measure), twin_of(cells)
-    at = " U: the largest number of unlabelled rows." if "n_unlabeled" in cells else ""
-    if measure == "seconds":
-        return f"Median {what} over up to {repeats} repeats.{at}"
-    text = f"Mean {what} ± its standard error, over up to {repeats} repeats.{at} {BOLD}"
-    if twin is None:
-        return text
-    return (
-        f"{text} In parentheses: number of repeats in which it is worse than {twin}, the "
-        "supervised twin. Underlined: significantly worse than the twin (Wilcoxon, p < 0.01)."
-    )
-
-
 def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
     for heading, notes in (
         ("Failed fits", failures(results)),
         ("Warnings during fits", fit_warnings(results)),
     ):
         if len(notes):
-            rows = [
-                tuple(
-                    Cell(str(text))
-                    for text in (dataset_title(n.dataset), n.classifier, n.times, n.fits, n.first)
-                )
-                for n in notes.itertuples()
-            ]
             header = ("Dataset", "Method", "Times", "Fits", "First message")
-            table = Table("By data set and method.", header, tuple(rows))
-            yield heading, [table.to_html()]
+            rows = (
+                (dataset_title(name), *others) for name, *others in notes.itertuples(index=False)
+            )
+            yield heading, [plain_table("By data set and method.", header, rows).to_html()]

@@ -179,17 +179,11 @@ def curves_table(
     shown = cells.assign(
         text=[_with_band(*three, measure) for three in zip(center, lower, upper, strict=True)]
     )
-    rows = [
-        (
-            Cell(dataset_title(name)),
-            Cell(f"{size:,}", value=size),
-            *(Cell(found.get(classifier, "–")) for classifier in names),
-        )
-        for (name, size), found in (
-            (key, dict(zip(part["classifier"], part["text"], strict=True)))
-            for key, part in shown.groupby(["dataset", "n_unlabeled"], sort=False)
-        )
-    ]
+    rows = []
+    for (name, size), part in shown.groupby(["dataset", "n_unlabeled"], sort=False):
+        texts = dict(zip(part["classifier"], part["text"], strict=True))
+        values = (Cell(texts.get(classifier, "–")) for classifier in names)
+        rows.append((Cell(dataset_title(name)), Cell(f"{size:,}", value=size), *values))
     band = "median (quartiles)" if measure == "seconds" else "mean ± standard error"
     caption = f"{_label(summary, measure).capitalize()}: {band}."
     return Table(caption, ("Dataset", "Unlabelled rows", *names), tuple(rows))
