@@ -37,13 +37,15 @@ PLAN_OF = {target: plan for plan in PLANS for target in (CURVES if plan == "curv
 PAPER_TARGETS = ("table1", *PLAN_OF, "illustrations")
 PLAN_OF |= {race: race for race in RACES}
 TARGETS = (*PAPER_TARGETS, *RACES, "all")
-DONE_IN_PART = 3
+DONE_IN_PART = 3  # exit code: some data sets are missing, and the others were run
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is the same for all experiments of one command."""
+    """What is the same for all experiments of one command; data sets that are missing by name."""
 
+    datasets: list[Dataset]
+    missing: list[str]
     repeats: int | None
     jobs: int
     seed: int
@@ -134,15 +136,15 @@ def reproduce(
         raise click.BadParameter(f"{target} compares no methods.", param_hint="--methods")
     out = Path("reproduction") / target if out is None else out
     without = target == "illustrations" or (target in RACES and not RACES[target].datasets)
-    found, missing = ([], {}) if without else _load(datasets, data_home)
-    if not found and not without:
+    loaded, missing = ([], {}) if without else _load(datasets, data_home)
+    if not loaded and not without:
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
-    request = Request(repeats, jobs, seed, resume, further)
+    request = Request(loaded, list(missing), repeats, jobs, seed, resume, further)
     with _plain_errors(out):
         if target == "all":
-            _reproduce_all(out, found, list(missing), request)
+            _reproduce_all(out, request)
         else:
-            _reproduce_one(target, out, found, list(missing), request)
+            _reproduce_one(target, out, request)
     for name, reason in missing.items():
         click.echo(f"Missing {name}: {reason}", err=True)
     if missing:
@@ -172,46 +174,42 @@ def _with_options(sentence: str) -> str:
 
 def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict[str, str]]:
     """Return the data sets that are available, and why the others are not."""
-    found, missing = [], {}
+    loaded, missing = [], {}
     for name in names:
         try:
-            found.append(load(name, data_home))
+            loaded.append(load(name, data_home))
         except DatasetNotFoundError as problem:
             missing[name] = str(problem)
         except DatasetError as problem:
             raise click.ClickException(str(problem)) from problem
-    return found, missing
+    return loaded, missing
 
 
-def _reproduce_all(out: Path, found: list[Dataset], missing: list[str], request: Request) -> None:
+def _reproduce_all(out: Path, request: Request) -> None:
     """Reproduce the targets of the paper; those that share a plan share its folder, too."""
     for target in PAPER_TARGETS:
         started = target in list(CURVES)[1:]
         one = replace(request, resume=request.resume or started)
-        _reproduce_one(target, out / PLAN_OF.get(target, target), found, missing, one)
+        _reproduce_one(target, out / PLAN_OF.get(target, target), one)
 
 
-def _reproduce_one(
-    target: str, folder: Path, found: list[Dataset], missing: list[str], request: Request
-) -> None:
+def _reproduce_one(target: str, folder: Path, request: Request) -> None:
     if target == "table1":
-        words = write_datasets_report(folder, found)
+        words = write_datasets_report(folder, request.datasets)
     elif target == "illustrations":
         words = write_illustrations(folder, request.seed)
     else:
         plan = {**PLANS, **RACES}[PLAN_OF[target]]
-        results = _run(target, folder, plan, found, request)
-        lost = [name for name in missing if name in plan.datasets]
-        words = _write(target, folder, plan, results, lost)
+        results = _run(target, folder, plan, request)
+        missing = [name for name in request.missing if name in plan.datasets]
+        words = _write(target, folder, plan, results, missing)
     click.echo("\n".join(words))
     click.echo(f"Report: {folder / 'report.html'}\n")
 
 
-def _run(
-    target: str, folder: Path, plan: Plan, found: list[Dataset], request: Request
-) -> "pd.DataFrame":
+def _run(target: str, folder: Path, plan: Plan, request: Request) -> "pd.DataFrame":
     """Run the experiment of a target, or continue it, and return its results."""
-    chosen = [dataset for dataset in found if dataset.name in plan.datasets]
+    chosen = [dataset for dataset in request.datasets if dataset.name in plan.datasets]
     if not chosen and not plan.further:
         raise ResultsError(
             f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and none of "
