@@ -112,14 +112,9 @@ def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
     size = cells["z"].abs()
     worst = cells.loc[size.idxmax()]
     at = f", U = {worst['n_unlabeled']}" if "n_unlabeled" in cells else ""
-    return Agreement(
-        measure,
-        len(cells),
-        float(np.mean(size < 2)),
-        float(size.max()),
-        f"{worst['classifier']} on {worst['dataset']}{at}",
-        repeats,
-    )
+    where = f"{worst['classifier']} on {worst['dataset']}{at}"
+    share = float(np.mean(size < 2))
+    return Agreement(measure, len(cells), share, float(size.max()), where, repeats)
 
 
 def stand_in_sentence(
@@ -160,11 +155,9 @@ def ordering_claims(summary: "pd.DataFrame") -> list[Claim]:
     )
     often = icls.index[icls["times_worse"] > self_learning.loc[icls.index, "times_worse"]]
     worse = icls.index[icls["significantly_worse"].astype(bool)]
+    seldom = "ICLS is worse than the supervised classifier in no more repeats than self-learning is"
     return [
-        Claim(
-            "ICLS is worse than the supervised classifier in no more repeats than self-learning is",
-            tuple(often),
-        ),
+        Claim(seldom, tuple(often)),
         Claim("ICLS is not significantly worse than the supervised classifier", tuple(worse)),
     ]
 

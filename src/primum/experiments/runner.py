@@ -14,7 +14,7 @@ interruption.
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -255,8 +255,14 @@ def run_experiment(
     """
     packages = distributions_of([method.estimator for method in experiment.methods])
     with ResultStore(folder, experiment.config, resume=resume, packages=packages) as store:
+        # Interleave the data sets, so that the progress bar advances evenly.
         missing = [unit for unit in experiment.units if unit not in store.done]
-        for unit, rows in _compute(experiment, missing, jobs, progress):
+        missing.sort(key=lambda unit: unit[1])
+        shared = (experiment.design, tuple(experiment.methods), experiment.seed)
+        tasks = ((*experiment.data[unit[0]], unit, *shared) for unit in missing)
+        work = run_parallel(run_unit, tasks, jobs)
+        shown = with_progress(work, len(missing), experiment.name, "repeat") if progress else work
+        for unit, rows in shown:
             store.append(unit, rows)
         results = collect(store, experiment)
     if sentence := failed_sentence(results):
@@ -280,24 +286,8 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", function))
 
 
-def _compute(
-    experiment: Experiment, units: list[Unit], jobs: int, progress: bool
-) -> Iterable[tuple[Unit, list[dict[str, Any]]]]:
-    # Interleave the data sets, so that the progress bar advances evenly.
-    units = sorted(units, key=lambda unit: unit[1])
-    shared = (experiment.design, tuple(experiment.methods), experiment.seed)
-    tasks = ((*experiment.data[unit[0]], unit, *shared) for unit in units)
-    work = run_parallel(run_unit, tasks, jobs)
-    return with_progress(work, len(units), experiment.name, "repeat") if progress else work
-
-
 def run_unit(
-    X: Floats,
-    y: AnyArray,
-    unit: Unit,
-    design: SplitDesign,
-    methods: Sequence[Method],
-    seed: int,
+    X: Floats, y: AnyArray, unit: Unit, design: SplitDesign, methods: Sequence[Method], seed: int
 ) -> tuple[Unit, list[dict[str, Any]]]:
     """Return (unit, the rows of one repeat of one data set)."""
     dataset, repeat = unit

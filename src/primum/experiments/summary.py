@@ -188,10 +188,15 @@ def _check_twin(roles: dict[str, str], twin: str | None) -> None:
         raise ValueError(f"twin must be one of {', '.join(roles)}, got {twin!r}.")
 
 
+def _by_repeat(rows: "pd.DataFrame", measure: str) -> "pd.DataFrame":
+    """Return one row per repeat and one column per classifier."""
+    return rows.pivot(index="repeat", columns="classifier", values=measure)
+
+
 def _cell(
     group: "pd.DataFrame", measure: str, classifier: str, twin: str | None
 ) -> dict[str, object]:
-    values = group.pivot(index="repeat", columns="classifier", values=measure)
+    values = _by_repeat(group, measure)
     own = values[classifier].dropna()
     q25, median, q75 = own.quantile([0.25, 0.5, 0.75])
     cell: dict[str, object] = {
@@ -356,10 +361,7 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
         )
     twin = _twin_for(results, method, measure)
     _refuse_several_cells(results)
-    values = per_repeat(results, curve=False).pivot(
-        index="repeat", columns="classifier", values=measure
-    )
-    both = values[[method, twin]].dropna()
+    both = _by_repeat(per_repeat(results, curve=False), measure)[[method, twin]].dropna()
     if both.empty:
         raise ValueError(
             f"There is no repeat in which both {method!r} and {twin!r} have a value of {measure}."
@@ -386,11 +388,10 @@ def _twin_for(results: "pd.DataFrame", method: str, measure: str) -> str:
 
 def _refuse_several_cells(results: "pd.DataFrame") -> None:
     """Raise an error if data sets, or points of a learning curve, would be mixed in one test."""
-    is_curve = (results["at"] == results["n_unlabeled"]).all()  # elsewhere ``at`` is a fold
-    for column, what in {
-        "dataset": "data sets",
-        **({"n_unlabeled": "numbers of unlabelled rows"} if is_curve else {}),
-    }.items():
+    columns = {"dataset": "data sets"}
+    if (results["at"] == results["n_unlabeled"]).all():  # a curve; elsewhere ``at`` is a fold
+        columns["n_unlabeled"] = "numbers of unlabelled rows"
+    for column, what in columns.items():
         values = results[column].unique().tolist()
         if len(values) > 1:
             raise ValueError(

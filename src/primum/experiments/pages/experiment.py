@@ -214,17 +214,15 @@ def _measure_sections(
     ``several`` has the number of classes of the data sets that have more than two.
     """
     yield "Classification error", _parts(summary, "error", curve)
-    for loss, cells in summary.groupby("loss", sort=False):
-        with_loss = cells[cells["measure"] == "loss_test"].groupby("classifier")["mean"].count()
-        have = cells[cells["classifier"].isin(with_loss.index[with_loss > 0])]
-        if len(have):
-            parts = _parts(have, "loss_test", curve)
-            if several and loss in LOSSES:
-                parts.append(paragraph(_sum_over_classes(several)))
-            yield f"Loss on test rows: {loss}", parts
-    without = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)["mean"]
-    unknown = [name for name, count in without.count().items() if count == 0]
-    if unknown:
+    losses = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)
+    counts = losses["mean"].count()
+    have = summary[summary["classifier"].isin(counts.index[counts > 0])]
+    for loss, cells in have.groupby("loss", sort=False):
+        parts = _parts(cells, "loss_test", curve)
+        if several and loss in LOSSES:
+            parts.append(paragraph(_sum_over_classes(several)))
+        yield f"Loss on test rows: {loss}", parts
+    if unknown := list(counts.index[counts == 0]):
         text = (
             f"No loss: {', '.join(unknown)}. There are no probabilities, and the scale of the "
             "decision values is unknown; declare it with Method(score=...). (Or all fits failed.)"
@@ -246,13 +244,11 @@ def _sum_over_classes(several: dict[str, int]) -> str:
 def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
     if not curve:
         return [results_table(summary, measure).to_html()]
-    figure = curves_figure(summary, measure)
+    figure, numbers = curves_figure(summary, measure), curves_table(summary, measure)
+    drawing = picture(figure, curve_caption(summary, measure), numbers.to_html())
     largest = summary.groupby("dataset")["n_unlabeled"].transform("max")
     at_most = summary[summary["n_unlabeled"] == largest]
-    return [
-        picture(figure, curve_caption(summary, measure), curves_table(summary, measure).to_html()),
-        results_table(at_most, measure).to_html(),
-    ]
+    return [drawing, results_table(at_most, measure).to_html()]
 
 
 def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:

@@ -146,13 +146,7 @@ def curve_caption(summary: "pd.DataFrame", *measures: str) -> str:
     )
 
 
-def curves_table(
-    summary: "pd.DataFrame",
-    measure: str,
-    *,
-    classifiers: Sequence[str] | None = None,
-    largest: int | None = None,
-) -> Table:
+def curves_table(summary: "pd.DataFrame", measure: str) -> Table:
     """Return the numbers that ``curves_figure`` draws: one row per data set and number of rows.
 
     Parameters
@@ -161,10 +155,6 @@ def curves_table(
         With a column ``n_unlabeled``.
     measure : str
         Which measure to list.
-    classifiers : sequence of str, optional
-        Which classifiers to list; default: all.
-    largest : int, optional
-        Omit larger numbers of unlabelled rows.
 
     Returns
     -------
@@ -172,9 +162,7 @@ def curves_table(
         Means with half the height of their bands; of times, medians with quartiles.
     """
     cells = summary[summary["measure"] == measure]
-    if largest is not None:
-        cells = cells[cells["n_unlabeled"] <= largest]
-    names = list(cells["classifier"].unique() if classifiers is None else classifiers)
+    names = list(cells["classifier"].unique())
     center, lower, upper = _center_and_band(cells)
     shown = cells.assign(
         text=[_with_band(*three, measure) for three in zip(center, lower, upper, strict=True)]
@@ -200,14 +188,11 @@ def z_table(summary: "pd.DataFrame") -> Table:
     from scipy.stats import norm
 
     z = summary.loc[summary["measure"] != "seconds", "z"].dropna().abs()
-    rows = [
-        (
-            Cell(f"below {edge}", value=edge),
-            Cell(f"{(z < edge).mean():.1%}"),
-            Cell(f"{2 * norm.cdf(edge) - 1:.1%}"),
-        )
-        for edge in (0.5, 1.0, 1.5, 2.0, 3.0)
-    ]
+    rows = []
+    for edge in (0.5, 1.0, 1.5, 2.0, 3.0):
+        shares = (z < edge).mean(), 2 * norm.cdf(edge) - 1
+        cells = (Cell(f"{share:.1%}") for share in shares)
+        rows.append((Cell(f"below {edge}", value=edge), *cells))
     return Table(
         f"Share of the {len(z)} cells by |z|; expected: of a standard normal. Largest |z|: "
         f"{z.max():.1f}.",

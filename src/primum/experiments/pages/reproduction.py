@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from primum._files import write_file
+from primum._words import counted
 from primum.comparison.workers import rng_for
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.pages.experiment import Section, provenance
@@ -64,6 +65,8 @@ ILLUSTRATIONS = {
 }
 # Measures that were published.
 JUDGED = ("error", "loss_test")
+# The largest number of unlabelled rows in the zoom into the peaking figure, as in the paper.
+ZOOM = 25
 # The measure of each learning-curve figure, by target of the command line.
 CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "seconds"}
 
@@ -96,13 +99,9 @@ def write_results(folder: Path, plan: Plan, results: "pd.DataFrame") -> "pd.Data
 def write_table(folder: Path, table: Table, name: str) -> None:
     """Write a table as text, Markdown, LaTeX and HTML."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        "txt": table.to_text(),
-        "md": table.to_markdown(),
-        "tex": table.to_latex(),
-        "html": html_page(name, [(name, [table.to_html()])]),
-    }
-    for kind, text in texts.items():
+    page = html_page(name, [(name, [table.to_html()])])
+    texts = (table.to_text(), table.to_markdown(), table.to_latex(), page)
+    for kind, text in zip(("txt", "md", "tex", "html"), texts, strict=True):
         write_file(folder / f"{name}.{kind}", text + "\n")
 
 
@@ -169,10 +168,9 @@ def write_curves_report(
     sections: list[Section] = []
     for target, measure in CURVES.items():
         shown = _with_the_twins_loss(summary) if measure == "loss_test" else summary
-        names = [name for name in shown["classifier"].unique() if name not in plan.undrawn]
-        figure = curves_figure(shown, measure, classifiers=names)
-        numbers = curves_table(shown, measure, classifiers=names)
-        drawing = _draw(folder, target, figure, curve_caption(shown, measure), numbers)
+        drawing = _draw_curves(
+            folder, target, shown[~shown["classifier"].isin(plan.undrawn)], measure
+        )
         sections.append((target.replace("-", " ").capitalize(), [drawing]))
     sections += _agreement_sections(folder, summary)
     _write_page(folder, plan, results, words, sections)
@@ -185,11 +183,12 @@ def write_peaking_report(
     """Write the peaking figure and its zoom; return what to print."""
     summary = write_results(folder, plan, results)
     words = [*_peaks(summary, results), *_remarks(results, missing)]
-    sections, caption = [], curve_caption(summary, "error")
-    for name, largest in (("peaking", None), ("peaking-zoom", 25)):
-        figure = curves_figure(summary, "error", log_scale=False, largest=largest)
-        numbers = curves_table(summary, "error", largest=largest)
-        drawing = _draw(folder, name, figure, caption, numbers)
+    sections = []
+    for name, shown in (
+        ("peaking", summary),
+        ("peaking-zoom", summary[summary["n_unlabeled"] <= ZOOM]),
+    ):
+        drawing = _draw_curves(folder, name, shown, "error", log_scale=False)
         sections.append((name.replace("-", ", ").capitalize(), [drawing]))
     _write_page(folder, plan, results, words, sections)
     return words
@@ -228,10 +227,8 @@ def _parameters_table(models: Mapping[str, LeastSquaresBase]) -> Table:
         (name, *(f"{value:.4f}" for value in score_parameters(model)))
         for name, model in models.items()
     ]
-    header = (
-        ("Model", "Intercept", "Coefficient") if len(rows[0]) == 3 else ("Model", "Coefficient")
-    )
-    return plain_table("Parameters of the models that are drawn.", header, rows)
+    names = ("Intercept", "Coefficient") if len(rows[0]) == 3 else ("Coefficient",)
+    return plain_table("Parameters of the models that are drawn.", ("Model", *names), rows)
 
 
 def write_race_report(
@@ -265,10 +262,10 @@ def race_table(results: "pd.DataFrame", measure: str = "error") -> Table:
         (Cell(title), Cell(""), *(Cell(_total(totals.loc[name], key)) for name in names))
         for key, title in TOTALS.items()
     )
-    repeats = int(compared["repeats"].max())
     return Table(
         f"Difference in {what} on test rows, in {unit}, from {BETTER_BASELINE}; means over "
-        f"{repeats} repeats. Bold: better, underlined: worse (paired t beyond {CRITICAL}).",
+        f"{compared['repeats'].max()} repeats. Bold: better, underlined: worse (paired t beyond "
+        f"{CRITICAL}).",
         ("Dataset", "Better baseline", *names),
         tuple(rows),
         foot,
@@ -296,13 +293,21 @@ def _race_sentences(results: "pd.DataFrame") -> Iterator[str]:
             total = race_summary(differences(results, measure, against)).set_index("classifier")
             safe = total.loc[SAFE]
             counts = [int(safe[key]) for key in ("better", "worse", "better_holm", "worse_holm")]
-            sets = "data set" if counts[0] == 1 else "data sets"
             yield (
                 f"{what.capitalize()} of the safe stack compared with {words}: "
-                f"{safe['mean'] * HUNDREDTHS:+.2f} {unit} on average{due}; better on {counts[0]} "
-                f"{sets} and worse on {counts[1]} ({counts[2]} and {counts[3]} with Holm's "
-                f"correction), largest mean loss {safe['largest_loss'] * HUNDREDTHS:+.2f}."
+                f"{safe['mean'] * HUNDREDTHS:+.2f} {unit} on average{due}; better on "
+                f"{counted(counts[0], 'data set')} and worse on {counts[1]} ({counts[2]} and "
+                f"{counts[3]} with Holm's correction), largest mean loss "
+                f"{safe['largest_loss'] * HUNDREDTHS:+.2f}."
             )
+
+
+def _draw_curves(
+    folder: Path, name: str, summary: "pd.DataFrame", measure: str, *, log_scale: bool = True
+) -> str:
+    figure = curves_figure(summary, measure, log_scale=log_scale)
+    numbers = curves_table(summary, measure)
+    return _draw(folder, name, figure, curve_caption(summary, measure), numbers)
 
 
 def _draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: Table) -> str:
@@ -325,18 +330,12 @@ def _remarks(results: "pd.DataFrame", missing: Sequence[str]) -> Iterator[str]:
 
 
 def _write_page(
-    folder: Path,
-    plan: Plan,
-    results: "pd.DataFrame",
-    words: Sequence[str],
-    sections: Sequence[Section],
+    folder: Path, plan: Plan, results: "pd.DataFrame", words: list[str], sections: list[Section]
 ) -> None:
     """Write the page: in words, what was found, and what was run."""
     of_plan = {name for method in plan.methods for name in method.sees_by_name}
     further = [name for name in results["classifier"].unique() if name not in of_plan]
-    all_sections = [
-        ("Summary", [paragraph(text) for text in words]),
-        *sections,
-        ("What was run", list(provenance(folder, further))),
-    ]
-    write_file(folder / "report.html", html_page(plan.title, all_sections))
+    summary = ("Summary", [paragraph(text) for text in words])
+    what_was_run = ("What was run", list(provenance(folder, further)))
+    page = html_page(plan.title, [summary, *sections, what_was_run])
+    write_file(folder / "report.html", page)
