@@ -3,9 +3,8 @@
 Unknown labels are -1 in a y of integers, None, NaN or pd.NA in any other, and the masked entries of
 a masked array. Nothing is guessed: an ambiguous y raises an error that says what to do.
 
-Whether labels are measurements, such as prices, rather than classes: the one rule for both.
-
-Numbers are a numeric target if there are more than two of them and some have a fraction, or, if all
+Labels can also be measurements, such as prices, rather than classes. Numbers are a numeric target
+if there are more than two of them and some have a fraction, or, if all
 are whole, if all of these hold:
 
 * there are more than MAX_CODES different ones,
@@ -69,6 +68,11 @@ class KnownLabels:
     labeled: Index
     unlabeled: Index
     codes: Index
+
+    @property
+    def counts(self) -> Index:
+        """The number of labelled rows of every class."""
+        return np.bincount(self.codes, minlength=len(self.classes))
 
     @property
     def targets(self) -> Floats:
