@@ -164,18 +164,18 @@ def number_of_stratified_folds(cv: Integral | None, labels: KnownLabels) -> int:
     return number_of_folds(cv, least, " of every class", f"class {name!r} has {least}")
 
 
-def number_of_folds(cv: Integral | None, n_rows: int, of_what: str, found: str) -> int:
+def number_of_folds(cv: Integral | None, n_rows: int, of_what: str, there_are: str) -> int:
     """Return cv, or the default for n_rows labelled rows; raise an error if there are too few."""
     if cv is None and n_rows < 2:
         raise ValueError(
-            f"Cross-validation needs at least 2 labelled rows{of_what}, but {found}: label more "
-            "rows."
+            f"Cross-validation needs at least 2 labelled rows{of_what}, but {there_are}: label "
+            "more rows."
         )
     n_folds = min(DEFAULT_FOLDS, n_rows) if cv is None else int(cv)
     if n_rows < n_folds:
         advice = f"pass cv={n_rows} or less, or label" if n_rows > 1 else "label"
         raise ValueError(
-            f"cv={n_folds} folds need at least {n_folds} labelled rows{of_what}, but {found}: "
+            f"cv={n_folds} folds need at least {n_folds} labelled rows{of_what}, but {there_are}: "
             f"{advice} more rows."
         )
     return n_folds
@@ -281,8 +281,8 @@ def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
         n_folds = number_of_stratified_folds(cv, known)
         return StratifiedKFold(n_folds, shuffle=shuffle, random_state=seed)
     n_rows = len(known.labeled)
-    found = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
-    n_folds = number_of_folds(cv, n_rows, "", found)
+    there_are = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
+    n_folds = number_of_folds(cv, n_rows, "", there_are)
     return KFold(n_folds, shuffle=shuffle, random_state=seed)
 
 
@@ -422,8 +422,8 @@ def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Inde
             f"All labelled rows of class {name!r} belong to one group, so that it cannot be both "
             "trained on and held out: label rows of it in other groups, or leave the class out."
         )
-    found = f"class {name!r} has them in {least}"
-    return number_of_folds(cv, least, " of every class, in as many groups", found)
+    there_are = f"class {name!r} has them in {least}"
+    return number_of_folds(cv, least, " of every class, in as many groups", there_are)
 
 
 def read_repeated_folds(

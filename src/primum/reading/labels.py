@@ -45,12 +45,12 @@ def refuse_numeric_target(values: Any, where: str, way_round: str) -> None:
 
     ``where`` begins the sentence, and ``way_round`` says how to make classes of numbers.
     """
-    found, counts = np.unique(np.asarray(values), return_counts=True)
-    if not is_numeric_target(found, counts):
+    numbers, counts = np.unique(np.asarray(values), return_counts=True)
+    if not is_numeric_target(numbers, counts):
         return
-    low, high = (np.format_float_positional(value, trim="-") for value in found[[0, -1]])
+    low, high = (np.format_float_positional(value, trim="-") for value in numbers[[0, -1]])
     raise ValueError(
-        f"{where} is a numeric target ({len(found)} different numbers from {low} to {high} in "
+        f"{where} is a numeric target ({len(numbers)} different numbers from {low} to {high} in "
         f"{counts.sum()} labelled rows), which is not supported yet: choose a target of classes "
         f"or, if the numbers are codes of classes, {way_round}. ICLSRegressor fits numbers whose "
         "unknown values have bounds."
