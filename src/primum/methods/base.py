@@ -1,7 +1,4 @@
-"""Prediction of classes, and accuracy over the rows whose label is known.
-
-What ``fit`` methods share: docstring, removal of fitted attributes, feature names, advice.
-"""
+"""What methods share: the docstring of ``fit``, earlier fits, predictions, ``score``."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -108,10 +108,10 @@ def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = Tr
 
     ``what`` is the name of the parameter, and ``uses_unlabeled`` what a pair stands for.
     """
-    found = []
+    read = []
     for item in entries:
         if isinstance(item, Entry):
-            found.append(item)
+            read.append(item)
             continue
         if not (
             isinstance(item, tuple | list) and len(item) in (2, 3) and isinstance(item[0], str)
@@ -120,9 +120,9 @@ def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = Tr
                 f"{what} must be a list of (name, estimator) or (name, estimator, uses_unlabeled), "
                 f"but one of its items is {item!r}."
             )
-        found.append(Entry(item[0], item[1], bool(item[2]) if len(item) == 3 else uses_unlabeled))
-    _check_entries(found, what)
-    return found
+        read.append(Entry(item[0], item[1], bool(item[2]) if len(item) == 3 else uses_unlabeled))
+    _check_entries(read, what)
+    return read
 
 
 def _check_entries(entries: list[Entry], what: str) -> None:
@@ -201,9 +201,9 @@ def _has_probabilities(self: "NamedClassifier") -> bool:
 
 def named(fitted: Any, classes: AnyArray) -> "NamedClassifier":
     """Return a classifier that was fitted to class codes as one that predicts names."""
-    found = NamedClassifier(fitted)
-    found.classes_, found.classifier_ = classes, fitted
-    return found
+    classifier = NamedClassifier(fitted)
+    classifier.classes_, classifier.classifier_ = classes, fitted
+    return classifier
 
 
 class NamedClassifier(ClassifierMixin, BaseEstimator):

@@ -288,11 +288,11 @@ def _can_be_met(shares: Shares, masks: Mask, total: Floats) -> bool:
     per_class: Any = sparse.csr_array((ones, (of_class, unknowns)), (n_classes, len(ones)))
     per_mask: Any = sparse.csr_array((ones, (of_mask, unknowns)), (n_masks, len(ones)))
     both_ways: Any = sparse.vstack([per_class, -per_class])
-    found = linprog(
+    solution = linprog(
         np.zeros(len(unknowns)),
         A_ub=both_ways,
         b_ub=np.concatenate([shares.high, -shares.low]) + ROUNDING / n_classes,
         A_eq=per_mask,
         b_eq=total,
     )
-    return bool(found.success)
+    return bool(solution.success)

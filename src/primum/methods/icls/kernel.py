@@ -1,6 +1,6 @@
 """Implicitly constrained least squares with a kernel.
 
-The method of ``icls.py`` for the functions of a kernel's reproducing space:
+The method of ``classifier.py`` for the functions of a kernel's reproducing space:
 
     minimise over q in [0, 1]^U   (1/L) || f(X_l) + b - y ||^2 + alpha_labeled ||f||^2
     where (f, b) = (f, b)(q) minimises   (1/n) || f(X) + b - [y; q] ||^2 + alpha ||f||^2,

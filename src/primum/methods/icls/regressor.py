@@ -1,8 +1,8 @@
 """Implicitly constrained least squares for targets within bounds.
 
-The problem is that of ``icls.py``, with a target instead of a label in {0, 1}: among all models
-that least squares gives for the known targets and *some* targets of the unlabelled rows, take the
-one with the least loss on the labelled rows:
+The problem is that of ``classifier.py``, with a target instead of a label in {0, 1}: among all
+models that least squares gives for the known targets and *some* targets of the unlabelled rows,
+take the one with the least loss on the labelled rows:
 
     minimise over low_i <= q_i <= high_i    (1/L) || X beta(q) - y ||^2 (+ alpha_labeled ||w||^2)
     where beta(q) minimises                 (1/n) || Xe beta - [y; q] ||^2 + alpha ||w||^2.
@@ -29,7 +29,7 @@ from primum.labellings import ImplicitProblem, LabelInterval
 from primum.methods.base import copy_feature_names, fitting
 from primum.methods.icls.base import ImplicitlyConstrained
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.reading.data import TrainingData, read_regression_data
+from primum.reading.data import TrainingData, read_regression_arguments, split_rows
 from primum.reading.targets import KnownTargets
 from primum.rows import to_numpy
 
@@ -228,7 +228,9 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
             The fitted estimator.
         """
         with fitting(self):
-            data = read_regression_data(self, X, y, X_unlabeled, sample_weight, target_bounds)
+            arguments = X, y, X_unlabeled, sample_weight
+            given = read_regression_arguments(self, *arguments, target_bounds=target_bounds)
+            data = split_rows(given)
             data.known.check_bounded(data.n_more)
             with self._computing(data.home):
                 self._fit_data(data)

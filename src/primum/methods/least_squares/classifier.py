@@ -97,10 +97,10 @@ class LinearEstimator(BaseEstimator):
         coef, intercept = self._linear_map(to_numpy(self.coef_), to_numpy(self.intercept_))
 
         def values(block: Block) -> Floats:
-            found = np.asarray(block.X @ coef + intercept)
-            if not np.isfinite(found).all():
+            products = np.asarray(block.X @ coef + intercept)
+            if not np.isfinite(products).all():
                 refuse_non_finite(block)
-            return found
+            return products
 
         return values
 

@@ -1,7 +1,22 @@
-"""Least squares with soft labels for the unlabelled rows: a convex function of the coefficients.
+"""Least squares with labels estimated for the unlabelled rows (EM, alternating minimisation).
 
-The best label in a label set S for a score is the nearest point of S: the score itself, clipped to
-[0, 1], for two classes; the nearest point of the simplex to the K scores, for more. With these,
+    minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
+        || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge)
+
+With K > 2 classes, y, q and beta have one column per class, and the squares are summed over the
+classes; every row of q is a point of the simplex (soft) or one of its vertices (hard).
+
+Refitting to all rows with the current labels, and relabelling the unlabelled rows with the fitted
+scores, each lower this objective. For hard labels this alternation is self-learning, and it ends in
+a local minimum. All refits share one factorisation: only ``X_u'q`` changes.
+
+For soft labels the objective is convex, and its minimum over q is known, so it is minimised over
+beta directly, by Newton's method. The alternation is a gradient method and would take thousands of
+rounds where Newton's method takes a dozen steps.
+
+Soft labels. The best label in a label set S for a score is the nearest point of S: the score
+itself, clipped to [0, 1], for two classes; the nearest point of the simplex to the K scores, for
+more. With these,
 
     f(beta) = 1/2 sum_l w |x'beta - y|^2 + 1/2 sum_u w dist(x'beta, S)^2 + n alpha/2 ||coef||^2
 
@@ -28,22 +43,6 @@ satisfy this: with ``H step + A rest = g`` (A is the normal matrix of all rows),
 
 If the step moves no label to another face, and rest = 0, the gap is ``1/2 step'H step``, which is
 exactly the decrease of the step.
-
-Least squares with labels estimated for the unlabelled rows (EM, alternating minimisation).
-
-    minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
-        || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge)
-
-With K > 2 classes, y, q and beta have one column per class, and the squares are summed over the
-classes; every row of q is a point of the simplex (soft) or one of its vertices (hard).
-
-Refitting to all rows with the current labels, and relabelling the unlabelled rows with the fitted
-scores, each lower this objective. For hard labels this alternation is self-learning, and it ends in
-a local minimum. All refits share one factorisation: only ``X_u'q`` changes.
-
-For soft labels the objective is convex, and its minimum over q is known, so it is minimised over
-beta directly, by Newton's method. The alternation is a gradient method
-and would take thousands of rounds where Newton's method takes a dozen steps.
 """
 
 import warnings

@@ -19,7 +19,7 @@ from primum._typing import Floats
 from primum.methods.base import fitting
 from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
 from primum.reading.arrays import on_this_machine, refuse_masked
-from primum.reading.data import TrainingData, read_regression_data
+from primum.reading.data import TrainingData, read_regression_arguments, split_rows
 from primum.reading.targets import KnownTargets, read_targets
 
 
@@ -52,7 +52,7 @@ class LeastSquaresRegressionBase(RegressorMixin, LinearEstimator):
             The fitted estimator.
         """
         with fitting(self):
-            data = read_regression_data(self, X, y, X_unlabeled, sample_weight)
+            data = split_rows(read_regression_arguments(self, X, y, X_unlabeled, sample_weight))
             with self._computing(data.home):
                 self._fit_data(data)
         return self

@@ -1,13 +1,11 @@
-"""A search over a grid: one task per fold, and the scores that it returns.
+"""A search over a grid: one task per fold, which scores all models of the grid.
 
-All models of a grid on one training set, with as little repeated work as possible.
+The models of one training set share as much work as possible:
 
 once                the moments of the unlabelled rows
 per training set    those of its labelled rows; the singular values of few rows
 per alpha           one factorisation, one matrix of the unlabelled rows for all metrics
 per metric          a solution that starts from that of the previous metric, and is proven
-
-Scores of the models of a grid on held-out rows, and their table.
 """
 
 import reprlib
@@ -100,7 +98,7 @@ class TrainingSet:
         # Large ridges first: their problems are the easiest to solve without a start.
         order = np.argsort(-np.asarray(grid.alphas), kind="stable").tolist()
         solved = dict(zip(order, self._in_order(grid, twins, order), strict=True))
-        return [found for number in range(len(order)) for found in solved[number]]
+        return [model for number in range(len(order)) for model in solved[number]]
 
     def _in_order(
         self, grid: Grid, twins: Sequence[Linear], order: Sequence[int]

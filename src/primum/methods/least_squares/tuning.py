@@ -1,11 +1,8 @@
 """What the tuned estimators share: the search, its choice and the final fit.
 
 ``TunedSupervised`` chooses a ridge penalty, ``TunedImplicit`` a ridge penalty and a metric. They
-are mixins of classifiers and of regressors, which say how ``fit`` reads its arguments.
-
-What the tuned classifiers share: ``fit``, and the Brier score.
-
-What the tuned regressors share: their scores, and what they remember of a model.
+are mixins of classifiers and of regressors, which say how ``fit`` reads its arguments, how models
+are scored, and what an estimator remembers of a model.
 """
 
 from abc import abstractmethod
