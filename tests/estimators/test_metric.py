@@ -47,8 +47,8 @@ def random_problem(seed, max_features=7):
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
 @pytest.mark.parametrize("share", SHARES)
 def test_never_further_from_the_true_model_than_the_twin(share, alpha):
-    """The theorem, for 150 problems in each of eight settings, whatever the true labels are."""
-    for seed in range(150):
+    """The theorem, for 50 problems in each of eight settings, whatever the true labels are."""
+    for seed in range(50):
         X, truth, L = random_problem(seed)
         y = np.r_[truth[:L], np.full(len(X) - L, -1)]
         clf = ICLSClassifier(alpha, metric=share).fit(X, y)
@@ -81,8 +81,16 @@ def test_with_a_ridge_the_promise_is_about_the_penalised_loss():
 
 
 @pytest.mark.filterwarnings("ignore:ICLSClassifier stopped:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("metric", ["labeled", 0.03, "all"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "metric"),
+    [
+        # There L-BFGS-B needs ten thousand steps; test_solvers.py has one of these fits.
+        pytest.param(name, metric, marks=[pytest.mark.slow] * (metric == "labeled" and many))
+        for name in CASES
+        for many in [name in ("L < d", "ridge on all rows only")]
+        for metric in ("labeled", 0.03, "all")
+    ],
+)
 def test_all_solvers_give_one_model(case, metric):
     X, y, X_u, more = CASES[case]
     rows = np.vstack([X, X_u])
