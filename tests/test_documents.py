@@ -41,7 +41,18 @@ def run_blocks(page, blocks, capsys):
                 assert line == promised, block
 
 
-@pytest.mark.parametrize("page", [name for name in PAGES if name not in APART])
+# They take seconds for a safe stack and for comparisons, and quickstart.md has one of each.
+SLOW = {"index.md", "comparing.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
+        for name in PAGES
+        if name not in APART
+    ],
+)
 def test_pages_print_what_their_comments_say(page, capsys):
     blocks = [block for block in python_blocks(PAGES[page]) if "import torch" not in block]
     run_blocks(page, blocks, capsys)
@@ -132,9 +143,11 @@ def test_readme_fits_two_screens():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 100
 
 
+# Like the examples of the gallery, the last two are slow; tests/cli and tests/rows test the same.
+@pytest.mark.slow
 def test_demo_prints_a_verdict_and_writes_a_report(tmp_path):
     command = [sys.executable, str(ROOT / "examples" / "demo.py"), "--quick", "--out", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for words in ("$ primum compare", "tuned baseline", "EM-LDA", "Report: out/report.html"):
         assert words in done.stdout
@@ -144,10 +157,11 @@ def test_demo_prints_a_verdict_and_writes_a_report(tmp_path):
     assert "pixel 3,3" in page
 
 
+@pytest.mark.slow
 def test_cluster_example_prints_its_certificate():
     pytest.importorskip("distributed")
     command = [sys.executable, str(ROOT / "examples" / "cluster.py"), "--rows", "30000"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert "(proven; tolerance 1." in done.stdout, done.stderr
     assert re.search(r"predicted as the second class: 0\.\d+ of 30000 rows", done.stdout)
 

@@ -5,7 +5,17 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from primum._sklearn import logistic_regression_cv
 from primum.cli.main import primum
+
+
+@pytest.fixture(autouse=True)
+def few_penalties(monkeypatch):
+    """Tune the logistic regression of comparisons over two penalties: five take long."""
+    monkeypatch.setattr(
+        "primum.evaluation.compare_default.logistic_regression_cv",
+        lambda Cs, **options: logistic_regression_cv(Cs=Cs[2:4], **options),
+    )
 
 
 @pytest.fixture

@@ -131,14 +131,24 @@ def test_weights_and_rows_outside_memory(tmp_path):
 # Fewer labels than features
 
 
+SECONDS = {(1, 4), (2, 4), (0, 8), (2, 8)}
+
+
 def undetermined(seed, L, K=3, U=60, d=15):
     X, y, _, possible = masked_labels(L, U, d, K, seed=seed, separation=2.0, keep=0.7)
     return X, y, possible
 
 
 @pytest.mark.filterwarnings("ignore::primum.estimators._implicit.UndeterminedModelWarning")
-@pytest.mark.parametrize("L", [4, 8, 14])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("seed", "L"),
+    [
+        # One of the five that take seconds is enough.
+        pytest.param(seed, L, marks=[pytest.mark.slow] * ((seed, L) in SECONDS))
+        for seed in range(3)
+        for L in (4, 8, 14)
+    ],
+)
 def test_the_tie_break_is_the_limit_of_the_metrics(seed, L):
     X, y, possible = undetermined(seed, L)
     limit = ICLSClassifier(tol=1e-13, metric="labeled").fit(X, y, possible=possible)

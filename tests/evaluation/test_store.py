@@ -334,7 +334,7 @@ class TestLock:
             "sys.path[:0] = sys.argv[3:]\n"
             "from test_store import run\n"
             "try:\n"
-            "    run(sys.argv[1], seed=int(sys.argv[2]), repeats=8)\n"
+            "    run(sys.argv[1], seed=int(sys.argv[2]), repeats=3)\n"
             "except ValueError as problem:\n"
             "    sys.exit(str(problem))\n"
         )
@@ -353,5 +353,5 @@ class TestLock:
         (winner,) = (seed for seed, code in codes.items() if code == 0)
         (loser,) = (seed for seed in codes if seed != winner)
         assert "Another run (process" in said[loser] or "already contains results" in said[loser]
-        resumed = run(tmp_path / "new", resume=True, seed=winner, repeats=8)
-        same(resumed, run(tmp_path / "clean", seed=winner, repeats=8))
+        resumed = run(tmp_path / "new", resume=True, seed=winner, repeats=3)
+        same(resumed, run(tmp_path / "clean", seed=winner, repeats=3))

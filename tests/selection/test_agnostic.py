@@ -52,15 +52,18 @@ def problem(rng, separations, n_labeled=40):
 
 
 @pytest.mark.parametrize("n_candidates", [1, 3])
-def test_where_nothing_helps_the_supervised_model_is_chosen_at_the_nominal_rate(n_candidates):
+@pytest.mark.parametrize("n_problems", [80, pytest.param(300, marks=pytest.mark.slow)])
+def test_where_nothing_helps_the_supervised_model_is_chosen_at_the_nominal_rate(
+    n_candidates, n_problems
+):
     rng = np.random.default_rng(n_candidates)
     candidates = [(f"{c}", NearestMeanOf(c)) for c in range(1, n_candidates + 1)]
     chosen = 0
-    for repeat in range(300):
+    for repeat in range(n_problems):
         X, y = problem(rng, [1.0] * (n_candidates + 1))
         clf = AgnosticClassifier(candidates, supervised=NearestMeanOf(0), random_state=repeat)
         chosen += clf.fit(X, y).chosen_ != "supervised"
-    assert chosen <= stats.binom.ppf(0.999, 300, 0.05)
+    assert chosen <= stats.binom.ppf(0.999, n_problems, 0.05)
 
 
 def test_a_clearly_better_candidate_is_chosen():
