@@ -90,34 +90,57 @@ def test_core_imports_nothing_optional():
             assert top in allowed | known | sys.stdlib_module_names, f"{path} imports {name}"
 
 
-def loaded_by(statement):
-    """Modules of other libraries that a fresh interpreter loads."""
-    code = f"import sys; {statement}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+def fresh(code):
+    """Return what a fresh interpreter prints, line by line."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def others(modules):
+    """Return those of some modules, listed in a line, that are of other libraries."""
     own = {"primum", *sys.stdlib_module_names}
-    return {name for name in done.stdout.split() if name.split(".")[0] not in own}
+    return {name for name in modules.split() if name.split(".")[0] not in own}
 
 
-def test_importing_the_package_loads_no_other_library():
-    assert loaded_by("import primum") == loaded_by("pass")
+STEPS = """
+import sys
+print(*sys.modules)
+import primum
+print(*sys.modules)
+primum.ICLSClassifier
+print(*sys.modules)
+print(primum.datasets.CATALOGUE is not None, primum.solvers.__name__)
+"""
+
+
+@pytest.fixture(scope="module")
+def steps():
+    """What is loaded at first, with the package, and with an estimator; and names of two rooms."""
+    return fresh(STEPS)
+
+
+def test_importing_the_package_loads_no_other_library(steps):
+    before, package, *_ = steps
+    assert others(package) == others(before)
 
 
 def test_the_estimators_load_no_more_than_linear_models():
     """All names but those of comparisons: also the first use of a name, not only the import."""
-    use = (
-        "import primum; "
-        "[getattr(primum, name) for name in primum.__all__ if name.lower()[:5] != 'compa']"
+    before, after = fresh(
+        "import sys, sklearn.linear_model; print(*sys.modules); import primum; "
+        "[getattr(primum, name) for name in primum.__all__ if name.lower()[:5] != 'compa']; "
+        "print(*sys.modules)"
     )
-    assert loaded_by(use) - loaded_by("import sklearn.linear_model") == set()
+    assert others(after) - others(before) == set()
 
 
-def test_using_one_estimator_imports_no_other():
-    code = "import sys, primum; primum.ICLSClassifier; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+def test_using_one_estimator_imports_no_other(steps):
+    modules = steps[2].split()
     files = {path.stem for path in (PACKAGE / "estimators").glob("[!_]*.py")}
-    loaded = {file for file in files if f"primum.estimators.{file}" in done.stdout.split()}
+    loaded = {file for file in files if f"primum.estimators.{file}" in modules}
     assert loaded == {"icls", "least_squares", "unlabeled_rows"}
-    assert "primum.selection" not in done.stdout.split()
+    assert "primum.selection" not in modules
 
 
 @pytest.mark.parametrize("package", [primum, primum.estimators])
@@ -135,10 +158,8 @@ def test_unknown_names_are_refused(package):
         package.Unknown  # noqa: B018
 
 
-def test_rooms_are_attributes_of_the_package():
-    code = "import primum; print(primum.datasets.CATALOGUE is not None, primum.solvers.__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "primum.solvers"]
+def test_rooms_are_attributes_of_the_package(steps):
+    assert steps[3].split() == ["True", "primum.solvers"]
 
 
 REFUSING = """

@@ -126,10 +126,27 @@ def expected_failures(estimator):
     return failures
 
 
+def first_of_each_class(estimators):
+    """Return the first of every class, and the others."""
+    first = list({type(one): one for one in estimators[::-1]}.values())
+    return first[::-1], [one for one in estimators if one not in first]
+
+
+FIRST, OTHERS = first_of_each_class([*ESTIMATORS, *REGRESSORS])
+
+
 # Some checks have rows whose features are collinear within the classes.
 @pytest.mark.filterwarnings("ignore::primum.SingularCovarianceWarning")
-@parametrize_with_checks([*ESTIMATORS, *REGRESSORS], expected_failed_checks=expected_failures)
+@parametrize_with_checks(FIRST, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# Other parameters of the same classes, which all other tests of this file have too.
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::primum.SingularCovarianceWarning")
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_with_other_parameters(estimator, check):
     check(estimator)
 
 
@@ -142,14 +159,17 @@ CLASS_NAMES = {
 }
 
 
-@with_two_and_several_classes
-@pytest.mark.parametrize("kind", CLASS_NAMES)
+# One function reads the labels for all estimators, so every kind is tried once for each of their
+# types with two classes, and one kind with several.
+KINDS = [(clf, 2, kind) for clf in FIRST if not is_regressor(clf) for kind in CLASS_NAMES]
+KINDS += [(clf, 4, "strings") for clf in SEVERAL]
+
+
+@pytest.mark.parametrize(("clf", "n_classes", "kind"), KINDS, ids=str)
 def test_classes_of_any_type(clf, n_classes, kind):
     """The replacement for check_classifiers_classes: names of classes change nothing else."""
     X, y, X_u, _ = problem(20, 30, 3, n_classes)
     names, unknown = CLASS_NAMES[kind]
-    if kind == "booleans" and n_classes > 2:
-        pytest.skip("there are two of them")
     names = names[:n_classes]
     expected = clone(clf).fit(np.vstack([X, X_u]), np.r_[y, np.full(30, -1)])
     labels = names[y].tolist() + [unknown] * 30

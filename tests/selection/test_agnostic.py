@@ -1,5 +1,6 @@
 """The agnostic choice: nominal rate where nothing helps, the better model where it is clear."""
 
+import joblib
 import numpy as np
 import pytest
 from scipy import stats
@@ -116,10 +117,14 @@ def test_groups_and_parallel_fits_change_nothing_else():
     X, y, X_u, _ = two_classes(40, 30, 3)
     X, y = np.vstack([X, X_u]), np.r_[y, np.full(30, -1)]
     groups = np.arange(70) % 8
-    one, two = (
-        AgnosticClassifier(QUICK.candidates, cv=GroupKFold(4), n_jobs=n).fit(X, y, groups=groups)
-        for n in (1, 2)
-    )
+    # In threads, which start at once; test_safe.py has processes.
+    with joblib.parallel_config("threading"):
+        one, two = (
+            AgnosticClassifier(QUICK.candidates, cv=GroupKFold(4), n_jobs=n).fit(
+                X, y, groups=groups
+            )
+            for n in (1, 2)
+        )
     assert one.differences_ == two.differences_
     assert one.n_splits_ == 4
 
