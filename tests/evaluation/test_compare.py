@@ -480,7 +480,7 @@ def test_the_default_methods():
 
 def test_the_safe_stack_is_judged_by_its_cross_fitted_scores_unless_nested():
     X, y = partly(40, 60)
-    safe = SafeClassifier(["spreading"], random_state=0)
+    safe = SafeClassifier(["spreading"], n_repeats=1, random_state=0)
     options = {**QUICK, "methods": [("safe", safe), *METHODS], "prepare": None, "n_repeats": 1}
     result = primum.compare(X, y, **options)
     own = safe.fit(X, y).verdict_

@@ -191,15 +191,20 @@ def test_groups_are_counted_instead_of_rows():
     assert "with 30 labelled rows in 10 groups" in clf.verdict_.baseline.text.lower()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.fixture(scope="module", params=[2, 3])
+def scored_by_accuracy(request):
+    X, y, _ = partly(n_classes=request.param)
+    return X, y, quick(scoring="accuracy").fit(X, y)
+
+
 @pytest.mark.parametrize(
     "scoring",
     [*ROW_LOSSES, "roc_auc_ovr", "f1_macro", make_scorer(lambda a, b: -np.mean(a != b))],
     ids=str,
 )
-def test_scoring_changes_the_verdict_but_not_the_model(scoring, n_classes):
-    X, y, _ = partly(n_classes=n_classes)
-    clf, plain = (quick(scoring=s).fit(X, y) for s in (scoring, "accuracy"))
+def test_scoring_changes_the_verdict_but_not_the_model(scoring, scored_by_accuracy):
+    X, y, plain = scored_by_accuracy
+    clf = quick(scoring=scoring).fit(X, y)
     assert clf.weights_ == plain.weights_
     if scoring != "accuracy":
         assert clf.verdict_.baseline.change != plain.verdict_.baseline.change or (
