@@ -315,7 +315,7 @@ class TestLock:
             "from primum.evaluation import ResultStore\n"
             "store = ResultStore(sys.argv[1], {'data': {}})\n"
             "print('locked', flush=True)\n"
-            "time.sleep(600)\n"
+            "time.sleep(3600)\n"
         )
         process = subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
