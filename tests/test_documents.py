@@ -41,8 +41,8 @@ def run_blocks(page, blocks, capsys):
                 assert line == promised, block
 
 
-# They take seconds for a safe stack and for comparisons, and quickstart.md has one of each.
-SLOW = {"index.md", "comparing.md"}
+# They take seconds for safe stacks and comparisons with their defaults.
+SLOW = {"index.md", "comparing.md", "quickstart.md"}
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from primum.cli.main import primum
 
 
 @pytest.fixture(autouse=True)
-def few_penalties(monkeypatch):
-    """Tune the logistic regression of comparisons over two penalties: five take long."""
+def quick_comparisons(monkeypatch, quick_drift):
+    """Tune the logistic regression over two penalties in two folds: five in three take long."""
+    monkeypatch.setattr("primum.evaluation.compare_default.MAX_INNER_FOLDS", 2)
     monkeypatch.setattr(
         "primum.evaluation.compare_default.logistic_regression_cv",
         lambda Cs, **options: logistic_regression_cv(Cs=Cs[2:4], **options),

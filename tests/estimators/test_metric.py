@@ -16,6 +16,7 @@ from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarn
 from primum.labellings import columns
 
 CASES = hard_cases()
+MANY_STEPS = ("L < d", "ridge on all rows only")  # of L-BFGS-B: ten thousand
 LIMIT = {"metric": "labeled"}
 SHARES = [0.01, 0.1, 0.5, 1.0]
 
@@ -81,17 +82,16 @@ def test_with_a_ridge_the_promise_is_about_the_penalised_loss():
 
 
 @pytest.mark.filterwarnings("ignore:ICLSClassifier stopped:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("metric", ["labeled", 0.03, "all"])
 @pytest.mark.parametrize(
-    ("case", "metric"),
+    ("case", "solvers"),
     [
-        # There L-BFGS-B needs ten thousand steps; test_solvers.py has one of these fits.
-        pytest.param(name, metric, marks=[pytest.mark.slow] * (metric == "labeled" and many))
-        for name in CASES
-        for many in [name in ("L < d", "ridge on all rows only")]
-        for metric in ("labeled", 0.03, "all")
+        *((case, ("scale", "reference")) for case in CASES),
+        *((case, ("lbfgsb",)) for case in CASES if case not in MANY_STEPS),
+        *(pytest.param(case, ("lbfgsb",), marks=pytest.mark.slow) for case in MANY_STEPS),
     ],
 )
-def test_all_solvers_give_one_model(case, metric):
+def test_all_solvers_give_one_model(case, metric, solvers):
     X, y, X_u, more = CASES[case]
     rows = np.vstack([X, X_u])
 
@@ -103,7 +103,7 @@ def test_all_solvers_give_one_model(case, metric):
             return clf.fit(X, y, X_unlabeled=X_u).decision_function(rows)
 
     expected = scores("newton")
-    for solver in ("scale", "lbfgsb", "reference"):
+    for solver in solvers:
         assert np.sqrt(np.mean((scores(solver) - expected) ** 2)) <= 1e-6, solver
 
 

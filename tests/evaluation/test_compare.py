@@ -24,6 +24,8 @@ from primum.selection.disagreement import posterior_of
 from primum.selection.entries import Entry
 from primum.selection.statistics import resampled_difference
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 METHODS = [
     ("self-learning", SelfLearningClassifier()),

@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 import primum
 from generate import two_classes
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 
 class NeverFitted(LogisticRegression):
     def fit(self, X, y, sample_weight=None):

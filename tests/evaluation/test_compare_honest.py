@@ -19,6 +19,8 @@ from primum.evaluation.compare_plan import ComparisonPlan, read_table
 from primum.selection.entries import Entry
 from primum.selection.wording import ERROR
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 BASELINES = [("logistic", LogisticRegression())]
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=1)
 QUICK = {"baselines": BASELINES, "n_repeats": 1, "curves": False, "progress": False}

@@ -12,6 +12,8 @@ from primum import SafeClassifier, SelfLearningClassifier
 from primum.evaluation.compare_model import card_of, guessing_loss
 from primum.evaluation.compare_scoring import read_scoring
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=2)
 QUICK = {
     "methods": [("self-learning", SelfLearningClassifier())],

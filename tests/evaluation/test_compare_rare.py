@@ -12,6 +12,8 @@ from primum.evaluation.compare_plan import ComparisonPlan, read_table
 from primum.selection._folds import Fold
 from primum.selection.entries import Entry
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 METHODS = [("neighbours", KNeighborsClassifier(), False)]
 QUICK = {"methods": METHODS, "progress": False}
 

@@ -14,6 +14,8 @@ import primum
 from generate import two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 QUICK = {
     "baselines": [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())],
     "n_repeats": 1,

@@ -15,6 +15,8 @@ from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier
 from primum.tables.csv import CsvOptions
 from primum.tables.frames import read_frame
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 QUICK = {
     "baselines": BASELINES,

@@ -12,6 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from primum import ICLSClassifier, SafeClassifier
 from primum.selection.drift import find_drift, one_of_each
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 QUICK = {"candidates": ["spreading"], "n_repeats": 1, "random_state": 0}
 
 

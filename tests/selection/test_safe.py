@@ -23,6 +23,8 @@ from generate import several_classes, two_classes
 from primum import ICLSClassifier, SafeClassifier, SAFEWClassifier
 from primum.selection.losses import ROW_LOSSES
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 # Candidates that take no time, with a supervised counterpart and a baseline.
 QUICK = {"candidates": ["spreading"], "baselines": ["ridge"], "cv": 3, "n_repeats": 1}
 

@@ -15,6 +15,8 @@ from primum.selection import out_of_fold, pilot, safe
 from primum.selection.candidates.kernel import BANDWIDTHS, distances_among
 from primum.selection.copies import copies_note
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 
 def partly(n_labeled=24, n_unlabeled=40, d=3, n_classes=2):
     """Return X and y with -1 for unknown labels."""

@@ -9,6 +9,8 @@ import primum
 from primum.tables.foreign import as_pandas
 from primum.tables.problem import table_problem, with_unlabeled
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 
 class Stream:
     """A table that has nothing but the Arrow PyCapsule protocol."""
