@@ -44,7 +44,7 @@ def quick(**parameters):
 
 
 @parametrize_with_checks(
-    [SafeClassifier(**QUICK, random_state=0)],
+    [SafeClassifier(**{**QUICK, "cv": 2}, random_state=0)],
     expected_failed_checks=lambda clf: {
         "check_classifiers_classes": "y of integers marks unknown labels with -1",
         "check_sample_weight_equivalence_on_dense_data": "folds and scales count rows",
