@@ -31,6 +31,7 @@ test: lint types $(READY)  ## lint, types and all tests but the slow ones
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python $(PYTEST) -m slow
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow tests/*/test_array_api.py
 
 $(VENV)/.docs: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

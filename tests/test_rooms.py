@@ -209,24 +209,47 @@ def test_rooms_are_attributes_of_the_package(steps):
     assert steps[3].split() == ["True", "primum.solvers"]
 
 
-REFUSING = """
-import sys
+ALONE = """
+import importlib, pkgutil, sys
+
+OPTIONAL = {
+    *("pandas", "pyarrow", "matplotlib", "dask", "distributed", "torch", "click", "skops", "tqdm")
+}
+
 class Refusing:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {heavy}:
-            raise ModuleNotFoundError(name)
+        if name.split(".")[0] in OPTIONAL:
+            raise ModuleNotFoundError(name=name)
+
 sys.meta_path.insert(0, Refusing())
 import primum
 print(*(name for name in primum.__all__ if hasattr(primum, name)))
+import primum.datasets, primum.evaluation, primum.report, primum.rows
+for module in pkgutil.iter_modules(primum.rows.__path__, "primum.rows."):
+    importlib.import_module(module.name)
+from primum.cli import main
+try:
+    main()
+except SystemExit as stop:
+    print(stop.code)
 """
 
 
-def test_importing_the_package_needs_no_heavy_library():
-    """Where pandas is installed, scikit-learn itself loads it: refuse it, and all others."""
-    heavy = ["pandas", "pyarrow", "matplotlib", "dask", "distributed", "torch", "click", "skops"]
-    command = [sys.executable, "-c", REFUSING.format(heavy=heavy)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout.split() == primum.__all__, done.stderr
+@pytest.fixture(scope="module")
+def alone():
+    """The names of the package, and what its command says, where nothing optional is installed.
+
+    Where pandas is installed, scikit-learn itself loads it: refuse it, and all others.
+    """
+    return fresh(ALONE)
+
+
+def test_importing_the_package_needs_no_heavy_library(alone):
+    assert alone[0].split() == primum.__all__
+
+
+def test_everything_but_the_command_line_imports_with_the_core_dependencies_alone(alone):
+    assert "needs click: pip install 'primum[cli]'" in alone[1]
 
 
 def test_one_file_knows_dask():
@@ -275,31 +298,6 @@ def test_one_file_knows_what_scikit_learn_keeps_private():
     }
     assert "_validate_params" in found.pop("_sklearn.py")
     assert found == {}
-
-
-def test_everything_but_the_command_line_imports_with_the_core_dependencies_alone():
-    code = """
-import importlib, pkgutil, sys
-
-OPTIONAL = {"pandas", "matplotlib", "click", "tqdm", "pyarrow", "dask", "distributed"}
-
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in OPTIONAL:
-            raise ModuleNotFoundError(name=name)
-
-sys.meta_path.insert(0, Block())
-import primum, primum.experiments, primum.pages, primum.rows
-for module in pkgutil.iter_modules(primum.rows.__path__, "primum.rows."):
-    importlib.import_module(module.name)
-from primum.cli import main
-try:
-    main()
-except SystemExit as stop:
-    print(stop.code)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "needs click: pip install 'primum[cli]'" in done.stdout, done.stderr
 
 
 def test_the_names_of_the_package_are_the_public_ones():

@@ -294,7 +294,7 @@ def test_table1_is_the_papers(call, tmp_path):
 def test_a_small_faithful_run(call, tmp_path):
     answer = call(
         *("reproduce", "table2", "--datasets", "haberman,sonar,wdbc", "--repeats", 5),
-        *("--data-home", DATA, "--out", "out", "--jobs", 2),
+        *("--data-home", DATA, "--out", "out", "--jobs", 1),
     )
     assert answer.exit_code == 0, answer.output
     summary = pd.read_csv(tmp_path / "out" / "summary.csv")

@@ -26,6 +26,8 @@ from primum.reading.classifiers import Entry
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 METHODS = [
     ("self-learning", SelfLearningClassifier()),

@@ -21,6 +21,8 @@ from primum.comparison.plan import ComparisonPlan, read_table
 from primum.judging.losses import ERROR
 from primum.reading.classifiers import Entry
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 BASELINES = [("logistic", LogisticRegression())]
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=1)
 QUICK = {"baseline": BASELINES, "n_repeats": 1, "curves": False, "verbose": False}

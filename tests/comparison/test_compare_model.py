@@ -13,6 +13,8 @@ from primum.comparison.model import card_of, guessing_loss
 from primum.comparison.records import Fit
 from primum.judging.losses import read_scoring
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=2)
 QUICK = {
     "methods": [("self-learning", SelfLearningClassifier())],

@@ -14,6 +14,8 @@ from primum.reading.folds import Fold
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 METHODS = [("neighbours", KNeighborsClassifier(), False)]
 QUICK = {"methods": METHODS, "verbose": False}
 

@@ -16,6 +16,8 @@ from primum.tables.files import open_table
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 QUICK = {
     "baseline": BASELINES,

@@ -154,7 +154,7 @@ run_experiment(experiment(repeats=4), {folder!r}, progress=False)
 """
 
 
-@pytest.mark.parametrize("lines", [1, 5])
+@pytest.mark.parametrize("lines", [pytest.param(1, marks=pytest.mark.slow), 5])
 def test_killed_anywhere_it_resumes_to_identical_results(tmp_path, lines):
     whole = run(tmp_path / "whole", repeats=4)
     folder = tmp_path / "killed"

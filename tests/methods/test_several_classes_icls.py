@@ -317,7 +317,9 @@ def test_without_unlabelled_rows_it_is_the_twin():
 
 
 @pytest.mark.parametrize("n_labeled", [4, 8, 14])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [*(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 1)), 2, 3]
+)
 def test_the_tie_break_is_the_limit_of_the_metrics(seed, n_labeled):
     X, y, X_u, _ = several_classes(n_labeled, 60, 15, 4, seed=seed)
     limit = ICLSClassifier(tol=1e-10, metric="labeled").fit(X, y, X_unlabeled=X_u)

@@ -19,6 +19,8 @@ from primum.safe.candidates.graphs import BANDWIDTHS, distances_among
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 
 def partly(n_labeled=24, n_unlabeled=40, d=3, n_classes=2):
     """Return X and y with -1 for unknown labels."""
