@@ -96,7 +96,7 @@ def test_splits_in_which_a_scoring_is_undefined():
 
 def test_ordered_rows_are_judged_in_that_order_by_the_safe_stack_too():
     X, y = partly()
-    safe = primum.SafeClassifier([], baselines=["ridge"], random_state=0)
+    safe = primum.SafeClassifier([], baseline=["ridge"], random_state=0)
     result = primum.compare(
         X, y, methods=[("safe", safe)], cv=TimeSeriesSplit(4), prepare=None, verbose=False
     )

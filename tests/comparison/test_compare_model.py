@@ -13,7 +13,7 @@ from primum.comparison.model import card_of, guessing_loss
 from primum.comparison.records import Fit
 from primum.judging.losses import read_scoring
 
-SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=2)
+SAFE = SafeClassifier(["spreading"], baseline=["ridge"], cv=4, n_repeats=2)
 QUICK = {
     "methods": [("self-learning", SelfLearningClassifier())],
     "baseline": [("logistic", LogisticRegression())],
