@@ -26,8 +26,8 @@ demo: $(READY)  ## compare the methods on a table with few labels: a verdict and
 	$(BIN)/python examples/demo.py
 
 test: lint types $(READY)  ## lint, types and all tests but the slow ones
-	$(BIN)/python $(PYTEST) -k 'not array_api'
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -k array_api tests/estimators
+	$(BIN)/python $(PYTEST) --ignore-glob '*/test_array_api.py'
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest tests/*/test_array_api.py
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python $(PYTEST) -m slow

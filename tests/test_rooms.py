@@ -224,7 +224,7 @@ class Refusing:
 sys.meta_path.insert(0, Refusing())
 import primum
 print(*(name for name in primum.__all__ if hasattr(primum, name)))
-import primum.datasets, primum.evaluation, primum.report, primum.rows
+import primum.experiments, primum.pages, primum.rows
 for module in pkgutil.iter_modules(primum.rows.__path__, "primum.rows."):
     importlib.import_module(module.name)
 from primum.cli import main

@@ -24,7 +24,7 @@ from primum.reading.classifiers import Entry
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
 BASELINES = [("logistic", LogisticRegression())]
-SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=1)
+SAFE = SafeClassifier(["spreading"], baseline=["ridge"], cv=4, n_repeats=1)
 QUICK = {"baseline": BASELINES, "n_repeats": 1, "curves": False, "verbose": False}
 
 
@@ -257,7 +257,7 @@ def test_groups_stay_together_where_penalties_are_chosen():
 )
 def test_a_preparation_that_learns_from_labels_does_not_see_those_held_out(prepare):
     X, y = np.random.default_rng(0).normal(size=(60, 40)), np.arange(60) % 2
-    methods = [("safe", SafeClassifier(["forest"], baselines=["ridge"], cv=3, n_repeats=1))]
+    methods = [("safe", SafeClassifier(["forest"], baseline=["ridge"], cv=3, n_repeats=1))]
     found = primum.compare(X, y, methods=methods, prepare=prepare, cv=3, **QUICK)
     # Cross-fitted scores are those of one fit, whose preparation has seen all labels.
     assert found.methods[-1].n_splits == 3

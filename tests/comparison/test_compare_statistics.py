@@ -107,7 +107,7 @@ def test_a_balanced_error_is_that_of_all_held_out_rows():
     X, y = partly(20)
     options = {"methods": NEIGHBOURS, "scoring": "balanced_accuracy", "cv": LeaveOneOut()}
     result = primum.compare(X, y, **QUICK, **options)
-    predicted = [result.records.done["all/neighbours", n]["predicted"][0] for n in range(20)]
+    predicted = [result.records.done["all/neighbours", n].predicted[0] for n in range(20)]
     assert result.table.loc["neighbours", "loss"] == pytest.approx(balanced(predicted, y[:20]))
 
 

@@ -17,7 +17,7 @@ from generate import several_classes, two_classes
 from primum import ICLSClassifierCV, L2SVMClassifier, TSVMClassifier
 from primum._sklearn import logistic_regression_cv
 from primum.labellings.sets import nearest_shares
-from primum.methods.manifold.base import laplacian_power, neighbour_graph
+from primum.methods.manifold.base import laplacian_power, neighbor_graph
 from primum.safe.candidates import (
     CANDIDATES,
     Labels,
@@ -172,7 +172,7 @@ def test_spreading_is_the_limit_of_scikit_learns(damping):
     """On the same graph, LabelSpreading run to convergence gives the same scores."""
     rows, labels, _ = problem(4)
     X = StandardScaler().fit_transform(rows.all)
-    W = neighbour_graph(X, 10)
+    W = neighbor_graph(X, 10)
     y = np.full(L + U, -1)
     y[TRAIN] = labels.codes[TRAIN]
     reference = LabelSpreading(
@@ -185,7 +185,7 @@ def test_spreading_is_the_limit_of_scikit_learns(damping):
 
 def test_spreading_leaves_one_out_as_if_its_label_were_unknown():
     rows, labels, _ = problem(4)
-    W = neighbour_graph(StandardScaler().fit_transform(rows.all), 5)
+    W = neighbor_graph(StandardScaler().fit_transform(rows.all), 5)
     option = graphs.Diffusion(5, 0.9, graphs.spread(W, 0.9, np.arange(L)))
     rests = [np.delete(TRAIN, i) for i in range(len(TRAIN))]
     one_by_one = [
@@ -198,7 +198,7 @@ def test_spreading_leaves_one_out_as_if_its_label_were_unknown():
 
 def test_spreading_gives_unreachable_rows_the_shares_of_the_classes():
     labels = Labels(np.array([0, 0, 1, 1]), 2)
-    W = neighbour_graph(np.array([[0.0], [0.1], [9.0], [9.1], [50.0], [50.1]]), 1)
+    W = neighbor_graph(np.array([[0.0], [0.1], [9.0], [9.1], [50.0], [50.1]]), 1)
     option = graphs.Diffusion(1, 0.9, graphs.spread(W, 0.9, np.arange(4)))
     scores = option.scores(slice(None), np.arange(3), labels.take(np.arange(3)))
     np.testing.assert_allclose(scores[4:], [[2 / 3, 1 / 3]] * 2)
@@ -224,7 +224,7 @@ def test_deformed_kernel_has_its_definition():
     prepared = CANDIDATES["kernel"].prepare(rows)
     scaler = StandardScaler().fit(rows.all)
     X = scaler.transform(rows.all)
-    lap = laplacian_power(neighbour_graph(X, graphs.KERNEL_NEIGHBORS), normalized=True).toarray()
+    lap = laplacian_power(neighbor_graph(X, graphs.KERNEL_NEIGHBORS), normalized=True).toarray()
     _, gammas = graphs.distances_among(X)
     pairs = [(gamma, r) for gamma in gammas for r in graphs.STRENGTHS]
     for option, (gamma, r) in zip(prepared.options, pairs, strict=True):
