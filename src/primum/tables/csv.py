@@ -123,8 +123,8 @@ class CsvFile:
         titles = f"; if line {self.header_line} is a title, pass --header-row"
         return (
             f"{self.path}, line {line}, has {n_fields} fields but the header has {width} "
-            f"(separator {self.separator!r}): correct the line{surplus if n_fields == width + 1 else ''}"
-            f"{titles if width == 1 else ''}."
+            f"(separator {self.separator!r}): correct the line"
+            f"{surplus if n_fields == width + 1 else ''}{titles if width == 1 else ''}."
         )
 
     @contextmanager
