@@ -11,12 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
-
 from primum._files import replacing, write_file
 from primum._lazy import needed
-from primum.tables.preparation import columns_read
 
 # Of model files; raised whenever what they contain changes. Files of formats 1 to 3, which were
 # never released, name modules that are gone.
@@ -53,6 +49,8 @@ def classifier_of(model: Any) -> Any:
 
 def _steps(model: Any) -> list[Any]:
     """Return the steps of a pipeline, which may be damaged, or the model itself."""
+    from sklearn.pipeline import Pipeline
+
     steps = getattr(model, "steps", None) if isinstance(model, Pipeline) else None
     return [step for _, step in steps] if isinstance(steps, list) and steps else [model]
 
@@ -146,6 +144,10 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def columns_of(model: Any) -> dict[str, list[str]] | None:
     """Return the columns that a pipeline prepares, with kind and reading; None if it does not."""
+    from sklearn.compose import ColumnTransformer
+
+    from primum.tables.preparation import columns_read
+
     first = _steps(model)[0]
     return columns_read(first) if isinstance(first, ColumnTransformer) else None
 
