@@ -47,6 +47,47 @@ from primum.reading.labels import KnownLabels, read_labels, targets_of
 from primum.rows import is_outside
 
 
+def alternate(
+    estimator: BaseEstimator,
+    fit: Callable[[Any, Any], Any],
+    label: Callable[[Any], Any],
+    labels: Any,
+) -> tuple[Any, Any, int]:
+    """Fit to labels and label by the fit until no label changes, or ``max_iter`` rounds are over.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose ``max_iter`` it is; the number of rounds becomes its ``n_iter_``, and a warning in its
+        name says that labels still change.
+    fit : callable (labels, last model or None) -> model
+        Fits a model to labels of the unlabelled rows.
+    label : callable (model) -> labels
+        Labels the unlabelled rows.
+    labels : array of shape (n_unlabeled, ...)
+        The first labels.
+
+    Returns
+    -------
+    tuple of (model, labels, int)
+        The last model, the labels it was fitted to, and how many of them it would still change.
+    """
+    model, changes, estimator.n_iter_ = None, 1, 0
+    while model is None or (changes and estimator.n_iter_ < estimator.max_iter):
+        model, before = fit(labels, model), labels
+        labels = label(model)
+        changes = int(np.count_nonzero(np.atleast_2d((labels != before).T).any(axis=0)))
+        estimator.n_iter_ += 1
+    if changes:
+        warnings.warn(
+            f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} rounds with "
+            f"{changes} labels still changing; raise max_iter.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    return model, before, changes
+
+
 def _has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "estimator_", self._kind), method)
 
@@ -123,16 +164,26 @@ class SelfLearningClassifier(
     def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
         self.classes_ = labels.classes
         known, unknown = labels.labeled, labels.unlabeled
-        known_weight = None if weight is None else weight[known]
         self.supervised_ = self.estimator_ = self._fit_supervised(
-            take_rows(X, known), known_weight, labels.classes, labels.codes
+            take_rows(X, known),
+            None if weight is None else weight[known],
+            labels.classes,
+            labels.codes,
         )
         codes = np.empty(len(known) + len(unknown), dtype=np.intp)
         codes[known] = labels.codes
         self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
         if len(unknown):
-            refit = _refitter(self._base(), X, weight)
-            self._repeat(take_rows(X, unknown), codes, unknown, refit)
+            X_u, refit = take_rows(X, unknown), _refitter(self._base(), X, weight)
+
+            def fit(guess: Index, _: Any) -> Any:
+                codes[unknown] = guess
+                return refit(self.classes_, codes)
+
+            self.estimator_, _, changes = alternate(
+                self, fit, lambda model: self._codes(model, X_u), self._codes(self.estimator_, X_u)
+            )
+            self.termination_condition_ = "max_iter" if changes else "no_change"
             if hasattr(self, "feature_names_in_") and not hasattr(X, "columns"):
                 self.supervised_.feature_names_in_ = self.feature_names_in_
         self.transduction_ = labels.classes[codes]
@@ -144,30 +195,12 @@ class SelfLearningClassifier(
         """Return the classifier fitted to the labelled rows, which gives the first labels."""
         return _refitter(self._base(), X, weight)(classes, codes)
 
-    def _repeat(self, X_u: Any, codes: Index, unknown: Index, refit: "_Refit") -> None:
-        """Label and refit until no label changes; ``codes`` ends as the labels of the last fit."""
-        changes, n_iter, guess = 1, 0, self._codes(X_u)
-        while changes and n_iter < self.max_iter:
-            codes[unknown] = guess
-            self.estimator_ = refit(self.classes_, codes)
-            before, guess = guess, self._codes(X_u)
-            changes = int(np.count_nonzero(guess != before))
-            n_iter += 1
-        self.n_iter_ = n_iter
-        self.termination_condition_ = "max_iter" if changes else "no_change"
-        if changes:
-            warnings.warn(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds with "
-                f"{changes} labels still changing; raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-
-    def _codes(self, X: Any) -> Index:
-        if not _refits_cheaply(self.estimator_):
-            return np.searchsorted(self.classes_, self.estimator_.predict(X))
+    def _codes(self, model: Any, X: Any) -> Index:
+        """Return the codes of the classes that a fitted classifier predicts."""
+        if not _refits_cheaply(model):
+            return np.searchsorted(self.classes_, model.predict(X))
         # The rows are valid, and checking them again in every round would take longer than this.
-        decisions = X @ self.estimator_.coef_.T + self.estimator_.intercept_
+        decisions = X @ model.coef_.T + model.intercept_
         values = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         return np.asarray(predicted_classes(values, np.arange(len(self.classes_))))
 
