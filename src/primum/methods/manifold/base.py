@@ -14,6 +14,7 @@ exp(-||x_i - x_j||^2 / (2 s^2)) ("heat"), with s the median distance between con
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -21,14 +22,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import laplacian
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import validate_data
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import KnownLabelsScoreMixin, documented_fit, fitting
+from primum.methods.base import (
+    KnownLabelsScoreMixin,
+    copy_feature_names,
+    documented_fit,
+    fitting,
+)
 from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
 from primum.reading.arrays import backend_of, locating_bad_values, refuse_other_library
@@ -284,10 +290,15 @@ def distinct_rows(X: Any) -> tuple[Any, Index]:
 
 
 class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
-    """A classifier in the deformed kernel."""
+    """A classifier in the deformed kernel, with a twin in the kernel as it is."""
 
+    alpha: float
+    graph_alpha: float
     classes_: AnyArray
+    supervised_: Self
     _several_classes: ClassVar[bool] = True
+    # The parameter whose value 0 leaves the graph out.
+    _weight_of_graph: ClassVar[str] = "graph_alpha"
 
     @documented_fit(
         in_memory=True,
@@ -296,15 +307,28 @@ class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with fitting(self):
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
-            data = read_manifold_data(self, given, uses_unlabeled=self._ratio > 0)
-            self.classes_ = data.classes
-            self._fit_deformed(data, self._deform(data.rows, self._ratio))
+            self._fit_data(read_manifold_data(self, given, uses_unlabeled=self._ratio > 0))
+            self.supervised_ = self._fit_twin(given)
         return self
 
+    def _fit_data(self, data: ManifoldData) -> Self:
+        self.classes_ = data.classes
+        self._fit_deformed(data, self._deform(data.rows, self._ratio))
+        return self
+
+    def _fit_twin(self, given: FitArguments[KnownLabels]) -> Self:
+        """Return the machine fitted to the labelled rows, without the graph."""
+        if self._ratio == 0:
+            return copy(self)
+        twin = clone(self).set_params(**{self._weight_of_graph: 0.0})
+        twin.n_features_in_ = self.n_features_in_
+        copy_feature_names(self, twin)
+        return twin._fit_data(read_manifold_data(twin, given, uses_unlabeled=False))
+
     @property
-    @abstractmethod
     def _ratio(self) -> float:
         """The ratio r of the two penalties; 0 means the undeformed kernel of the labelled rows."""
+        return self.graph_alpha / self.alpha
 
     @abstractmethod
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:

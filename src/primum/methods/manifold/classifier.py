@@ -92,6 +92,8 @@ class ManifoldClassifier(ManifoldMachine):
     gamma_ : float or None
         The value of ``gamma`` that was used; None: the kernel's own default, or it has no
         gamma.
+    supervised_ : ManifoldClassifier
+        The supervised twin: the same with ``graph_ratio=0``, on the labelled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -136,6 +138,7 @@ class ManifoldClassifier(ManifoldMachine):
     estimator_: Any
     expansion_: Floats
     scale_: float
+    _weight_of_graph = "graph_ratio"
 
     def __init__(
         self,

@@ -87,6 +87,8 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
     gamma_ : float or None
         The value of ``gamma`` that was used; None: the kernel's own default, or it has no
         gamma.
+    supervised_ : LaplacianLeastSquaresClassifier
+        The supervised twin: the same with ``graph_alpha=0``, on the labelled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -158,10 +160,6 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
         self.graph_normalized = graph_normalized
         self.graph_power = graph_power
         self.fit_intercept = fit_intercept
-
-    @property
-    def _ratio(self) -> float:
-        return self.graph_alpha / self.alpha
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
         features = kernel.features(data.labeled)

@@ -87,6 +87,8 @@ class LaplacianSVMClassifier(ManifoldMachine):
         gamma.
     n_iter_ : int
         Number of iterations of the SVM's solver, at least 1; of several SVMs, the largest.
+    supervised_ : LaplacianSVMClassifier
+        The supervised twin: the same with ``graph_alpha=0``, on the labelled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -166,10 +168,6 @@ class LaplacianSVMClassifier(ManifoldMachine):
         self.graph_power = graph_power
         self.tol = tol
         self.max_iter = max_iter
-
-    @property
-    def _ratio(self) -> float:
-        return self.graph_alpha / self.alpha
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
         features, L = kernel.features(data.labeled), len(data.codes)
