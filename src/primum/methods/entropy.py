@@ -31,7 +31,6 @@ start at the supervised solution times a few factors, and the lowest end is take
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,9 +41,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import Interval
 from primum._typing import Floats
 from primum.methods.base import convergence_advice, copy_feature_names
+from primum.methods.parameters import NOT_NEGATIVE, POSITIVE
 from primum.methods.svm.base import LinearMachine, MachineData, ridge_of
 
 # Factors of the supervised solution at which searches start; the first is that solution itself. At
@@ -277,13 +276,7 @@ class EntropyLogisticClassifier(LinearMachine):
 
     _several_classes: ClassVar[bool] = True
     _uses_unlabeled: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "unlabeled_weight": [Interval(Real, 0, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"unlabeled_weight": NOT_NEGATIVE, "tol": POSITIVE}
 
     def __init__(
         self,

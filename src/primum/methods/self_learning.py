@@ -8,8 +8,7 @@ wrong labels can reinforce themselves.
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,11 +22,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from primum._sklearn import HasMethods, Interval, check_parameters, count_rows, take_rows
+from primum._sklearn import check_parameters, count_rows, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin, documented_fit, fitting, predicted_classes
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import (
     backend_of,
     check_same_columns,
@@ -93,7 +93,7 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 class SelfLearningClassifier(
-    KnownLabelsScoreMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    RangesByName, KnownLabelsScoreMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 ):
     """A classifier refitted to its own predictions for the unlabelled rows. Not safe.
 
@@ -129,11 +129,6 @@ class SelfLearningClassifier(
     >>> SelfLearningClassifier(LogisticRegression()).fit(X, y).transduction_
     array([0, 0, 1, 1])
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
 
     def __init__(self, estimator: Any = None, *, max_iter: int = 100) -> None:
         self.estimator = estimator

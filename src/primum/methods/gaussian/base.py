@@ -3,7 +3,6 @@
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
-from primum._sklearn import Interval, StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.methods.base import ClassPredictionMixin, KnownLabelsScoreMixin, documented_fit, fitting
@@ -23,6 +21,7 @@ from primum.methods.gaussian.family import (
     GaussianModel,
     coordinates_of,
 )
+from primum.methods.parameters import NOT_NEGATIVE, RangesByName
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import TrainingData, not_in_memory, read_training_data
 from primum.reading.shares import class_shares
@@ -125,20 +124,14 @@ def _read_rows(estimator: BaseEstimator, data: TrainingData) -> GenerativeRows:
 
 
 class GenerativeClassifier(
-    KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
+    RangesByName, KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
 ):
     """Gaussian classes with one covariance, so that the decision function is linear."""
 
     _several_classes: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "covariance": [StrOptions({"full", "spherical"})],
-        "prior": [StrOptions({"equal"}), dict, "array-like", None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": NOT_NEGATIVE}
 
     covariance: str = "full"
-    prior: Any
-    alpha: float
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
@@ -147,6 +140,11 @@ class GenerativeClassifier(
     prior_: Floats
     rank_: int
     soft_labels_: Floats
+
+    def __init__(self, covariance: str = "full", *, prior: Any = None, alpha: float = 0.0) -> None:
+        self.covariance = covariance
+        self.prior = prior
+        self.alpha = alpha
 
     @documented_fit(dense=True, in_memory=True)
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102

@@ -29,13 +29,11 @@ labels.
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from primum._sklearn import Interval
 from primum._typing import Floats
 from primum.methods.base import convergence_advice
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, covariance_rank
@@ -172,12 +170,6 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GenerativeClassifier._parameter_constraints,
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
         covariance: str = "full",
@@ -187,9 +179,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         tol: float = 1e-6,
         max_iter: int = 10000,
     ) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.alpha = alpha
+        super().__init__(covariance, prior=prior, alpha=alpha)
         self.tol = tol
         self.max_iter = max_iter
 

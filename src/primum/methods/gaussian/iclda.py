@@ -28,14 +28,12 @@ The last one is the same for all classes of a row and is left out. l is not conc
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from primum._sklearn import Interval
 from primum._typing import Floats
 from primum.methods.base import convergence_advice
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
@@ -199,14 +197,6 @@ class ICLDAClassifier(GenerativeClassifier):
     array([0., 1., 1.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GenerativeClassifier._parameter_constraints,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
     def __init__(
         self,
         covariance: str = "full",
@@ -218,9 +208,7 @@ class ICLDAClassifier(GenerativeClassifier):
         max_iter: int = 10000,
         random_state: Any = 0,
     ) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.alpha = alpha
+        super().__init__(covariance, prior=prior, alpha=alpha)
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter

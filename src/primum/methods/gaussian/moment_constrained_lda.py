@@ -17,7 +17,6 @@ restricted to its range. For a spherical covariance, T is the identity: only the
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -101,11 +100,6 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     >>> clf.prior_ @ clf.means_, X.mean(axis=0)
     (array([3.]), array([3.]))
     """
-
-    def __init__(self, covariance: str = "full", *, prior: Any = None, alpha: float = 0.0) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.alpha = alpha
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
         self.supervised_ = fit_twin(self, rows)

@@ -17,7 +17,7 @@ S_t^-1 (m_k - m) and of W^-1 (m_k - m) span the same space, and the log-posterio
 features only through it.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -99,10 +99,6 @@ class ScatterLDAClassifier(GenerativeClassifier):
     >>> ScatterLDAClassifier().fit(X, y).predict([[0.0], [3.0]])
     array([0, 1])
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: GenerativeClassifier._parameter_constraints[name] for name in ("prior", "alpha")
-    }
 
     def __init__(self, *, prior: Any = None, alpha: float = 0.0) -> None:
         self.prior = prior

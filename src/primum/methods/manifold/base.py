@@ -16,18 +16,16 @@ from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import laplacian
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import validate_data
 
-from primum._sklearn import Interval, StrOptions
 from primum._typing import AnyArray, Floats, Index
 from primum.methods.base import (
     KnownLabelsScoreMixin,
@@ -37,6 +35,7 @@ from primum.methods.base import (
 )
 from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import backend_of, locating_bad_values, refuse_other_library
 from primum.reading.data import DTYPES, FitArguments, read_arguments, stack_rows
 from primum.reading.labels import KnownLabels
@@ -117,18 +116,8 @@ MAX_ROWS = 10_000
 # Kernel values that a prediction computes at a time.
 MAX_KERNEL_VALUES = 2**23
 
-MANIFOLD_CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel": [StrOptions(set(kernel_metrics())), callable],
-    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither"), None],
-    "kernel_params": [dict, None],
-    "graph_neighbors": [Interval(Integral, 1, None, closed="left")],
-    "graph_weights": [StrOptions(set(GRAPH_WEIGHTS))],
-    "graph_normalized": ["boolean"],
-    "graph_power": [Interval(Integral, 1, None, closed="left")],
-}
 
-
-class KernelOnGraph(BaseEstimator):
+class KernelOnGraph(RangesByName, BaseEstimator):
     """A kernel deformed by the neighbour graph of all training rows, labelled or not."""
 
     X_fit_: Any

@@ -8,8 +8,7 @@ of the kernel as it is.
 """
 
 from collections.abc import Callable
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -18,9 +17,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from primum._sklearn import HasMethods, Interval
 from primum._typing import AnyArray, Floats
-from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
+from primum.methods.manifold.base import ManifoldData, ManifoldMachine
 from primum.methods.manifold.deformed_kernel import DeformedKernel
 
 
@@ -130,11 +128,6 @@ class ManifoldClassifier(ManifoldMachine):
     array([0, 1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "graph_ratio": [Interval(Real, 0, None, closed="left")],
-        **MANIFOLD_CONSTRAINTS,
-    }
     estimator_: Any
     expansion_: Floats
     scale_: float

@@ -11,18 +11,17 @@ w_i that add up to 1. K > 2 classes have one such SVM for each pair of classes, 
 """
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import Interval
 from primum._typing import AnyArray, Floats
 from primum.methods.base import predicted_classes
-from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
+from primum.methods.manifold.base import ManifoldData, ManifoldMachine
 from primum.methods.manifold.deformed_kernel import DeformedKernel
+from primum.methods.parameters import POSITIVE
 
 
 class LaplacianSVMClassifier(ManifoldMachine):
@@ -132,13 +131,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "graph_alpha": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        **MANIFOLD_CONSTRAINTS,
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"tol": POSITIVE}
     svm_: SVC
     expansion_: Floats
 

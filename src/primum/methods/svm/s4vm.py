@@ -18,7 +18,6 @@ separators are clustered, and the best of each cluster is kept.
 """
 
 import warnings
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,8 +25,8 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from primum._sklearn import Interval
 from primum._typing import Floats, Index
+from primum.methods.parameters import COUNT, NOT_NEGATIVE
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.search import Search, balanced_labels, start_search
 from primum.methods.svm.switching import switch_all
@@ -100,19 +99,7 @@ class S4VMClassifier(TransductiveMachine):
     array([0, 0, 1, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
-        "risk": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "n_separators": [Interval(Integral, 1, None, closed="left")],
-        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None],
-        "fit_intercept": ["boolean"],
-        "penalize_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"risk": NOT_NEGATIVE, "n_separators": COUNT}
 
     def __init__(
         self,

@@ -19,14 +19,13 @@ lowers the objective. The classifier is the sum of the w_t.
 """
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import Interval
 from primum._typing import Floats
+from primum.methods.parameters import POSITIVE
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.newton import (
     Conjugate,
@@ -100,14 +99,7 @@ class WellSVMClassifier(TransductiveMachine):
     array([0, 0, 1, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
-        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None],
-        "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"tol": POSITIVE}
 
     penalize_intercept = True
 
