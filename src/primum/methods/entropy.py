@@ -36,13 +36,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats
-from primum.methods.base import convergence_advice, copy_feature_names
+from primum.methods.base import copy_feature_names, logistic_probabilities, warn_short_of_tol
 from primum.methods.parameters import NOT_NEGATIVE, POSITIVE
 from primum.methods.svm.base import LinearMachine, MachineData, ridge_of
 
@@ -304,7 +303,8 @@ class EntropyLogisticClassifier(LinearMachine):
         self.n_iter_ = found.n_iter + int(twin.n_iter_.max())
         self.converged_ = found.slope <= self.tol
         if not self.converged_:
-            self._warn_of_slope(found.n_iter)
+            where = f"with a partial derivative of {self.gap_:.1e}, not within"
+            warn_short_of_tol(self, found.n_iter, where, stacklevel=3)
         self._remember(data.classes, found.W)
 
     def _fit_twin(self, data: MachineData) -> LogisticRegression:
@@ -334,15 +334,6 @@ class EntropyLogisticClassifier(LinearMachine):
         ridge = ridge_of(self.alpha, data.X.shape[1], self.fit_intercept, penalize=False)
         return EntropyProblem(data.X, one_hot.astype(np.float64), weight, ridge)
 
-    def _warn_of_slope(self, n_iter: int) -> None:
-        advice = convergence_advice(self.max_iter, reached=n_iter >= self.max_iter)
-        warnings.warn(
-            f"EntropyLogisticClassifier stopped after {n_iter} iterations with a partial "
-            f"derivative of {self.gap_:.1e}, not within tol={self.tol:.1e}; {advice}.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-
     def predict_proba(self, X: Any) -> Floats:
         """Return the class probabilities of the model.
 
@@ -356,11 +347,7 @@ class EntropyLogisticClassifier(LinearMachine):
         array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
-        check_is_fitted(self)
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores])
-        return np.asarray(softmax(scores, axis=1))
+        return logistic_probabilities(self.decision_function(X))
 
 
 def _refuse_large_values(data: MachineData) -> None:

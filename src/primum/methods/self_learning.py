@@ -15,17 +15,20 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
-    check_is_fitted,
-    has_fit_parameter,
     validate_data,
 )
 
 from primum._sklearn import check_parameters, count_rows, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import KnownLabelsScoreMixin, documented_fit, fitting, predicted_classes
+from primum.methods.base import (
+    KnownLabelsScoreMixin,
+    WrapperMixin,
+    documented_fit,
+    fitting,
+    predicted_classes,
+)
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
 from primum.methods.parameters import RangesByName
 from primum.reading.arrays import (
@@ -88,12 +91,13 @@ def alternate(
     return model, before, changes
 
 
-def _has(method: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(getattr(self, "estimator_", self._kind), method)
-
-
 class SelfLearningClassifier(
-    RangesByName, KnownLabelsScoreMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    RangesByName,
+    KnownLabelsScoreMixin,
+    WrapperMixin,
+    MetaEstimatorMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """A classifier refitted to its own predictions for the unlabelled rows. Not safe.
 
@@ -145,7 +149,8 @@ class SelfLearningClassifier(
         n = count_rows(X)
         several = get_tags(self).classifier_tags.multi_class
         labels = read_labels(y, n, multi_class=several, method=type(self._kind).__name__)
-        weight = self._read_weight(sample_weight, X)
+        self._weight_options(sample_weight)
+        weight = read_weight(sample_weight, X)
         check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
             more = self._read_more(X_unlabeled, X)
@@ -201,7 +206,6 @@ class SelfLearningClassifier(
 
     @property
     def _kind(self) -> Any:
-        """The classifier that is to be fitted, for questions about it."""
         return LeastSquaresClassifier() if self.estimator is None else self.estimator
 
     def _base(self) -> Any:
@@ -236,64 +240,8 @@ class SelfLearningClassifier(
         check_same_columns(self, X_unlabeled)
         return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)
 
-    def _read_weight(self, sample_weight: Any, X: Any) -> Floats | None:
-        if sample_weight is not None and not has_fit_parameter(self._kind, "sample_weight"):
-            raise ValueError(
-                f"sample_weight was passed, but {type(self._kind).__name__} does not support it: "
-                "omit it or use another estimator."
-            )
-        return read_weight(sample_weight, X)
-
-    def _predict_with(self, method: str, X: Any) -> AnyArray:
-        check_is_fitted(self)
-        return np.asarray(getattr(self.estimator_, method)(self._read_rows(X, reset=False)))
-
-    def predict(self, X: Any) -> AnyArray:
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Predicted classes.
-        """
-        return self._predict_with("predict", X)
-
-    @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> AnyArray:
-        """Predict probabilities, if the classifier does.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Probabilities of the classes.
-        """
-        return self._predict_with("predict_proba", X)
-
-    @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> AnyArray:
-        """Return decision values, if the classifier has them.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-            Decision values of the fitted classifier.
-        """
-        return self._predict_with("decision_function", X)
+    def _rows_for_estimator(self, X: Any) -> Any:
+        return self._read_rows(X, reset=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

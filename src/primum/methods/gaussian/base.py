@@ -8,13 +8,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh, eigvalsh
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.methods.base import ClassPredictionMixin, KnownLabelsScoreMixin, documented_fit, fitting
+from primum.methods.base import (
+    ClassPredictionMixin,
+    KnownLabelsScoreMixin,
+    documented_fit,
+    fitting,
+    logistic_probabilities,
+)
 from primum.methods.gaussian.family import (
     Coordinates,
     GaussianFamily,
@@ -193,7 +199,7 @@ class GenerativeClassifier(
     def _posterior(self, X: Floats) -> Floats:
         """Return the class probabilities of rows that have been validated."""
         scores = X @ self.coef_.T + self.intercept_
-        return _probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
+        return logistic_probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
 
     @property
     def _more_ridge(self) -> str:
@@ -260,7 +266,7 @@ class GenerativeClassifier(
         array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
-        return _probabilities(self.decision_function(X))
+        return logistic_probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithm of the posterior probability of every class.
@@ -284,13 +290,6 @@ class GenerativeClassifier(
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._several_classes
         return tags
-
-
-def _probabilities(scores: Floats) -> Floats:
-    """Return the posterior of log-odds (n,) of two classes, or log-posteriors (n, K) of more."""
-    if scores.ndim == 2:
-        return np.asarray(softmax(scores, axis=1))
-    return np.column_stack([expit(-scores), expit(scores)])
 
 
 def covariance_rank(family: GaussianFamily, model: GaussianModel, Z: Floats) -> int:

@@ -27,18 +27,16 @@ have the value ``f(Q) - gap``, where the gap is ``sum_i (g_i.q_i - min_k g_ik)``
 labels.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
-from primum.methods.base import convergence_advice
+from primum.methods.base import warn_short_of_tol
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, covariance_rank
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel
-from primum.methods.gaussian.label_search import minimize_over_labels
+from primum.methods.gaussian.label_search import RAISE, minimize_over_labels
 from primum.methods.gaussian.lda import fit_twin
 
 
@@ -198,7 +196,9 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
             if found.value > found.gap:
                 model, self.gain_ = objective.model(Q), found.value - found.gap
             if found.gap > self.tol:
-                self._warn()
+                proven = f"with a gain proven to be within {found.gap:.1e} of the largest"
+                where = f"{proven}, not within the requested"
+                warn_short_of_tol(self, found.n_iter, where, otherwise=RAISE, stacklevel=3)
         self._keep_soft_labels(rows, Q)
         self._remember(rows.data.classes, model, family.coordinates)
 
@@ -212,14 +212,3 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
                 f"whose covariance has rank {rank}, while all rows together span {r} dimensions: "
                 f"{self._more_ridge}, label more rows, or drop features."
             )
-
-    def _warn(self) -> None:
-        reached = self.n_iter_ >= self.max_iter
-        advice = convergence_advice(self.max_iter, reached=reached, otherwise="raise tol or alpha")
-        warnings.warn(
-            f"ContrastivePessimisticLDAClassifier stopped after {self.n_iter_} iterations with a "
-            f"gain proven to be within {self.gap_:.1e} of the largest, not within the requested "
-            f"tol={self.tol:.1e}; {advice}.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )

@@ -26,19 +26,17 @@ with a_k the mean of the labelled rows of class k. Without the first term if the
 The last one is the same for all classes of a row and is left out. l is not concave.
 """
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from primum._typing import Floats
-from primum.methods.base import convergence_advice
+from primum.methods.base import warn_short_of_tol
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel, scatter
-from primum.methods.gaussian.label_search import FoundLabels, minimize_over_labels
+from primum.methods.gaussian.label_search import RAISE, FoundLabels, minimize_over_labels
 from primum.methods.gaussian.lda import fit_twin
 
 
@@ -240,7 +238,11 @@ class ICLDAClassifier(GenerativeClassifier):
         self.n_optima_ = _count_different([objective.model(one.Q) for one in found], objective.Z)
         best = min(found, key=lambda one: one.value)
         if best.gap > self.tol:
-            self._warn(best)
+            where = (
+                "where other labels could still raise the mean log-likelihood of the labelled rows "
+                f"by about {best.gap:.1e}, more than"
+            )
+            warn_short_of_tol(self, best.n_iter, where, otherwise=RAISE, stacklevel=4)
         return best
 
     def _starts(self, rows: GenerativeRows) -> list[Floats]:
@@ -252,17 +254,6 @@ class ICLDAClassifier(GenerativeClassifier):
             weight[: rows.n_labeled] *= rng.exponential(size=rows.n_labeled)
             starts.append(fit_twin(self, replace(rows, weight=weight))._posterior(rows.unlabeled))
         return starts[: self.n_init]
-
-    def _warn(self, best: FoundLabels) -> None:
-        reached = best.n_iter >= self.max_iter
-        advice = convergence_advice(self.max_iter, reached=reached, otherwise="raise tol or alpha")
-        warnings.warn(
-            f"ICLDAClassifier stopped after {best.n_iter} iterations where other labels could "
-            f"still raise the mean log-likelihood of the labelled rows by about {best.gap:.1e}, "
-            f"more than tol={self.tol:.1e}; {advice}.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
 
 
 def _count_different(models: list[GaussianModel], Z: Floats) -> int:

@@ -27,6 +27,9 @@ MEMORY = 20
 # L-BFGS-B stops early where its line search fails; from there it is restarted this often at most.
 RESTARTS = 20
 
+# What to do where rounding limits a search.
+RAISE = "raise tol or alpha"
+
 Objective = Callable[[Floats], tuple[float, Floats]]
 
 

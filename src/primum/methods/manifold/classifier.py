@@ -10,29 +10,17 @@ of the kernel as it is.
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.svm import SVC
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from primum._typing import AnyArray, Floats
+from primum._typing import Floats
+from primum.methods.base import WrapperMixin
 from primum.methods.manifold.base import ManifoldData, ManifoldMachine
 from primum.methods.manifold.deformed_kernel import DeformedKernel
 
 
-def _has(method: str) -> Callable[["ManifoldClassifier"], bool]:
-    """Return a check that the kernel machine has a method."""
-
-    def check(self: "ManifoldClassifier") -> bool:
-        getattr(getattr(self, "estimator_", self._machine()), method)
-        return True
-
-    return check
-
-
-class ManifoldClassifier(ManifoldMachine):
+class ManifoldClassifier(WrapperMixin, ManifoldMachine):
     """Semi-supervised version of a kernel machine, smooth along the neighbour graph of all rows.
 
     The machine is fitted to the labelled rows, with the kernel that ManifoldKernel computes from
@@ -128,7 +116,6 @@ class ManifoldClassifier(ManifoldMachine):
     array([0, 1])
     """
 
-    estimator_: Any
     expansion_: Floats
     scale_: float
     _weight_of_graph = "graph_ratio"
@@ -162,79 +149,24 @@ class ManifoldClassifier(ManifoldMachine):
 
     @property
     def _several_classes(self) -> bool:  # type: ignore[override]
-        tags = get_tags(self._machine()).classifier_tags
+        tags = get_tags(self._kind).classifier_tags
         return tags is not None and tags.multi_class
 
-    def _machine(self) -> Any:
-        """Return the machine, not fitted."""
-        return SVC(kernel="precomputed") if self.estimator is None else clone(self.estimator)
+    @property
+    def _kind(self) -> Any:
+        return SVC(kernel="precomputed") if self.estimator is None else self.estimator
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
-        machine, extra = self._machine(), {}
-        _check_machine(machine)
-        if data.weight is not None:
-            if not has_fit_parameter(machine, "sample_weight"):
-                raise ValueError(
-                    f"sample_weight was passed, but {type(machine).__name__} does not support it: "
-                    "omit it or use another estimator."
-                )
-            extra = {"sample_weight": data.weight}
-        kernel = kernel.rescaled()
+        _check_machine(self._kind)
+        weight, kernel = self._weight_options(data.weight), kernel.rescaled()
         self.scale_ = kernel.scale
         features = kernel.features(data.labeled)
-        self.estimator_ = machine.fit(features @ features.T, data.classes[data.codes], **extra)
+        labels = data.classes[data.codes]
+        self.estimator_ = clone(self._kind).fit(features @ features.T, labels, **weight)
         self.expansion_ = kernel.expansion(data.labeled)
 
-    def _predict_with(self, method: str, X: Any) -> AnyArray:
-        check_is_fitted(self)
-        return np.asarray(getattr(self.estimator_, method)(self._expand(X, self.expansion_)))
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the predicted class of every row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows, new or not.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The classes.
-        """
-        return self._predict_with("predict", X)
-
-    @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> AnyArray:
-        """Return the class probabilities of the machine.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows, new or not.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            One column per class, in the order of ``classes_``.
-        """
-        return self._predict_with("predict_proba", X)
-
-    @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> AnyArray:
-        """Return the decision values of the machine.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows, new or not.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-            The decision values.
-        """
-        return self._predict_with("decision_function", X)
+    def _rows_for_estimator(self, X: Any) -> Floats:
+        return self._expand(X, self.expansion_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
