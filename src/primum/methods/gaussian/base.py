@@ -22,7 +22,7 @@ from primum.methods.base import (
     logistic_probabilities,
 )
 from primum.methods.gaussian.family import (
-    Coordinates,
+    GaussianCoordinates,
     GaussianFamily,
     GaussianModel,
     coordinates_of,
@@ -182,7 +182,9 @@ class GenerativeClassifier(
             return np.full(len(classes), -np.log(len(classes)))
         return np.log(class_shares(self.prior, classes))
 
-    def _remember(self, classes: AnyArray, model: GaussianModel, coordinates: Coordinates) -> None:
+    def _remember(
+        self, classes: AnyArray, model: GaussianModel, coordinates: GaussianCoordinates
+    ) -> None:
         """Keep a model, in the features' own units."""
         basis, reader, origin = coordinates.basis, coordinates.reader, coordinates.origin
         coef, intercept = model.scores()

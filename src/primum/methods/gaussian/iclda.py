@@ -5,15 +5,14 @@
 
 with the soft labels Q of the unlabelled rows anywhere in the simplex. As in ICLS, the model is
 one that some labelling could have produced, and of these the best on the labelled rows. The
-objective and its gradient are in ``methods.gaussian.iclda``. It is not concave, so it is
-maximised from several starts: the posterior of the supervised model, the class shares, and
-posteriors of supervised models with randomly weighted rows.
+objective is not concave, so it is maximised from several starts: the posterior of the supervised
+model, the class shares, and posteriors of supervised models with randomly weighted rows.
 
-The likelihood of the labelled rows as a function of the labels of the others.
+As a function of the labels of the others, the mean log-likelihood of the labelled rows is
 
     l(Q) = 1/n_L [ sum_k L_k log pi_k - n_L/2 log det(2 pi C) - 1/2 tr(C^-1 G) ],
 
-where pi, m and C are fitted to all rows with the labels Q (``methods.gaussian.family``), L_k is the
+where pi, m and C are fitted to all rows with the labels Q (``family.py``), L_k is the
 weight of the labelled rows of class k, n_L that of all of them, and
 ``G = sum_labelled w_i (x_i - m_{y_i})(x_i - m_{y_i})' + n_L alpha I``. The derivatives are
 
@@ -23,7 +22,7 @@ weight of the labelled rows of class k, n_L that of all of them, and
                          + 1/n ((x_i - m_k)' H (x_i - m_k) - x_i' H x_i) ]
 
 with a_k the mean of the labelled rows of class k. Without the first term if the shares are given.
-The last one is the same for all classes of a row and is left out. l is not concave.
+The last one is the same for all classes of a row and is left out.
 """
 
 from dataclasses import dataclass, replace
@@ -101,7 +100,7 @@ class LabeledLikelihood:
 
 
 # Optima are different if the posterior of some unlabelled row differs by more than this.
-DIFFERENT = 0.01
+DIFFERENT_POSTERIOR = 0.01
 
 
 class ICLDAClassifier(GenerativeClassifier):
@@ -229,14 +228,14 @@ class ICLDAClassifier(GenerativeClassifier):
         if rows.n_unlabeled == 0:
             self.n_optima_ = 1
             return FoundLabels(np.zeros((0, rows.n_classes)), 0.0, 0.0, 0)
-        found = []
+        optima = []
         for start in self._starts(rows):
-            found.append(
+            optima.append(
                 minimize_over_labels(objective, start, tol=self.tol, max_iter=self.max_iter)
             )
-            self._check_maximum(objective.family, objective.model(found[-1].Q), objective.Z)
-        self.n_optima_ = _count_different([objective.model(one.Q) for one in found], objective.Z)
-        best = min(found, key=lambda one: one.value)
+            self._check_maximum(objective.family, objective.model(optima[-1].Q), objective.Z)
+        self.n_optima_ = _count_different([objective.model(one.Q) for one in optima], objective.Z)
+        best = min(optima, key=lambda one: one.value)
         if best.gap > self.tol:
             where = (
                 "where other labels could still raise the mean log-likelihood of the labelled rows "
@@ -260,6 +259,6 @@ def _count_different(models: list[GaussianModel], Z: Floats) -> int:
     """Return the number of models with different posteriors."""
     kept: list[Floats] = []
     for posterior in (model.posterior(Z) for model in models):
-        if all(np.abs(posterior - other).max() > DIFFERENT for other in kept):
+        if all(np.abs(posterior - other).max() > DIFFERENT_POSTERIOR for other in kept):
             kept.append(posterior)
     return len(kept)

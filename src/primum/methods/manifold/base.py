@@ -1,9 +1,7 @@
 """What the manifold methods share: distinct rows, their graph, and their deformed kernel.
 
-Neighbour graphs and their Laplacians, sparse throughout.
-
-The graph connects row i and row j if one is among the k nearest neighbours of the other. Its
-Laplacian measures how much a function varies between connected rows:
+The graph connects row i and row j if one is among the k nearest neighbours of the other. Graph and
+Laplacian are sparse. The Laplacian measures how much a function varies between connected rows:
 
     f' Lap f = 1/2 sum_ij w_ij (f_i - f_j)^2,      Lap = D - W,   D = diag(W 1),
 
@@ -102,8 +100,8 @@ def _heat(distances: Any) -> Any:
 
 def laplacian_power(graph: Any, *, normalized: bool = False, power: int = 1) -> Any:
     """Return a power of the graph's Laplacian as a CSR array; a larger one is less sparse."""
-    found: Any = laplacian(graph.astype(np.float64), normed=normalized)
-    plain = sparse.csr_array(found)
+    dense_or_sparse: Any = laplacian(graph.astype(np.float64), normed=normalized)
+    plain = sparse.csr_array(dense_or_sparse)
     raised = plain
     for _ in range(power - 1):
         raised = (raised @ plain).tocsr()

@@ -22,7 +22,7 @@ from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats
 from primum.methods.svm.base import LinearMachine, MachineData, ridge_of, with_constant
 from primum.methods.svm.newton import (
-    Costs,
+    HingeCosts,
     Machine,
     NewtonSystem,
     machine_at,
@@ -149,7 +149,7 @@ class L2SVMClassifier(LinearMachine):
         return [
             minimize(
                 system,
-                Costs(sign, cost),
+                HingeCosts(sign, cost),
                 machine_at(system, w),
                 tol=self.tol,
                 max_iter=self.max_iter,

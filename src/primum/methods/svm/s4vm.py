@@ -28,7 +28,7 @@ from sklearn.utils import check_random_state
 from primum._typing import Floats, Index
 from primum.methods.parameters import COUNT, NOT_NEGATIVE
 from primum.methods.svm.base import MachineData, TransductiveMachine
-from primum.methods.svm.search import Search, balanced_labels, start_search
+from primum.methods.svm.search import TransductiveSearch, balanced_labels, start_search
 from primum.methods.svm.switching import switch_all
 
 
@@ -144,17 +144,17 @@ class S4VMClassifier(TransductiveMachine):
         self.n_iter_ = max(1, len(search.history))
         self._remember_labels(data, search.machine.w, labels)
 
-    def _separators(self, search: Search) -> Floats:
+    def _separators(self, search: TransductiveSearch) -> Floats:
         """Return the labels of several different local minima, the best of each kind."""
-        supervised, found = search.machine, {}
+        supervised, minima = search.machine, {}
         for direction in self._directions(search.system.X.shape[1]):
             labels = balanced_labels(search.system.X[len(search.y) :] @ direction, search.share)
             search.machine = supervised
             search.refit_labels(labels, self.unlabeled_weight)
             switch_all(search, labels, self.unlabeled_weight, len(labels))
-            found[labels.tobytes()] = (search.machine.objective, labels)
+            minima[labels.tobytes()] = (search.machine.objective, labels)
         search.machine = supervised
-        values, candidates = zip(*found.values(), strict=True)
+        values, candidates = zip(*minima.values(), strict=True)
         return best_of_clusters(np.array(values), np.array(candidates), self.n_separators)
 
     def _directions(self, n_columns: int) -> Floats:

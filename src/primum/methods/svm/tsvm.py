@@ -26,7 +26,7 @@ from primum.methods.parameters import COUNT
 from primum.methods.svm.annealing import search_by_annealing
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.cccp import search_by_cccp
-from primum.methods.svm.search import Search, start_search
+from primum.methods.svm.search import TransductiveSearch, start_search
 from primum.methods.svm.switching import search_by_switching
 
 
@@ -149,7 +149,7 @@ class TSVMClassifier(TransductiveMachine):
         self.n_positive_ = int(np.count_nonzero(labels > 0))
         self._remember_labels(data, search.machine.w, labels)
 
-    def _labels(self, search: Search) -> Floats:
+    def _labels(self, search: TransductiveSearch) -> Floats:
         """Move to a minimum and return the labels -1 and 1 there."""
         if self.method == "cccp":
             return search_by_cccp(search, self.unlabeled_weight, self.ramp)

@@ -29,7 +29,7 @@ from primum.methods.parameters import POSITIVE
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.newton import (
     Conjugate,
-    Costs,
+    HingeCosts,
     Machine,
     NewtonSystem,
     Primal,
@@ -38,6 +38,8 @@ from primum.methods.svm.newton import (
 )
 from primum.methods.svm.search import balanced_labels, start_search
 
+# The least weight of a labelling, so that its penalty alpha / mu stays finite; rounds of
+# reweighting, and Newton steps of a refit, far more than usual.
 LEAST_SHARE, MOST_ROUNDS, MOST_STEPS = 1e-7, 300, 1000
 
 
@@ -227,7 +229,7 @@ class _Mixture:
 
     def _mix(self, system: NewtonSystem) -> None:
         """Alternate between fitting and reweighting, until no weight can gain."""
-        costs = Costs(np.ones(len(self.cost)), self.cost)
+        costs = HingeCosts(np.ones(len(self.cost)), self.cost)
         for _ in range(MOST_ROUNDS):
             system.ridge = self._ridge()
             self.machine = minimize(system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS)
