@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OLDEST := .venv-oldest
+# As many processes as there are cores, so a second thread of BLAS or OpenMP would only wait. A file
+# of tests stays in one process, which computes what its tests share once.
+PYTEST := -m pytest --numprocesses auto --dist loadfile
+test test-slow test-oldest: export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo docs test test-slow test-oldest lint format types hooks benchmark changelog dist clean
@@ -22,11 +26,12 @@ demo: $(READY)  ## compare the methods on a table with few labels: a verdict and
 	$(BIN)/python examples/demo.py
 
 test: lint types $(READY)  ## lint, types and all tests but the slow ones
-	$(BIN)/python -m pytest --numprocesses auto -k 'not array_api'
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest --numprocesses auto -k array_api tests/methods
+	$(BIN)/python $(PYTEST) -k 'not array_api'
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -k array_api tests/estimators
 
 test-slow: $(READY)  ## the tests that take minutes
-	$(BIN)/python -m pytest --numprocesses auto -m slow
+	$(BIN)/python $(PYTEST) -m slow
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow tests/*/test_array_api.py
 
 $(VENV)/.docs: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
@@ -43,7 +48,7 @@ $(OLDEST)/.ready: pyproject.toml .ci/oldest.py
 	@touch $@
 
 test-oldest: $(OLDEST)/.ready  ## all tests but the slow ones, on the lowest versions of everything
-	$(OLDEST)/bin/python -m pytest --numprocesses auto
+	$(OLDEST)/bin/python $(PYTEST)
 
 lint: $(READY)  ## style and formatting
 	$(BIN)/ruff check .

@@ -60,7 +60,7 @@ def measure_cost(name, frame):
     problem = table_problem(frame, TARGET)
     X = problem.transformer.fit_transform(problem.X)
     fit, _ = cpu_seconds(lambda: SafeClassifier(random_state=0).fit(X, problem.labels))
-    whole, result = cpu_seconds(lambda: primum.compare(frame, target=TARGET, progress=False))
+    whole, result = cpu_seconds(lambda: primum.compare(frame, target=TARGET, verbose=False))
     print(
         f"{name:20s} SafeClassifier {fit:6.1f} s, comparison {whole:6.1f} s, ratio "
         f"{whole / fit:.1f}; {result.recommended}",
@@ -71,7 +71,7 @@ def measure_cost(name, frame):
 def measure_budget(name, frame, seconds):
     """Print how long a comparison with a budget takes."""
     start = time.monotonic()
-    result = primum.compare(frame, target=TARGET, time_budget=seconds, progress=False)
+    result = primum.compare(frame, target=TARGET, time_budget=seconds, verbose=False)
     used = time.monotonic() - start
     print(
         f"{name:20s} budget {seconds:4.0f} s, used {used:6.1f} s ({100 * used / seconds:.0f}%); "

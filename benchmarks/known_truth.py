@@ -21,17 +21,17 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from primum.comparison.progress import with_progress
 from scipy.stats import binom
 from sklearn.datasets import load_digits
 from sklearn.exceptions import FitFailedWarning
 from threadpoolctl import threadpool_limits
 
 from primum import SafeClassifier
-from primum.comparison.progress import with_progress
 from primum.comparison.store import ResultStore
 from primum.comparison.workers import rng_for, run_parallel
 from primum.experiments.datasets import available, load
-from primum.judging.losses import ROW_LOSSES
+from primum.judging.losses import ROW_LOSSES, Predictions
 from primum.safe.stack import BLOCK
 from primum.simulated import harmful_clusters
 
@@ -230,8 +230,9 @@ def true_losses(clf, X, y):
     found = []
     for stack in stacks:
         own = sum(stack.weights_[name] * scores[id(m)] for name, m in stack.models_.items())
-        losses = (ROW_LOSSES[scoring].of_rows for scoring in ("accuracy", "neg_brier_score"))
-        found.append([float(np.mean(loss(own, codes))) for loss in losses])
+        losses = (ROW_LOSSES[scoring][1] for scoring in ("accuracy", "neg_brier_score"))
+        predictions = Predictions.of_scores(codes, own)
+        found.append([float(np.mean(loss(predictions))) for loss in losses])
     return found
 
 

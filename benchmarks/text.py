@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 
 from primum import EntropyLogisticClassifier, ICLSClassifier, LeastSquaresClassifier
+from primum.experiments.as_published import PublishedICLS
 
 N_DOCUMENTS, N_WORDS, LENGTH = 5000, 10_000, 80
 SPLITS, N_TEST = 10, 1000
@@ -43,7 +44,7 @@ def contenders():
     def reduced(model):
         return make_pipeline(TruncatedSVD(200, random_state=0), model)
 
-    half = ICLSClassifier(alpha=1e-3, alpha_labeled=0, metric="labeled", tie_break="half")
+    half = PublishedICLS(1e-3, alpha_labeled=0, rcond=None)
     return {
         "least squares (twin), ridge 1e-3": (LeastSquaresClassifier(1e-3), False),
         "ICLS, alpha_labeled=0, tie_break='half'": (half, True),

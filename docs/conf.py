@@ -16,7 +16,7 @@ version = release = primum.__version__
 
 extensions = [
     "matplotlib.sphinxext.plot_directive",
-    "myst_nb",
+    "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -31,17 +31,13 @@ exclude_patterns = [
     "_templates",
     "figures",
     "auto_examples/backreferences",
-    "auto_examples/**.ipynb",  # made from the examples, and not pages
 ]
 nitpicky = False
 highlight_language = "none"  # indented blocks are formulas and output; Python blocks say so
 
-# --- Pages in Markdown, and the tour, a notebook that is run in the build ---
+# --- Pages in Markdown ---
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "force"
-nb_execution_raise_on_error = True
-nb_execution_timeout = 300
 
 # --- The reference ---
 autosummary_generate = True
@@ -97,7 +93,7 @@ html_theme_options = {
 html_sidebars = {"index": [], "install": [], "changelog": [], "citing": []}
 html_context = {"default_mode": "auto"}
 
-# Programs that are run in the build (figures, gallery, the tour) use one thread each.
+# Programs that are run in the build (figures, gallery) use one thread each.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(ROOT / "docs" / "figures"))
 

@@ -38,7 +38,7 @@ def compared_digits():
         id="image",
         methods=["safe stack", "self-learning"],
         n_repeats=1,
-        progress=False,
+        verbose=False,
     )
 
 

@@ -2,12 +2,28 @@
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("primum", deadline=None, derandomize=True, max_examples=60)
+# No test may fail because the machine is busy.
+settings.register_profile(
+    "primum",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("primum")
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(20170301)
+
+
+@pytest.fixture
+def quick_drift(monkeypatch):
+    """Look for drift by a logistic regression alone: the forest takes a quarter of a comparison."""
+    from primum.judging import drift
+
+    classifiers = drift._classifiers
+    monkeypatch.setattr(drift, "_classifiers", lambda seed: classifiers(seed)[:1])

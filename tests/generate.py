@@ -95,6 +95,7 @@ def hard_cases():
     cases = {
         "plain": plain(20, 60, 5),
         "L < d": plain(8, 60, 15),
+        "L < d, fewer rows": plain(8, 25, 15),
         "L + U < d": plain(8, 10, 30),
         "L = 2": plain(2, 60, 5),
         "U = 0": plain(20, 0, 5),

@@ -1,7 +1,6 @@
-"""The gallery and the tour: they run without a warning or a download, and draw figures."""
+"""The gallery: its examples run without a warning or a download, and draw figures."""
 
 import ast
-import re
 import runpy
 import socket
 from pathlib import Path
@@ -61,19 +60,3 @@ def test_gallery_is_large_enough_and_its_names_are_unique():
     stems = [path.stem for path in EXAMPLES]
     assert len(set(stems)) == len(stems) >= 12
     assert set(stems) >= QUICK
-
-
-@pytest.mark.slow
-def test_tour_runs_and_draws(pyplot, capsys):
-    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
-    cells = re.findall(
-        r"^```\{code-cell\} ipython3\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE
-    )
-    assert len(cells) > 8
-    names = {}
-    for cell in cells:
-        code = re.sub(r"\A---\n.*?^---\n", "", cell, flags=re.DOTALL | re.MULTILINE)
-        exec(compile(code, "tour.md", "exec"), names)
-    assert "(proven; tolerance 1." in capsys.readouterr().out
-    assert len(pyplot.get_fignums()) == 2  # and one more, which is not part of pyplot
-    assert names["errors"]["safe stack"] < names["errors"]["supervised stack"]

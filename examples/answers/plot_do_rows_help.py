@@ -43,7 +43,7 @@ def hide(data, n_labels, seed=0):
 # ------------------------
 
 tumours = hide(load_breast_cancer, 60)
-result = primum.compare(*tumours[:2], methods=METHODS, n_repeats=2, curves=False, progress=False)
+result = primum.compare(*tumours[:2], methods=METHODS, n_repeats=2, curves=False, verbose=False)
 result
 
 # %%
@@ -52,7 +52,7 @@ result
 
 digits = hide(load_digits, 100)
 result_digits = primum.compare(
-    *digits[:2], methods=METHODS, n_repeats=1, curves=False, progress=False
+    *digits[:2], methods=METHODS, n_repeats=1, curves=False, verbose=False
 )
 result_digits
 

@@ -22,7 +22,7 @@ from primum.experiments import (
     Method,
     run_experiment,
     score_signed,
-    summarise,
+    summarize,
 )
 
 # %%
@@ -49,7 +49,7 @@ experiment = Experiment(
 )
 with tempfile.TemporaryDirectory() as folder:
     results = run_experiment(experiment, folder, progress=False)
-summary = summarise(results, curve=True)
+summary = summarize(results, curve=True)
 
 # %%
 # Error and squared loss

@@ -71,7 +71,7 @@ customers.head()
 table = customers.assign(churn=y)
 fast = [("ICLS", ICLSClassifier(alpha=0.1, n_jobs=1))]
 short = primum.compare(
-    table, target="churn", methods=fast, n_repeats=1, curves=False, progress=False
+    table, target="churn", methods=fast, n_repeats=1, curves=False, verbose=False
 )
 done = [(column.name, column.kind, column.action) for column in short.columns]
 pd.DataFrame(done, columns=["column", "kind", "what is done to it"])
@@ -101,7 +101,7 @@ methods = [
     ("self-learning", SelfLearningClassifier(LogisticRegression(max_iter=1000))),
 ]
 result = primum.compare(
-    customers, y, methods=methods, prepare=prepare, n_repeats=1, curves=False, progress=False
+    customers, y, methods=methods, prepare=prepare, n_repeats=1, curves=False, verbose=False
 )
 print(result)
 result.table.round(3)

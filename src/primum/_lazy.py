@@ -1,7 +1,4 @@
-"""Optional packages: what to install where one is missing.
-
-Packages whose names are imported when first used (PEP 562).
-"""
+"""What is imported when it is first used: names of packages (PEP 562), and optional packages."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,16 +16,19 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     package : str
         Full name of the package.
     homes : mapping of str to str
-        For every name, the full name of the module that defines it. A module has itself as home.
+        For every name, the full name of the module that defines it. Modules of the package are
+        found without being listed.
     """
 
     def find(name: str) -> Any:
-        if name not in homes:
+        if name in homes:
+            value = getattr(import_module(homes[name]), name)
+        elif not name.startswith("_") and find_spec(module := f"{package}.{name}"):
+            value = import_module(module)
+        else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = import_module(homes[name])
-        found = home if homes[name] == f"{package}.{name}" else getattr(home, name)
-        setattr(sys.modules[package], name, found)  # so that this is called once per name
-        return found
+        setattr(sys.modules[package], name, value)  # so that this is called once per name
+        return value
 
     return find
 

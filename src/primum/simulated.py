@@ -5,7 +5,9 @@ Each has a companion function that returns the solution in closed form: the Baye
 classifier can beat, or the optimal parameter. Phi and phi are the distribution function and the
 density of the standard normal distribution.
 
-A wide and sparse simulated problem: texts on two topics, as word counts.
+`two_gaussians` is the plain case, `harmful_clusters` a trap for methods that look for clusters,
+`one_feature` the setting of the paper's theorem, and `sparse_text` a wide and sparse problem: word
+counts of texts on two topics.
 """
 
 import math

@@ -6,6 +6,8 @@ import pytest
 
 WIDTHS = {"desktop": (1440, 900), "tablet": (820, 1180), "phone": (390, 844)}
 KEPT_ROWS = 6
+# Milliseconds, for a machine that is busy; Playwright's own limit is 30 seconds.
+LIMIT = 600_000
 # Text that ends outside of the screen, or of a box that hides it; what scrolls can be reached.
 CUT_OFF = """() => {
     const found = [];
@@ -42,7 +44,9 @@ def browser():
         pytest.skip("no Chromium was found: apt-get install chromium")
     with playwright.sync_playwright() as started:
         # Without a sandbox, because tests may run as root, and pages are our own.
-        chromium = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        chromium = started.chromium.launch(
+            executable_path=found, args=["--no-sandbox"], timeout=LIMIT
+        )
         yield chromium
         chromium.close()
 
@@ -60,6 +64,7 @@ def visit(browser):
             java_script_enabled=scripts,
         )
         contexts.append(context)
+        context.set_default_timeout(LIMIT)
         page = context.new_page()
         page.problems = []
         page.on("console", lambda m: m.type == "error" and page.problems.append(m.text))

@@ -20,7 +20,7 @@ from primum.pages.page import asset, html_page
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/report.html"))
 EVIL = "<script>alert(1)</script>"
-# Every page is looked at in the first two.
+# Every page is looked at in the first two, if slow tests are run.
 LOOKS = [
     ("desktop", "light"),
     ("phone", "dark"),
@@ -68,9 +68,9 @@ def write_comparison(folder):
         target=f"{EVIL}?",
         id="id",
         methods=[(EVIL, primum.SelfLearningClassifier()), ("icls", primum.ICLSClassifier())],
-        baselines=[("logistic", LogisticRegression())],
+        baseline=[("logistic", LogisticRegression())],
         n_repeats=1,
-        progress=False,
+        verbose=False,
     ).to_html(folder / "report.html")
 
 
@@ -106,7 +106,13 @@ def check_figures(page):
 
 
 EVERYWHERE = [
-    *((name, *look) for name in (*WRITTEN, *COMMITTED) for look in LOOKS[:2]),
+    *((name, *look) for name in WRITTEN for look in LOOKS[:2]),
+    # They are large, and of the same kinds: one look at each, and the other in the slow tests.
+    *((name, *LOOKS[k % 2]) for k, name in enumerate(COMMITTED)),
+    *(
+        pytest.param(name, *LOOKS[1 - k % 2], marks=pytest.mark.slow)
+        for k, name in enumerate(COMMITTED)
+    ),
     *((name, *look) for name in ("comparison", "learning-curves") for look in LOOKS[2:]),
 ]
 

@@ -5,7 +5,18 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from primum._sklearn import logistic_regression_cv
 from primum.cli.main import primum
+
+
+@pytest.fixture(autouse=True)
+def quick_comparisons(monkeypatch, quick_drift):
+    """Tune the logistic regression over two penalties in two folds: five in three take long."""
+    monkeypatch.setattr("primum.comparison.arguments.MAX_INNER_FOLDS", 2)
+    monkeypatch.setattr(
+        "primum.comparison.arguments.logistic_regression_cv",
+        lambda Cs, **options: logistic_regression_cv(Cs=Cs[2:4], **options),
+    )
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,17 +19,50 @@ DATA = SHARED / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the data of ../shared")
 
 
-@pytest.fixture
-def call(tmp_path, monkeypatch):
-    """Call primum without network and without the user's own data."""
-    monkeypatch.setenv("PRIMUM_DATA", str(tmp_path / "empty"))
-    monkeypatch.chdir(tmp_path)
+def calling(folder, monkeypatch):
+    """Call primum in a folder, without network and without the user's own data."""
+    monkeypatch.setenv("PRIMUM_DATA", str(folder / "empty"))
+    monkeypatch.chdir(folder)
 
     def offline(origin):
         raise OSError("no network in tests")
 
     monkeypatch.setattr("primum.experiments.datasets.loading.read_addresses", offline)
     return lambda *arguments: CliRunner().invoke(primum, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    return calling(tmp_path, monkeypatch)
+
+
+TABLE2 = ("reproduce", "table2", "--datasets", "wdbc", "--repeats", 2, "--jobs", 1)
+CURVES = ("reproduce", "error-curves", "--datasets", "wdbc,sonar", "--repeats", 1, "--jobs", 1)
+
+
+@pytest.fixture(scope="module")
+def first_runs(tmp_path_factory):
+    """The folder where each of these was run once, and its answer."""
+    folder = tmp_path_factory.mktemp("first")
+    with pytest.MonkeyPatch.context() as patch:
+        call = calling(folder, patch)
+        return folder, call(*TABLE2, "--out", "table2"), call(*CURVES)
+
+
+@pytest.fixture
+def table2(first_runs, tmp_path):
+    """Copy the results of table2 into out, and return the answer of the run."""
+    folder, answer, _ = first_runs
+    shutil.copytree(folder / "table2", tmp_path / "out")
+    return answer
+
+
+@pytest.fixture
+def curves(first_runs, tmp_path):
+    """The same for the learning curves, in the folder of the default."""
+    folder, _, answer = first_runs
+    shutil.copytree(folder / "reproduction", tmp_path / "reproduction")
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -71,12 +105,9 @@ def test_info(call):
 class TestReproduceWithWhatIsAtHand:
     """WDBC comes with scikit-learn, so a lone clone can run it."""
 
-    arguments = ("reproduce", "table2", "--datasets", "wdbc", "--repeats", 2, "--jobs", 1)
-
-    def test_table2(self, call, tmp_path):
-        answer = call(*self.arguments, "--out", "out")
-        assert answer.exit_code == 0, answer.output
-        assert "WDBC" in answer.output
+    def test_table2(self, table2, tmp_path):
+        assert table2.exit_code == 0, table2.output
+        assert "WDBC" in table2.output
         out = tmp_path / "out"
         results = pd.read_parquet(out / "results.parquet")
         fits = sum(10 * len(range(0, 2, method.every)) for method in PLANS["table2"].methods)
@@ -98,26 +129,26 @@ class TestReproduceWithWhatIsAtHand:
             assert words in page
         assert not re.search(r"(src|href)='(?!data:|#)", page)
 
+    @pytest.mark.usefixtures("table2")
     def test_resume_and_refusals(self, call, tmp_path):
-        call(*self.arguments, "--out", "out")
         before = pd.read_csv(tmp_path / "out" / "summary.csv")
-        again = call(*self.arguments, "--out", "out")
+        again = call(*TABLE2, "--out", "out")
         assert again.exit_code == 1
         advice = "pass --resume to continue them, or choose another folder with --out."
         assert f"already contains results: {advice}" in again.output
-        other = call(*self.arguments, "--out", "out", "--resume", "--seed", 7)
+        other = call(*TABLE2, "--out", "out", "--resume", "--seed", 7)
         assert other.exit_code == 1
         assert "results of another configuration (seed was 0, now 7)" in other.output
-        resumed = call(*self.arguments, "--out", "out", "--resume")
+        resumed = call(*TABLE2, "--out", "out", "--resume")
         assert resumed.exit_code == 0
         after = pd.read_csv(tmp_path / "out" / "summary.csv")
         pd.testing.assert_frame_equal(before, after)
 
+    @pytest.mark.usefixtures("table2")
     def test_further_methods_are_added_to_earlier_results(self, call, tmp_path):
-        call(*self.arguments, "--out", "out")
         journal = (tmp_path / "out" / "journal.jsonl").read_bytes()
         further = ("--methods", "Entropy logistic,supervised-svm,usm", "--resume")
-        answer = call(*self.arguments, "--out", "out", *further)
+        answer = call(*TABLE2, "--out", "out", *further)
         assert answer.exit_code == 0, answer.output
         assert (tmp_path / "out" / "journal.jsonl").read_bytes() == journal
         tables = tmp_path / "out" / "tables"
@@ -130,51 +161,51 @@ class TestReproduceWithWhatIsAtHand:
         assert names[1] not in losses  # its loss is another one
         page = (tmp_path / "out" / "report.html").read_text()
         assert "EntropyLogisticClassifier(" in page
-        assert call(*self.arguments, "--out", "out", "--resume").exit_code == 0
+        assert call(*TABLE2, "--out", "out", "--resume").exit_code == 0
         assert names[0] not in (tables / "table2-error.md").read_text()
 
-    def test_missing_data_sets_are_named_and_the_rest_is_run(self, call, tmp_path):
-        answer = call(
-            "reproduce", "error-curves", "--datasets", "wdbc,sonar", "--repeats", 1, "--jobs", 1
-        )
-        assert answer.exit_code == 3
-        assert "Missing sonar:" in answer.output
+    def test_missing_data_sets_are_named_and_the_rest_is_run(self, curves, tmp_path):
+        assert curves.exit_code == 3
+        assert "Missing sonar:" in curves.output
         out = tmp_path / "reproduction" / "error-curves"
         assert (out / "figures" / "error-curves.svg").exists()
         assert "sonar" in (out / "report.html").read_text()
         assert set(pd.read_csv(out / "summary.csv")["dataset"]) == {"wdbc"}
 
+    @pytest.mark.usefixtures("table2")
     def test_corrupt_results_are_named(self, call, tmp_path):
-        call(*self.arguments, "--out", "out")
         journal = tmp_path / "out" / "journal.jsonl"
         journal.write_bytes(journal.read_bytes().replace(b'"error"', b'"errxr"', 1))
-        answer = call(*self.arguments, "--out", "out", "--resume")
+        answer = call(*TABLE2, "--out", "out", "--resume")
         assert answer.exit_code == 1
         assert "Line 1 of" in answer.output
         assert "corrupt" in answer.output
 
+    @pytest.mark.usefixtures("table2")
     def test_a_corrupt_configuration_is_named(self, call, tmp_path):
-        call(*self.arguments, "--out", "out")
         before = (tmp_path / "out" / "journal.jsonl").read_bytes()
         (tmp_path / "out" / "config.json").write_text("{")
-        answer = call(*self.arguments, "--out", "out", "--resume")
+        answer = call(*TABLE2, "--out", "out", "--resume")
         assert answer.exit_code == 1
         assert re.search(r"config\.json is corrupt .*: restore it, or delete it", answer.output)
         assert (tmp_path / "out" / "journal.jsonl").read_bytes() == before
 
+    @pytest.mark.usefixtures("curves")
     def test_curves_share_their_results(self, call, tmp_path):
+        """Those of the errors were computed before; each run draws all curves."""
+        answer = call(
+            *("reproduce", "time-curves", "--datasets", "wdbc", "--repeats", 1, "--jobs", 1),
+            *("--out", "reproduction/error-curves", "--resume"),
+        )
+        assert answer.exit_code == 0, answer.output
+        out = tmp_path / "reproduction" / "error-curves"
         for target in ("error-curves", "loss-curves", "time-curves"):
-            answer = call(
-                *("reproduce", target, "--datasets", "wdbc", "--repeats", 1, "--jobs", 1),
-                *("--out", "out", "--resume"),
-            )
-            assert answer.exit_code == 0, answer.output
-            assert (tmp_path / "out" / "figures" / f"{target}.pdf").exists()
-        page = (tmp_path / "out" / "report.html").read_text()
+            assert (out / "figures" / f"{target}.pdf").exists()
+        page = (out / "report.html").read_text()
         assert "data:image/svg+xml;base64," in page
         assert "bands one standard error on either side" in page
         assert "medians over repeats, bands from the lower to the upper quartile" in page
-        assert (tmp_path / "out" / "journal.jsonl").read_bytes().count(b"\n") == 1
+        assert (out / "journal.jsonl").read_bytes().count(b"\n") == 1
 
 
 def test_illustrations_need_no_data(call, tmp_path):
@@ -263,7 +294,7 @@ def test_table1_is_the_papers(call, tmp_path):
 def test_a_small_faithful_run(call, tmp_path):
     answer = call(
         *("reproduce", "table2", "--datasets", "haberman,sonar,wdbc", "--repeats", 5),
-        *("--data-home", DATA, "--out", "out", "--jobs", 2),
+        *("--data-home", DATA, "--out", "out", "--jobs", 1),
     )
     assert answer.exit_code == 0, answer.output
     summary = pd.read_csv(tmp_path / "out" / "summary.csv")

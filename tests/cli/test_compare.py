@@ -10,8 +10,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from primum.cli._comparison import printable
-from primum.cli._methods import sampled
-from primum.cli.compare import in_options
+from primum.cli._options import in_options
+from primum.tables.problem import sampled
 
 N_ROWS, N_LABELED = 60, 24
 QUICK = ("--methods", "em-lda", "--repeats", 1, "--no-curves", "--jobs", 1, "--quiet")
@@ -109,7 +109,7 @@ def test_resuming_and_replacing(compare, refused, tmp_path):
 
 
 def test_output_that_cannot_be_written_is_refused_first(compare, refused, tmp_path, monkeypatch):
-    monkeypatch.setattr("primum.cli.compare.read_frame", lambda *_, **__: pytest.fail("was read"))
+    monkeypatch.setattr("primum.cli.compare.open_table", lambda *_, **__: pytest.fail("was read"))
     refused(compare("--out", "none/answer"), 2, "there is no folder none")
     refused(compare("--out", "none/answer.html"), 2, "there is no folder none")
     refused(compare("--save-model", "none/m.skops"), 2, "there is no folder none")
@@ -262,7 +262,7 @@ def test_any_model_of_the_table_is_saved_by_name(compare, call, tmp_path, table,
 
 
 def test_a_model_that_is_not_in_the_table_is_refused_first(compare, refused, monkeypatch):
-    monkeypatch.setattr("primum.cli.compare.read_frame", lambda *_, **__: pytest.fail("was read"))
+    monkeypatch.setattr("primum.cli.compare.open_table", lambda *_, **__: pytest.fail("was read"))
     refused(compare("--model", "baseline"), 2, "--model names the model to save", "--save-model")
     answer = compare("--model", "forrest", "--save-model", "m.skops")
     refused(answer, 2, "no model 'forrest': choose from baseline, ridge, logistic, EM-LDA.")

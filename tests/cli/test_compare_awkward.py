@@ -90,7 +90,7 @@ def test_the_code_in_the_report_repeats_the_comparison(compare, tmp_path, monkey
         code = re.search(r"```python\n(.*?)```", report, re.DOTALL)[1]
         assert name in code
         names = {}
-        exec(code.replace("curves=False", "curves=False, progress=False"), names)
+        exec(code.replace("curves=False", "curves=False, verbose=False"), names)
         shown = re.search(r"\| EM-LDA \|.*", report)[0]
         again = re.search(r"\| EM-LDA \|.*", names["result"].to_markdown())[0]
         assert shown == again
@@ -218,7 +218,7 @@ def test_markup_and_formulas_are_escaped_everywhere(compare, tmp_path, suffix):
 @pytest.mark.parametrize("suffix", ["", ".html"])
 def test_an_output_whose_name_is_too_long(compare, refused, tmp_path, monkeypatch, suffix):
     table_of()[0].to_csv(tmp_path / "data.csv", index=False)
-    monkeypatch.setattr("primum.cli.compare.read_frame", lambda *_, **__: pytest.fail("was read"))
+    monkeypatch.setattr("primum.cli.compare.open_table", lambda *_, **__: pytest.fail("was read"))
     long = "n" * (300 - len(suffix)) + suffix
     refused(
         compare("data.csv", "--out", long),

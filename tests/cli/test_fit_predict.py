@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum import ICLSClassifier
-from primum.cli import _progress
+from primum import ICLSClassifier, _progress
 from primum.cli.main import primum
 from primum.models.files import load_model, save_model
 
@@ -75,7 +74,7 @@ def test_fit_says_which_rows_it_had(call, files, rows, data, more, sentence):
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.csv.gz"])
 @pytest.mark.parametrize("data", ["more.csv", "more"])
 def test_predictions_equal_the_library(call, files, rows, expected, data, out, monkeypatch):
-    monkeypatch.setattr("primum.tables.reading.CELLS_PER_PART", 210)
+    monkeypatch.setattr("primum.tables.csv.CELLS_PER_PART", 210)
     monkeypatch.setattr("primum.cli.predict.ROWS_PER_PART", 150)
     call("fit", "data.csv", "--target", "label", "--unlabeled", "more", "--out", "model.skops")
     answer = call("predict", "model.skops", data, "--score", "raw", "--out", out)
@@ -312,10 +311,10 @@ class TestRefusals:
         refused(answer, 1, "There is only one class")
 
     def test_places_and_names(self, call, files, refused):
-        (files / "data.txt").write_text("a,b\n")
+        (files / "data.dat").write_text("a,b\n")
         fit = ("--target", "label", "--out")
         refused(call("fit", "none.csv", *fit, "m.skops"), 2, "does not exist")
-        refused(call("fit", "data.txt", *fit, "m.skops"), 1, "neither CSV nor Parquet")
+        refused(call("fit", "data.dat", *fit, "m.skops"), 1, "neither CSV nor Parquet")
         refused(call("fit", "data.csv", *fit, "no/m.skops"), 2, "there is no folder no")
         call("fit", "data.csv", *fit, "m.skops")
         refused(call("predict", "m.skops", "more", "--out", "o.txt"), 2, "neither CSV")

@@ -122,10 +122,10 @@ def test_a_column_that_is_set_aside_is_named(call, tmp_path, table):
 def test_refusals(call, tmp_path, table, refused, monkeypatch):
     data = write(table, tmp_path / "data.csv")
     fit = ("fit", data, "--out", "m.skops", "--target")
-    refused(call(*fit, "healht"), 1, "data.csv lacks the column 'healht' (did you mean 'health'?)")
+    refused(call(*fit, "healht"), 1, "data.csv has no column 'healht' (did you mean 'health'?)")
     refused(call(*fit, "health", "--features", "age", "--drop", "age"), 1, "both a feature and")
     other = write(table.rename(columns={"age": "years"}), tmp_path / "other.csv")
-    refused(call(*fit, "health", "--unlabeled", other), 1, "other.csv lacks the column 'age'")
+    refused(call(*fit, "health", "--unlabeled", other), 1, "other.csv has no column 'age'")
     write(table, tmp_path / "large.parquet")
     monkeypatch.setattr("primum.cli._training.MAX_PREPARED_CELLS", 599)
     answer = call(*fit, "health", "--unlabeled", "large.parquet")

@@ -54,7 +54,14 @@ def texts_of(page):
     return html.unescape(re.sub(r"(\s*<[^>]+>\s*)+", "\n", page))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# Three more tables of numbers, some with several or rare classes, like those of other tests.
+LIKE_OTHERS = {"penguins", "rare_class", "nine_classes"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[pytest.mark.slow] * (kind in LIKE_OTHERS)) for kind in KINDS],
+)
 def test_from_a_file_to_a_report(reported, tmp_path, kind):
     target, column, of_kind, done = KINDS[kind]
     frame = getattr(tables_like, kind)()

@@ -272,7 +272,7 @@ def test_a_stored_safe_choice_predicts(call, tmp_path):
 )
 def test_a_spoilt_safe_choice_is_refused(tmp_path, attribute, value, fault):
     X = np.random.default_rng(0).normal(size=(30, 2))
-    clf = SafeClassifier([], baselines=["ridge"], cv=2).fit(X, np.arange(30) % 2)
+    clf = SafeClassifier([], baseline=["ridge"], cv=2).fit(X, np.arange(30) % 2)
     setattr(clf, attribute, value)
     skops.io.dump(clf, tmp_path / "safe.skops")
     with pytest.raises(ValueError, match=fault):

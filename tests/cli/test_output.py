@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -81,13 +82,15 @@ def test_a_planted_link_is_not_followed(call, files, out):
     assert not (files / out).is_symlink()
 
 
-def run(arguments, **options):
-    return subprocess.run([*RUN, *arguments], capture_output=True, text=True, **options)
-
-
-def limit_file_size():
+@contextmanager
+def full_disk():
     """Behave like a full disk: writing fails after some bytes."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.csv.gz"])
@@ -95,10 +98,12 @@ def test_a_full_disk(call, files, out):
     call(*FIT, "--out", "m.skops")
     (files / out).write_text("precious")
     for arguments in ([*FIT], ["predict", "m.skops", "more.csv", "--score", "raw"]):
-        done = run([*arguments, "--out", out], preexec_fn=limit_file_size)
-        assert done.returncode == 1
-        assert "Traceback" not in done.stderr
-        assert done.stderr.splitlines()[-1].startswith(f"Error: {out} is not written, because")
+        with full_disk():
+            done = call(*arguments, "--out", out)
+        assert done.exit_code == 1
+        assert isinstance(done.exception, SystemExit)
+        assert "Traceback" not in done.output
+        assert done.output.splitlines()[-1].startswith(f"Error: {out} is not written, because")
         assert (files / out).read_text() == "precious"
         assert not list(files.glob(".*"))
 
@@ -118,8 +123,10 @@ def test_a_full_disk_behind_standard_output(call, files):
     assert len(pd.read_csv("p.csv")) == 480
 
 
-def test_python_m_primum(tmp_path):
-    done = run(["--version"], cwd=tmp_path)
-    assert done.returncode == 0
-    assert done.stdout.startswith("primum, version ")
-    assert run(["fit"], cwd=tmp_path).stderr.startswith("Usage: primum fit ")
+def test_python_m_primum(call, tmp_path):
+    done = subprocess.run([*RUN, "fit"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: primum fit ")
+    version = call("--version")
+    assert version.exit_code == 0
+    assert version.output.startswith("primum, version ")

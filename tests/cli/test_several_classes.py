@@ -142,7 +142,7 @@ def test_two_classes_and_their_labelled_rows(call, files):
 @pytest.mark.parametrize("new", ["new.csv", "new.parquet"])
 @pytest.mark.parametrize("kind", ["raw", "clipped"])
 def test_predictions(call, fit, data, trees, tmp_path, monkeypatch, new, out, kind):
-    monkeypatch.setattr("primum.tables.reading.CELLS_PER_PART", 150)
+    monkeypatch.setattr("primum.tables.csv.CELLS_PER_PART", 150)
     monkeypatch.setattr("primum.cli.predict.ROWS_PER_PART", 100)
     assert fit(data).exit_code == 0
     write(trees[30:].drop(columns="kind"), tmp_path / new)

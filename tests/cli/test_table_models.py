@@ -175,7 +175,7 @@ def test_another_id_column(call, refused, tmp_path, predict, table):
     _, found = predict(table.assign(name="=1+1"), "--id", "name")
     assert found["name"].tolist() == ["=1+1"] * N_ROWS
     answer = call("predict", "m.skops", "new.csv", "--id", "nam", "--out", "other.csv")
-    refused(answer, 1, "new.csv lacks the column 'nam' (did you mean 'name'?)")
+    refused(answer, 1, "new.csv has no column 'nam' (did you mean 'name'?)")
     table.assign(probability_ill=1).to_csv("new.csv", index=False)
     answer = call("predict", "m.skops", "new.csv", "--id", "probability_ill", "--out", "other.csv")
     refused(answer, 1, "'probability_ill' is a column of the predictions")

@@ -18,18 +18,22 @@ import primum
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.comparison.plan import ComparisonPlan, parts_of, read_table
-from primum.comparison.statistics import Predictions, read_scoring
 from primum.comparison.store import ResultsError
-from primum.judging.difference import resampled_difference
-from primum.judging.disagreement import posterior_of
+from primum.judging.difference import Posterior
+from primum.judging.held_out import resampled_difference
+from primum.judging.losses import Predictions, read_scoring
 from primum.reading.classifiers import Entry
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
 
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 METHODS = [
     ("self-learning", SelfLearningClassifier()),
     ("neighbours", KNeighborsClassifier(), False),
 ]
-QUICK = {"baselines": BASELINES, "methods": METHODS, "n_repeats": 2, "progress": False}
+QUICK = {"baseline": BASELINES, "methods": METHODS, "n_repeats": 2, "verbose": False}
 
 
 def partly(n_labeled=40, n_unlabeled=60, d=3, **options):
@@ -67,10 +71,10 @@ def test_scores_that_are_not_calibrated_are_not_taken_for_errors():
     X, y = partly(60, 100)
     plain = [("logistic", LogisticRegression())]
     methods = [("timid", Timid(), False)]
-    settings = {"curves": False, "n_repeats": 2, "progress": False}
+    settings = {"curves": False, "n_repeats": 2, "verbose": False}
     (verdict,) = (
         method.verdict
-        for method in primum.compare(X, y, baselines=plain, methods=methods, **settings).methods
+        for method in primum.compare(X, y, baseline=plain, methods=methods, **settings).methods
         if method.verdict is not None
     )
     assert verdict.difference.mean == 0
@@ -85,11 +89,11 @@ def test_held_out_rows_are_not_seen_and_unlabelled_rows_always_are():
         X,
         y,
         methods=[("semi", Recorder()), ("supervised", Recorder(), False)],
-        baselines=BASELINES,
+        baseline=BASELINES,
         prepare=None,
         curves=False,
         n_repeats=1,
-        progress=False,
+        verbose=False,
     )
     unlabeled = set(np.flatnonzero(y < 0).tolist())
     held_out = []
@@ -114,9 +118,9 @@ def test_the_table_agrees_with_the_definitions():
         own, *parts = (
             records[f"all/{name}", number] for name in ("neighbours", "ridge", "logistic")
         )
-        truth = y[own["test"]]
-        mean = np.mean([part["scores"] for part in parts], axis=0)
-        wrong.append((np.array(own["predicted"]) != truth).astype(float))
+        truth = y[own.test]
+        mean = np.mean([part.scores for part in parts], axis=0)
+        wrong.append((np.array(own.predicted) != truth).astype(float))
         base.append((mean.argmax(axis=1) != truth).astype(float))
     found = result.table.loc["neighbours"]
     assert found["loss"] == pytest.approx(np.concatenate(wrong).mean())
@@ -125,7 +129,7 @@ def test_the_table_agrees_with_the_definitions():
     disagreement = result._disagreement(result.plan.methods[1])
     change = np.concatenate(wrong).mean() - np.concatenate(base).mean()
     assert (disagreement.worse - disagreement.better) / 40 == pytest.approx(change)
-    posterior = posterior_of(difference, disagreement)
+    posterior = Posterior(difference, disagreement)
     assert found["P(help)"] == pytest.approx(posterior.probabilities.help)
     assert found[["P(help)", "P(no difference)", "P(harm)"]].sum() == pytest.approx(1)
     assert list(result.table.index) == [
@@ -148,14 +152,14 @@ def test_a_clear_improvement_is_recommended_and_a_clear_harm_is_named():
     worse = primum.compare(
         X,
         y,
-        baselines=[("neighbours", KNeighborsClassifier())],
+        baseline=[("neighbours", KNeighborsClassifier())],
         methods=[
             ("linear", LogisticRegression(), False),
             ("least squares", LeastSquaresClassifier()),
         ],
         n_repeats=1,
         curves=False,
-        progress=False,
+        verbose=False,
     )
     assert worse.recommended == "baseline"
     assert (
@@ -189,9 +193,9 @@ def test_everything_is_plain_json_and_in_words():
 def test_curves_over_labelled_rows_need_enough_of_them():
     X, y = partly(100, 20)
     result = primum.compare(X, y, **{**QUICK, "n_repeats": 1})
-    sizes = {p["n"] for p in result.curves if p["axis"] == "n_labeled"}
+    sizes = {p.n for p in result.curves if p.axis == "n_labeled"}
     assert sizes == {20, 40, 80}
-    names = {p["name"] for p in result.curves if p["axis"] == "n_labeled"}
+    names = {p.name for p in result.curves if p.axis == "n_labeled"}
     assert names == {"baseline", "self-learning", "neighbours"}
 
 
@@ -280,7 +284,7 @@ def test_failures_are_listed_and_the_method_is_not_judged():
         X, y, **{**QUICK, "methods": [("failing", Failing(), False), *METHODS]}, curves=False
     )
     assert 0 < len(result.failures) < 10
-    assert result.failures[0]["reason"] == "FloatingPointError: no convergence here"
+    assert result.failures[0].reason == "FloatingPointError: no convergence here"
     assert "failing failed in split" in result.left_out[0]
     assert "failing" not in result.table.index
     assert 'Not judged, because of failures in some splits: "failing".' in result.verdict
@@ -294,14 +298,14 @@ class NeverFitted(LogisticRegression):
 def test_a_baseline_that_always_fails_is_an_error():
     X, y = partly()
     with pytest.raises(ValueError, match=r"The baseline mine failed in split .*no convergence"):
-        primum.compare(X, y, **{**QUICK, "baselines": [("mine", NeverFitted())]})
+        primum.compare(X, y, **{**QUICK, "baseline": [("mine", NeverFitted())]})
 
 
 def test_a_method_that_takes_the_marker_for_a_class_is_a_failure():
     X, y = partly()
     methods = [("wrong", LogisticRegression()), *METHODS]
     result = primum.compare(X, y, **{**QUICK, "methods": methods}, curves=False)
-    assert "treats -1, the marker of unlabelled rows, as a class" in result.failures[0]["reason"]
+    assert "treats -1, the marker of unlabelled rows, as a class" in result.failures[0].reason
 
 
 class Slow(KNeighborsClassifier):
@@ -465,12 +469,12 @@ def test_too_few_labels_of_a_class():
     X, y = partly()
     y[np.flatnonzero(y == 1)[2:]] = -1
     with pytest.raises(ValueError, match="only one labelled row of class 1"):
-        primum.compare(X, y, cv=2, progress=False)
+        primum.compare(X, y, cv=2, verbose=False)
 
 
 def test_the_default_methods():
     X, y = partly(30, 30)
-    result = primum.compare(X, y, cv=3, n_repeats=1, curves=False, progress=False)
+    result = primum.compare(X, y, cv=3, n_repeats=1, curves=False, verbose=False)
     assert list(result.table.index) == [
         "baseline", "ridge", "logistic", "safe stack", "ICLS", "self-learning", "TSVM",
         "forest", "boosting",
@@ -480,7 +484,7 @@ def test_the_default_methods():
 
 def test_the_safe_stack_is_judged_by_its_cross_fitted_scores_unless_nested():
     X, y = partly(40, 60)
-    safe = SafeClassifier(["spreading"], random_state=0)
+    safe = SafeClassifier(["spreading"], n_repeats=1, random_state=0)
     options = {**QUICK, "methods": [("safe", safe), *METHODS], "prepare": None, "n_repeats": 1}
     result = primum.compare(X, y, **options)
     own = safe.fit(X, y).verdict_
@@ -490,7 +494,7 @@ def test_the_safe_stack_is_judged_by_its_cross_fitted_scores_unless_nested():
     assert found["safe"].loss == pytest.approx(
         found["baseline"].loss + own.baseline.difference.mean
     )
-    assert [p["n"] for p in result.curves if p["name"] == "safe"] == [0, 15, 60]
+    assert [p.n for p in result.curves if p.name == "safe"] == [0, 15, 60]
     nested = primum.compare(X, y, **options, nested=True, curves=False)
     assert nested.table.loc["safe", "splits"] == 5
     assert ("all/safe", 4) in nested.records.done
@@ -502,9 +506,9 @@ def ring_result():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(160, 2))
     y = np.where(np.arange(160) < 120, (np.abs(X).max(axis=1) > 0.7).astype(int), -1)
-    settings = {"n_repeats": 1, "curves": False, "progress": False}
+    settings = {"n_repeats": 1, "curves": False, "verbose": False}
     return X, primum.compare(
-        X, y, methods=["forest", "boosting", *METHODS], baselines=BASELINES, **settings
+        X, y, methods=["forest", "boosting", *METHODS], baseline=BASELINES, **settings
     )
 
 

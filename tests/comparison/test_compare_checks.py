@@ -12,13 +12,15 @@ from sklearn.preprocessing import StandardScaler
 import primum
 from generate import two_classes
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 
 class NeverFitted(LogisticRegression):
     def fit(self, X, y, sample_weight=None):
         raise AssertionError("fitted before the arguments were checked")
 
 
-OPTIONS = {"methods": [("mine", NeverFitted(), False)], "progress": False, "curves": False}
+OPTIONS = {"methods": [("mine", NeverFitted(), False)], "verbose": False, "curves": False}
 
 
 def partly():
@@ -86,7 +88,7 @@ def test_splits_in_which_a_scoring_is_undefined():
     X, y = partly()
     order = np.concatenate([np.argsort(y[:40], kind="stable"), np.arange(40, 70)])
     message = "'roc_auc' cannot be computed in the 9 rows that split . holds out, among"
-    options = {**OPTIONS, "baselines": [("one", NeverFitted())]}
+    options = {**OPTIONS, "baseline": [("one", NeverFitted())]}
     # The training sets have both classes, as the last split but one shows.
     y[order[0]], y[order[39]] = 1, 0
     cv = [(order[:30], order[30:39]), (order[10:40], order[1:10])]
@@ -96,9 +98,9 @@ def test_splits_in_which_a_scoring_is_undefined():
 
 def test_ordered_rows_are_judged_in_that_order_by_the_safe_stack_too():
     X, y = partly()
-    safe = primum.SafeClassifier([], baselines=["ridge"], random_state=0)
+    safe = primum.SafeClassifier([], baseline=["ridge"], random_state=0)
     result = primum.compare(
-        X, y, methods=[("safe", safe)], cv=TimeSeriesSplit(4), prepare=None, progress=False
+        X, y, methods=[("safe", safe)], cv=TimeSeriesSplit(4), prepare=None, verbose=False
     )
     found = next(method for method in result.methods if method.name == "safe")
     own = safe.set_params(cv=TimeSeriesSplit(4)).fit(X, y).verdict_.baseline
@@ -124,7 +126,20 @@ def test_classes_with_one_or_two_labels_are_named(counts, message):
 def test_two_labels_are_enough_where_nothing_is_tuned():
     X, y = partly()
     y[:40] = np.r_[np.zeros(38), np.ones(2)]
-    mine = {"baselines": [("logistic", LogisticRegression())], "n_repeats": 1}
+    mine = {"baseline": [("logistic", LogisticRegression())], "n_repeats": 1}
     methods = [("same", LogisticRegression(), False)]
     result = primum.compare(X, y, **{**OPTIONS, **mine, "methods": methods})
     assert result.plan.n_folds == 2
+
+
+@pytest.mark.parametrize(
+    ("baseline", "name"),
+    [("ridge", "ridge"), (LogisticRegression(), "LogisticRegression"), (["ridge"], "ridge")],
+)
+def test_a_single_baseline_is_a_name_or_a_classifier(baseline, name):
+    X, y = partly()
+    methods = [("plain", LogisticRegression(C=0.1), False)]
+    settings = {"n_repeats": 1, "curves": False, "verbose": False}
+    result = primum.compare(X, y, methods=methods, baseline=baseline, **settings)
+    assert [entry.name for entry in result.plan.baselines] == [name]
+    assert [method.name for method in result.methods] == ["baseline", "plain"]

@@ -1,5 +1,7 @@
 """What a comparison must not claim: leaking groups, undefined scores, losses that are mixed up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
@@ -14,14 +16,16 @@ import primum
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum._sklearn import logistic_regression_cv
-from primum.comparison.arguments import learns_from_labels
+from primum.comparison.arguments import needs_labels
 from primum.comparison.plan import ComparisonPlan, read_table
-from primum.judging.words import ERROR
+from primum.judging.losses import ERROR
 from primum.reading.classifiers import Entry
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
 
 BASELINES = [("logistic", LogisticRegression())]
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=1)
-QUICK = {"baselines": BASELINES, "n_repeats": 1, "curves": False, "progress": False}
+QUICK = {"baseline": BASELINES, "n_repeats": 1, "curves": False, "verbose": False}
 
 
 def partly(n_labeled=40, n_unlabeled=60, **options):
@@ -105,10 +109,8 @@ def test_a_twin_without_scores_is_compared_in_error():
     methods = [("self-learning", SelfLearningClassifier(LogisticRegression()))]
     found = primum.compare(X, y, methods=methods, scoring="neg_log_loss", **QUICK)
     assert "log loss" in found.methods[-1].twin.text
-    for (name, _), record in found.records.done.items():
-        if name == "all/self-learning":
-            record["twin_scores"] = None
-    again = type(found)(found.plan, found.records, found.loss)
+    done = {unit: replace(fit, twin_scores=None) for unit, fit in found.records.done.items()}
+    again = replace(found, records=replace(found.records, done=done))
     assert "error" in again.methods[-1].twin.text
     assert again.methods[-1].twin_measure == ERROR
 
@@ -124,10 +126,10 @@ def test_scores_that_are_not_numbers_are_failures_and_no_help():
     X, y = partly()
     found = primum.compare(X, y, methods=[("bad", NotANumber(), False)], **QUICK)
     assert found.recommended == "baseline"
-    assert "not finite for 8 rows" in found.failures[0]["reason"]
+    assert "not finite for 8 rows" in found.failures[0].reason
     with pytest.raises(ValueError, match=r"baseline bad failed.*not finite.*nothing to compare"):
         primum.compare(
-            X, y, methods=[("safe", SAFE)], **{**QUICK, "baselines": [("bad", NotANumber())]}
+            X, y, methods=[("safe", SAFE)], **{**QUICK, "baseline": [("bad", NotANumber())]}
         )
 
 
@@ -175,9 +177,9 @@ def test_the_curve_of_the_safe_stack_is_relative_to_the_curve_of_the_baseline():
     X, y = partly()
     options = {**QUICK, "n_repeats": 2, "curves": True}
     result = primum.compare(X, y, methods=[("safe", SAFE)], **options)
-    at_all = {point["name"]: point["loss"] for point in result.curves if point["n"] == 60}
+    at_all = {point.name: point.loss for point in result.curves if point.n == 60}
     # Curves are means over the first repeat, the table's losses over both.
-    first = [result.loss.of_split(result._baseline(number)) for number in range(5)]
+    first = [result.loss.of_split(result.records.baseline(number)) for number in range(5)]
     assert at_all["baseline"] == pytest.approx(np.mean(first))
     change = result.methods[-1].observed_change
     assert at_all["safe"] == pytest.approx(max(at_all["baseline"] + change, 0.0))
@@ -229,9 +231,9 @@ def test_groups_stay_together_where_penalties_are_chosen():
     tuned = logistic_regression_cv(Cs=[0.1], cv=3, scoring="neg_log_loss", max_iter=1000)
     found = primum.compare(
         *(X, y),
-        baselines=[("ridge", Spying([1.0, 10.0], cv=3)), ("logistic", tuned)],
+        baseline=[("ridge", Spying([1.0, 10.0], cv=3)), ("logistic", tuned)],
         methods=[("ICLS", SpyingICLS([1.0], [0.0], cv=3))],
-        **{name: value for name, value in QUICK.items() if name != "baselines"},
+        **{name: value for name, value in QUICK.items() if name != "baseline"},
         prepare=None,
         groups=groups,
     )
@@ -259,10 +261,10 @@ def test_a_preparation_that_learns_from_labels_does_not_see_those_held_out(prepa
     found = primum.compare(X, y, methods=methods, prepare=prepare, cv=3, **QUICK)
     # Cross-fitted scores are those of one fit, whose preparation has seen all labels.
     assert found.methods[-1].n_splits == 3
-    assert [len(record["test"]) for record in found.records.done.values()] == [20] * 6
+    assert [len(record.test) for record in found.records.done.values()] == [20] * 6
 
 
 def test_a_usual_preparation_is_judged_by_cross_fitted_scores():
     X = np.array([[1.0, 2.0], [np.nan, 1.0], [0.0, 3.0]])
-    assert not learns_from_labels(None, X)
-    assert not learns_from_labels(make_pipeline(SimpleImputer(), StandardScaler()), X)
+    assert not needs_labels(None, X)
+    assert not needs_labels(make_pipeline(SimpleImputer(), StandardScaler()), X)

@@ -9,16 +9,19 @@ from sklearn.linear_model import LogisticRegression
 
 import primum
 from primum import SafeClassifier, SelfLearningClassifier
-from primum.comparison.card import card_of, guessing_loss
-from primum.comparison.statistics import read_scoring
+from primum.comparison.model import card_of, guessing_loss
+from primum.comparison.records import Fit
+from primum.judging.losses import read_scoring
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
 
 SAFE = SafeClassifier(["spreading"], baselines=["ridge"], cv=4, n_repeats=2)
 QUICK = {
     "methods": [("self-learning", SelfLearningClassifier())],
-    "baselines": [("logistic", LogisticRegression())],
+    "baseline": [("logistic", LogisticRegression())],
     "n_repeats": 2,
     "curves": False,
-    "progress": False,
+    "verbose": False,
 }
 N_LABELED = 60
 
@@ -38,7 +41,7 @@ def rows(shift, shares=(0.8, 0.2), seed=0):
 def constant():
     """Return a comparison whose baseline predicts the frequent class, always."""
     X, y = rows(0.4)
-    return primum.compare(X, y, **{**QUICK, "baselines": [("flat", LogisticRegression(C=1e-4))]})
+    return primum.compare(X, y, **{**QUICK, "baseline": [("flat", LogisticRegression(C=1e-4))]})
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +116,7 @@ def test_a_gain_that_does_not_matter_hardly_beats_guessing(clear):
 
 
 def test_the_confusion_matrix_counts_every_held_out_row_once(constant):
-    found, labels = constant.held_out("baseline"), constant.plan.table.labels
+    found, labels = constant.records.held_out("baseline"), constant.plan.table.labels
     matrix = np.array(constant.model_card.confusion)
     np.testing.assert_allclose(matrix.sum(axis=1), np.bincount(labels.codes))
     expected = np.zeros((2, 2))
@@ -206,7 +209,7 @@ def stack():
 
 
 def test_the_stack_is_described_by_its_cross_fitted_predictions(stack):
-    found, card = stack.held_out("safe"), card_of(stack, "safe")
+    found, card = stack.records.held_out("safe"), card_of(stack, "safe")
     record = stack.records.done["cross-fitted/safe", 0]
     every = np.sort(found.rows)
     np.testing.assert_array_equal(every, np.repeat(np.arange(N_LABELED), 2))
@@ -217,14 +220,15 @@ def test_the_stack_is_described_by_its_cross_fitted_predictions(stack):
     np.testing.assert_allclose(np.array(card.confusion).sum(), N_LABELED)
     wrong = found.all.predicted != found.all.truth
     assert 1 - np.trace(card.confusion) / N_LABELED == pytest.approx(wrong.mean())
-    assert sum(record["assigned"]) == 80
+    assert sum(record.assigned) == 80
     assert card.n_methods == 3
 
 
 def test_a_folder_of_an_earlier_version_has_no_card_of_the_stack(stack):
-    record = dict(stack.records.done["cross-fitted/safe", 0])
-    del record["held_out"]
-    done = {**stack.records.done, ("cross-fitted/safe", 0): record}
+    stored = stack.records.done["cross-fitted/safe", 0].to_dict()
+    del stored["held_out"]
+    unit = ("cross-fitted/safe", 0)
+    done = {**stack.records.done, unit: Fit.read(unit, stored)}
     earlier = replace(stack, records=replace(stack.records, done=done))
     assert card_of(earlier, "safe") is None
     assert card_of(earlier, "baseline").n_methods == 3

@@ -12,8 +12,12 @@ from primum.comparison.plan import ComparisonPlan, read_table
 from primum.reading.classifiers import Entry
 from primum.reading.folds import Fold
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 METHODS = [("neighbours", KNeighborsClassifier(), False)]
-QUICK = {"methods": METHODS, "progress": False}
+QUICK = {"methods": METHODS, "verbose": False}
 
 
 def tumours(n_malignant, n_benign):
@@ -30,9 +34,9 @@ def tumours(n_malignant, n_benign):
 def test_a_rare_class_with_the_default_curves_is_judged():
     X, y = tumours(7, 93)
     methods = [("self-learning", primum.SelfLearningClassifier(LogisticRegression()))]
-    result = primum.compare(X, y, methods=methods, n_repeats=1, progress=False)
+    result = primum.compare(X, y, methods=methods, n_repeats=1, verbose=False)
     assert result.failures == []
-    assert {point["axis"] for point in result.curves} == {"n_unlabeled"}
+    assert {point.axis for point in result.curves} == {"n_unlabeled"}
     assert result.left_out == [
         "The learning curve over labelled rows is not drawn at 25% and 50% of them: training sets "
         "have as few as 5 rows of class 0, and 25% and 50% of these are fewer than 3."
@@ -82,14 +86,14 @@ def numbered(n_labeled=40, n_unlabeled=20):
 
 def compare_with(baseline, n_labeled=40, **options):
     baselines = [("usual", LogisticRegression()), ("choosy", baseline)]
-    settings = {**QUICK, "prepare": None, "baselines": baselines, "curves": False, **options}
+    settings = {**QUICK, "prepare": None, "baseline": baselines, "curves": False, **options}
     return primum.compare(*numbered(n_labeled), **settings)
 
 
 def test_splits_without_a_baseline_are_no_part_of_the_result():
     """A row is held out once in every repeat: no repeat is complete, and four fifths are left."""
     result = compare_with(NeedsRows([3.0]), n_repeats=2)
-    assert len(result.splits) == 8
+    assert len(result.records.splits) == 8
     assert {method.n_splits for method in result.methods} == {8}
     assert result.left_out[0] == (
         "A baseline failed in 2 of the 10 splits: the result is that of 8 splits, in which all "
@@ -97,7 +101,7 @@ def test_splits_without_a_baseline_are_no_part_of_the_result():
     )
     assert "choosy failed in split" in result.left_out[1]
     assert "Not judged" not in result.verdict
-    held_out = [result.records.done["all/usual", n]["test"] for n in result.splits]
+    held_out = [result.records.done["all/usual", n].test for n in result.records.splits]
     assert 3 not in np.concatenate(held_out)
     assert result.to_dict()["recommended"] == result.recommended
 
@@ -105,10 +109,12 @@ def test_splits_without_a_baseline_are_no_part_of_the_result():
 def test_complete_repeats_are_preferred():
     """Two rows of a class are held out together in some repeats only."""
     result = compare_with(NeedsRows([3.0, 5.0]), n_repeats=4)
-    failed = {failure["split"] // 5 for failure in result.failures}
+    failed = {failure.split // 5 for failure in result.failures}
     assert 0 < len(failed) < 4
-    assert result.splits == [n for n in range(20) if n // 5 not in failed]
-    tests = np.concatenate([result.records.done["all/usual", n]["test"] for n in result.splits])
+    assert result.records.splits == [n for n in range(20) if n // 5 not in failed]
+    tests = np.concatenate(
+        [result.records.done["all/usual", n].test for n in result.records.splits]
+    )
     assert set(np.bincount(tests)) == {4 - len(failed)}
 
 
@@ -128,11 +134,11 @@ def test_a_baseline_that_leaves_fewer_than_two_splits_is_an_error(at_least):
 
 def test_a_baseline_that_fails_in_a_curve_is_missing_there_only():
     result = compare_with(NeedsRows([3.0, 5.0], 0, fewest=30), 80, curves=True, n_repeats=1)
-    assert len(result.splits) == 5
-    assert {failure["stage"] for failure in result.failures} == {"n_labeled=16"}
+    assert len(result.records.splits) == 5
+    assert {failure.stage for failure in result.failures} == {"n_labeled=16"}
     text = "choosy failed in the learning curve, with 16 labelled rows in split 0: ValueError"
     assert any(sentence.startswith(text) for sentence in result.left_out)
-    names = {n: {p["name"] for p in result.curves if p["n"] == n} for n in (16, 32)}
+    names = {n: {p.name for p in result.curves if p.n == n} for n in (16, 32)}
     assert names == {16: {"neighbours"}, 32: {"baseline", "neighbours"}}
     assert "choosy" in result.table.index
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import LeaveOneOut, TimeSeriesSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading
@@ -14,11 +14,13 @@ import primum
 from generate import two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 QUICK = {
-    "baselines": [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())],
+    "baseline": [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())],
     "n_repeats": 1,
     "curves": False,
-    "progress": False,
+    "verbose": False,
 }
 NEIGHBOURS = [("neighbours", KNeighborsClassifier(), False)]
 
@@ -32,7 +34,7 @@ def test_a_score_that_is_undefined_in_splits_is_computed_from_all_of_them():
     X, y = partly(20)
     result = primum.compare(X, y, **QUICK, methods=NEIGHBOURS, scoring="roc_auc", cv=LeaveOneOut())
     records = [result.records.done["all/neighbours", number] for number in range(20)]
-    scores = np.array([record["scores"][0][1] for record in records])
+    scores = np.array([record.scores[0][1] for record in records])
     found = result.table.loc["neighbours"]
     assert found["loss"] == pytest.approx(-roc_auc_score(y[:20], scores))
     difference = result.methods[-1].verdict.difference
@@ -50,7 +52,7 @@ def test_scores_that_are_not_finite_are_a_failure():
     methods = [("graph", spreading), *NEIGHBOURS]
     result = primum.compare(X, y, **QUICK, methods=methods, cv=TimeSeriesSplit(4))
     assert "graph" not in result.table.index
-    assert "'graph' returned scores that are not finite for" in result.failures[0]["reason"]
+    assert "'graph' returned scores that are not finite for" in result.failures[0].reason
     assert result.recommended != "graph"
     assert 'Not judged, because of failures in some splits: "graph".' in result.verdict
 
@@ -83,13 +85,30 @@ class Indifferent(LogisticRegression):
         return self
 
 
-def test_a_method_that_is_its_twin_makes_no_difference():
-    X, y = partly(separation=1.0)
+@pytest.mark.parametrize(("n_unlabeled", "answer"), [(60, "cannot_tell"), (300, "no_difference")])
+def test_a_method_that_is_its_twin_makes_no_difference(n_unlabeled, answer):
+    """The same classes in 60 rows do not show that fewer than one in a hundred others differ."""
+    X, y = partly(n_unlabeled=n_unlabeled, separation=1.0)
     result = primum.compare(X, y, **QUICK, methods=[("same", Indifferent())])
     twin = result.methods[-1].twin
-    assert twin.answer == "no_difference"
-    assert twin.interval == (0.0, 0.0)
-    assert result.table.loc["same", "estimated change to its twin"] == 0.0
+    assert twin.answer == answer
+    assert twin.disagreement.n_different == 0
+    assert twin.change == pytest.approx(0, abs=1e-4)
+    shown = result.table.loc["same", "estimated change to its twin"]
+    assert shown == pytest.approx(twin.change, abs=1e-9)
+
+
+def balanced(predicted, truth):
+    return 1 - balanced_accuracy_score(truth, predicted)
+
+
+def test_a_balanced_error_is_that_of_all_held_out_rows():
+    """In a fold without a row of some class, it would be the error of the others."""
+    X, y = partly(20)
+    options = {"methods": NEIGHBOURS, "scoring": "balanced_accuracy", "cv": LeaveOneOut()}
+    result = primum.compare(X, y, **QUICK, **options)
+    predicted = [result.records.done["all/neighbours", n]["predicted"][0] for n in range(20)]
+    assert result.table.loc["neighbours", "loss"] == pytest.approx(balanced(predicted, y[:20]))
 
 
 def test_a_twin_that_hardly_differs_is_bounded_by_the_disagreement():
@@ -97,7 +116,7 @@ def test_a_twin_that_hardly_differs_is_bounded_by_the_disagreement():
     result = primum.compare(X, y, **QUICK, methods=[("self", SelfLearningClassifier())])
     twin = result.methods[-1].twin
     records = [result.records.done["all/self", number] for number in range(5)]
-    share = np.mean([np.array(r["probe"]) != np.array(r["twin_probe"]) for r in records])
+    share = np.mean([np.array(r.probe) != np.array(r.twin_probe) for r in records])
     assert twin.disagreement.share == pytest.approx(share)
     assert max(map(abs, twin.interval)) <= share + 0.05
 

@@ -12,16 +12,19 @@ from sklearn.semi_supervised import LabelSpreading
 
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier
-from primum.tables.csv import CsvOptions
-from primum.tables.frames import read_frame
+from primum.tables.files import open_table
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
 
 BASELINES = [("ridge", LeastSquaresClassifier(alpha=0.1)), ("logistic", LogisticRegression())]
 QUICK = {
-    "baselines": BASELINES,
+    "baseline": BASELINES,
     "methods": [("ICLS", ICLSClassifier(alpha=0.1))],
     "n_repeats": 1,
     "curves": False,
-    "progress": False,
+    "verbose": False,
 }
 
 
@@ -81,7 +84,7 @@ def test_the_recommended_model_takes_the_table_as_it_is(result, tmp_path):
     frame = customers(seed=1)
     assert set(model.predict(frame)) == {"bleibt", "kündigt"}
     frame.to_csv(tmp_path / "new.csv", sep=";", decimal=",", index=False)
-    new = read_frame(tmp_path / "new.csv", CsvOptions()).drop(columns=["left this year?", "nr"])
+    new = open_table(tmp_path / "new.csv").frame().drop(columns=["left this year?", "nr"])
     np.testing.assert_allclose(model.predict_proba(new), model.predict_proba(frame))
 
 
@@ -157,8 +160,8 @@ def test_groups_stay_together_without_a_splitter():
     groups = result.plan.table.groups
     for fold in result.plan.folds(0):
         assert not set(groups[:40][fold.train]) & set(groups[:40][fold.test])
-    (_, record) = result._cross_fitted[0]
-    assert record["verdicts"]["baseline"]["difference"]["n_rows"] == 10
+    fit = result.records.cross_fitted["safe stack"]
+    assert fit.verdicts["baseline"].difference.n_rows == 10
     again = primum.compare(frame, target="left this year?", group="patient", cv=3, **options)
     assert again.plan.n_folds == 3
 
@@ -207,7 +210,7 @@ def test_baselines_without_probabilities_cannot_be_averaged():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = np.where(np.arange(60) < 40, (X[:, 1] > 0).astype(int), -1)
-    result = primum.compare(X, y, **{**QUICK, "baselines": baselines})
+    result = primum.compare(X, y, **{**QUICK, "baseline": baselines})
     assert result.changed is None
     assert result.to_dict()["coefficients"][0]["model"] == "logistic"
     assert result.recommended == "baseline"
@@ -251,7 +254,7 @@ def test_no_help_is_claimed_before_it_is_known_which_rows_belong_together():
     frame["y"] = np.where(person < 30, np.array(["no", "yes"], dtype=object)[label], None)
     near = ("near", KNeighborsClassifier(1), False)
     given = {"methods": [near], "n_repeats": 1, "exclude": ["id"]}
-    given |= {"curves": False, "progress": False}
+    given |= {"curves": False, "verbose": False}
     claimed = primum.compare(frame, target="y", independent_rows=True, **given)
     assert claimed.recommended == "near"
     assert "independent_rows=True" in claimed.to_markdown()

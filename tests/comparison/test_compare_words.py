@@ -14,14 +14,15 @@ from primum.comparison.words import (
     phrase,
 )
 from primum.judging.difference import Difference, Posterior
-from primum.judging.words import ERROR, Alert, Sample, verdict_of
+from primum.judging.losses import ERROR
+from primum.judging.words import Alert, Sample, verdict_of
 
 
 def judged(name, mean, error, n_unlabeled=5000, uses_unlabeled=True, twin=None, **options):
     posterior = Posterior(Difference(mean, error, 99, 100), **options)
     sample = Sample(100, n_unlabeled=n_unlabeled)
     verdict = verdict_of(posterior, method=phrase(name), sample=sample)
-    return MethodResult(name, uses_unlabeled, 0.2, verdict, 0.5, twin, 1.0, 5)
+    return MethodResult(name, uses_unlabeled, 0.2, 1.0, 5, verdict, 0.5, twin)
 
 
 def headline(*methods, recommended="baseline", alerts=(), **rest):
@@ -116,7 +117,7 @@ def test_alerts_come_first_and_those_that_withhold_before_the_others():
 def method(name, answer, twin=None, uses_unlabeled=True):
     of_twin = None if twin is None else SimpleNamespace(answer=twin)
     verdict = SimpleNamespace(answer=answer)
-    return SimpleNamespace(name=name, verdict=verdict, twin=of_twin, uses_unlabeled=uses_unlabeled)
+    return MethodResult(name, uses_unlabeled, 0.2, 1.0, 5, verdict, twin=of_twin)
 
 
 @pytest.mark.parametrize(

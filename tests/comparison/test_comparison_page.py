@@ -15,16 +15,16 @@ from primum.comparison.arguments import default_baselines, default_methods, inne
 from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
 from primum.comparison.plan import ComparisonPlan, read_table
-from primum.comparison.run import Records
-from primum.comparison.statistics import read_scoring
+from primum.comparison.records import Records
+from primum.judging.losses import read_scoring
 from primum.pages.page import asset
 from primum.reading.classifiers import read_entries
 
 QUICK = {
     "methods": [("self-learning <i>", primum.SelfLearningClassifier(), True)],
-    "baselines": [("logistic", LogisticRegression(C=0.5))],
+    "baseline": [("logistic", LogisticRegression(C=0.5))],
     "n_repeats": 1,
-    "progress": False,
+    "verbose": False,
 }
 HEADINGS = [
     "The answer",
@@ -166,16 +166,16 @@ def test_the_code_leaves_out_the_default_methods(names):
     y = np.arange(60) % len(names)
     plan = ComparisonPlan(read_table(X, y, X_unlabeled), (), ())
     inner = inner_folds(plan)
-    methods = default_methods(inner, len(names), primum.SafeClassifier(scoring="accuracy"))
+    methods = default_methods(plan, "accuracy")
     baselines = default_baselines(inner)
     entries = read_entries(baselines, "baselines", uses_unlabeled=False)
     plan = replace(plan, methods=read_entries(methods, "methods"), baselines=entries)
     loss = read_scoring("accuracy", np.array(names))
-    found = Comparison(plan, Records(), loss)
+    found = Comparison(Records(plan), loss)
     code = code_of(found)
     assert "methods=" not in code
-    assert "baselines=" not in code
-    fewer = replace(found, plan=replace(plan, methods=plan.methods[1:]))
+    assert "baseline=" not in code
+    fewer = replace(found, records=Records(replace(plan, methods=plan.methods[1:])))
     assert "methods=[\n        ('ICLS', ICLSClassifierCV(" in code_of(fewer)
 
 
@@ -194,7 +194,7 @@ def test_notebooks_show_the_answer_and_the_picture(result):
 def test_failures_are_listed(result):
     done = dict(result.records.done)
     unit = next(unit for unit in done if unit[0] == "all/self-learning <i>")
-    done[unit] = {**done[unit], "predicted": None, "note": "ValueError: <no>"}
+    done[unit] = replace(done[unit], predicted=None, note="ValueError: <no>")
     records = replace(result.records, done=done, left_out=["TSVM was left out: too slow."])
     page = replace(result, records=records).to_html()
     assert "TSVM was left out: too slow." in page
@@ -206,6 +206,6 @@ def test_failures_are_listed(result):
 def test_baselines_that_cannot_be_averaged_as_one_model_do_not_prevent_the_report():
     X, y, X_unlabeled, _ = two_classes(60, 30, 2)
     baselines = [("ridge", RidgeClassifier()), ("logistic", LogisticRegression())]
-    settings = {**QUICK, "baselines": baselines, "curves": False}
+    settings = {**QUICK, "baseline": baselines, "curves": False}
     page = primum.compare(X, y, X_unlabeled, **settings).to_html()
     assert "coefficients of the logistic baseline, fitted to all labelled rows" in page

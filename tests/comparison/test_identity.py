@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from primum.comparison.identity import checksum, describe, describe_data, name_differences
+from primum.comparison.store import checksum, describe, describe_data, name_differences
 from primum.experiments import squared_loss
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_identified_is_refused():
 
 
 CODE = """
-from primum.comparison.identity import checksum, describe
+from primum.comparison.store import checksum, describe
 OWN = '''
 class Own:
     def __init__(self, a=1): self.a = a

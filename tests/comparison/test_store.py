@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from generate import two_classes
-from primum import ICLSClassifier
 from primum.comparison.store import ResultsError, ResultStore
 from primum.experiments import (
     LEAST_SQUARES,
@@ -22,6 +21,7 @@ from primum.experiments import (
     run_experiment,
     score_probability,
 )
+from primum.experiments.as_published import PublishedICLS
 
 DESIGN = CrossValidation(n_folds=3, n_labeled=10)
 METHODS = (LEAST_SQUARES[0], LEAST_SQUARES[3])
@@ -79,7 +79,7 @@ CHANGES = {
         "data.a was '60 x 3, sha256 ",
     ),
     "parameter": (
-        with_icls(estimator=ICLSClassifier(alpha=2.0)),
+        with_icls(estimator=PublishedICLS(alpha=2.0)),
         r"methods.ICLS.estimator.alpha was 0.0, now 2.0",
     ),
     "sees": (with_icls(sees="all"), "methods.ICLS.sees was 'partly', now 'all'"),
@@ -173,7 +173,7 @@ class TestConfiguration:
         run(tmp_path)
         snapshot = json.loads((tmp_path / "config.json").read_text())
         icls = snapshot["config"]["methods"]["ICLS"]
-        assert icls["estimator"]["class"] == "primum.methods.icls.classifier.ICLSClassifier"
+        assert icls["estimator"]["class"] == "primum.experiments.as_published.PublishedICLS"
         assert icls["estimator"]["parameters"]["rcond"] == pytest.approx(1.49e-8, rel=0.01)
         versions = snapshot["versions"][0]
         assert {"python", "numpy", "scipy", "scikit-learn", "primum"} <= set(versions)
@@ -311,10 +311,10 @@ class TestLock:
     def test_it_ends_with_its_process(self, tmp_path):
         code = (
             "import sys, time\n"
-            "from primum.experiments import ResultStore\n"
+            "from primum.comparison.store import ResultStore\n"
             "store = ResultStore(sys.argv[1], {'data': {}})\n"
             "print('locked', flush=True)\n"
-            "time.sleep(600)\n"
+            "time.sleep(3600)\n"
         )
         process = subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
@@ -333,7 +333,7 @@ class TestLock:
             "sys.path[:0] = sys.argv[3:]\n"
             "from test_store import run\n"
             "try:\n"
-            "    run(sys.argv[1], seed=int(sys.argv[2]), repeats=8)\n"
+            "    run(sys.argv[1], seed=int(sys.argv[2]), repeats=3)\n"
             "except ValueError as problem:\n"
             "    sys.exit(str(problem))\n"
         )
@@ -352,5 +352,5 @@ class TestLock:
         (winner,) = (seed for seed, code in codes.items() if code == 0)
         (loser,) = (seed for seed in codes if seed != winner)
         assert "Another run (process" in said[loser] or "already contains results" in said[loser]
-        resumed = run(tmp_path / "new", resume=True, seed=winner, repeats=8)
-        same(resumed, run(tmp_path / "clean", seed=winner, repeats=8))
+        resumed = run(tmp_path / "new", resume=True, seed=winner, repeats=3)
+        same(resumed, run(tmp_path / "clean", seed=winner, repeats=3))

@@ -21,7 +21,7 @@ from primum.experiments import CrossValidation, Experiment, Method, run_experime
 class Endless(LeastSquaresClassifier):
     def fit(self, X, y):
         open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
-        time.sleep(600)
+        time.sleep(3600)
 
 if __name__ == "__main__":
     methods = [Method("endless", Endless(), sees="labeled")]
@@ -31,7 +31,7 @@ if __name__ == "__main__":
 """
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=600):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"

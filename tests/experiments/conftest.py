@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from primum.experiments.datasets import CATALOGUE, Dataset, DatasetInfo
-from primum.experiments.datasets.coding import Origin
+from primum.experiments.datasets.catalogue import Origin
 
 ROOT = Path(__file__).resolve().parents[2]
 

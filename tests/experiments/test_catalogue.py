@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from primum.experiments.datasets import CATALOGUE, UnknownDatasetError, describe, load, pca99
-from primum.experiments.datasets.coding import fingerprint
+from primum.experiments.datasets.loading import fingerprint
 
 # Table 1 of the paper, copied from it: title, rows, features, PCA99, majority.
 TABLE_1 = """
@@ -65,7 +65,7 @@ def test_entries_are_consistent(info):
     assert abs(max(info.class_counts) / info.rows - info.majority) <= 0.005
     assert len({info.sha256, info.fingerprint}) == 2
     assert all(len(digest) == 64 for digest in (info.sha256, info.fingerprint))
-    assert all((info.source, info.licence, info.citation, info.coding, *info.class_meanings))
+    assert all((info.source, info.license, info.citation, info.coding, *info.class_meanings))
     assert info.downloads
     assert (info.package is None) == (info.distribution == "")
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from primum.experiments.datasets.coding import code, fingerprint, pca99, z_score
+from primum.experiments.datasets.loading import code, fingerprint, pca99, z_score
 
 
 def test_z_score_has_n_minus_1():

@@ -13,7 +13,7 @@ from primum.experiments import (
     LearningCurve,
     Method,
     run_experiment,
-    summarise,
+    summarize,
 )
 
 DESIGN = CrossValidation(n_folds=3, n_labeled=10)
@@ -140,7 +140,7 @@ class TestTwin:
             *("semi-supervised", "twin", "supervised", "oracle")
         ]
         results = run_experiment(experiment, tmp_path, progress=False)
-        errors = summarise(results, curve=False).query("measure == 'error'").set_index("classifier")
+        errors = summarize(results, curve=False).query("measure == 'error'").set_index("classifier")
         assert errors["times_worse"].notna().tolist() == [True, False, True, True]
         assert errors.loc["Other", "times_worse"] == 0
 
@@ -149,22 +149,22 @@ class TestTwin:
         with pytest.raises(ValueError, match=r"twin must name a method \(.*\), got 'Supervised'"):
             make(methods=self.methods(), twin="Supervised")
         results = run(tmp_path, methods=self.methods())
-        named = summarise(results, curve=False, twin="Everything").set_index("classifier")
+        named = summarize(results, curve=False, twin="Everything").set_index("classifier")
         assert named.loc["Plain", "times_worse"].notna().all()
         with pytest.raises(ValueError, match=r"twin must be one of .*, got 'Supervised'"):
-            summarise(results, curve=False, twin="Supervised")
+            summarize(results, curve=False, twin="Supervised")
 
     def test_its_absence_is_said(self, tmp_path):
         results = run(tmp_path, methods=self.methods()[:1])
         with pytest.warns(UserWarning, match="there is no supervised twin and times_worse is emp"):
-            summarise(results, curve=False)
+            summarize(results, curve=False)
 
     def test_of_results_without_roles_is_known_by_the_papers_name(self, tmp_path):
         results = run(tmp_path)
         without = results.drop(columns=["role", "loss", "score"])
         pd.testing.assert_series_equal(
-            summarise(without, curve=False)["times_worse"],
-            summarise(results, curve=False)["times_worse"],
+            summarize(without, curve=False)["times_worse"],
+            summarize(results, curve=False)["times_worse"],
         )
 
 

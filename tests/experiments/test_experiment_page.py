@@ -27,7 +27,7 @@ from primum.experiments import (
     Method,
     run_experiment,
     squared_hinge,
-    summarise,
+    summarize,
 )
 from primum.experiments.pages.experiment import results_table, write_report
 from primum.experiments.pages.figures import curves_figure
@@ -89,7 +89,7 @@ def test_cross_validation(tmp_path):
 
 def test_cells_are_means_with_standard_errors_and_medians_of_times(tmp_path):
     results, _ = report(tmp_path)
-    summary = summarise(results, curve=False)
+    summary = summarize(results, curve=False)
     by_hand = (
         results[(results.dataset == "a") & (results.classifier == "Implicit")]
         .groupby("repeat")[["error", "seconds"]]
@@ -233,7 +233,7 @@ def test_several_classes(tmp_path, design):
         "<td>90 x 3</td>",
     ):
         assert words in page, words
-    summary = summarise(results, curve=curve)
+    summary = summarize(results, curve=curve)
     cells = summary[(summary["dataset"] == "iris") & (summary["classifier"] == "Bayes")]
     last = cells[cells["measure"] == "loss_test"].iloc[-1]
     assert f"{last['mean']:.3f} ± {last['se']:.3f}" in page

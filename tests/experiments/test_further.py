@@ -19,7 +19,7 @@ from primum.experiments import (
     find_method,
     run_experiment,
     score_minus_half,
-    summarise,
+    summarize,
 )
 from primum.experiments.methods import WITH_TRUE_SHARES
 from primum.experiments.paper import PLANS
@@ -52,7 +52,7 @@ def test_they_have_the_results_that_one_experiment_with_all_methods_has(tmp_path
     apart = run(tmp_path / "apart", FURTHER)
     together = experiment([*LEAST_SQUARES, *FURTHER])
     same(apart, run_experiment(together, tmp_path / "together", progress=False))
-    summary = summarise(apart, curve=False).set_index(["classifier", "measure"])
+    summary = summarize(apart, curve=False).set_index(["classifier", "measure"])
     assert summary.loc[("Logistic", "error"), "role"] == "supervised"
     assert summary.loc[("Supervised", "error"), "role"] == "twin"
     assert summary.loc[("Entropy logistic", "error"), "times_worse"] >= 0

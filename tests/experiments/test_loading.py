@@ -15,7 +15,7 @@ from primum.experiments.datasets import (
     fetch,
     load,
 )
-from primum.experiments.datasets.coding import read_csv_gz
+from primum.experiments.datasets.loading import read_csv_gz
 
 needs_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX paths")
 

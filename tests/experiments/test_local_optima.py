@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.experiments.pages.local_optima import (
+from primum.experiments.pages.tables import minima_table
+from primum.experiments.published import (
     OTHER_SEARCH,
     SEARCH,
     local_optima_sentences,
     minima_of,
-    minima_table,
     paired_folds,
 )
 

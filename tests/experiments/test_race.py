@@ -90,7 +90,7 @@ def test_parts_have_the_rows_that_they_see():
 def test_one_fit_gives_the_measures_of_all_parts(tmp_path):
     X, y, more, truth = two_classes(60, 60, 3, separation=2.0)
     data = {"mine": (np.concatenate([X, more]), np.concatenate([y, truth]))}
-    quick = RaceClassifier(["spreading"], baselines=["ridge"], cv=3, n_repeats=1)
+    quick = RaceClassifier(["spreading"], baseline=["ridge"], cv=3, n_repeats=1)
     parts = dict.fromkeys(("ridge", "neighbours", "supervised stack", "baseline"), "labeled")
     method = Method("safe stack", quick, parts={"spreading": "partly", **parts})
     experiment = Experiment("race", data, HoldOut(n_labeled=20), [method], repeats=2)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ from primum.experiments import (
     Method,
     failures,
     run_experiment,
-    summarise,
+    summarize,
 )
 from primum.experiments.summary import per_repeat
 
@@ -55,7 +54,7 @@ def test_rows_and_summary(tmp_path):
     results = run(tmp_path)
     assert len(results) == 2 * 3 * 3 * len(LEAST_SQUARES)
     assert results["note"].isna().all()
-    summary = summarise(results, curve=False).set_index(["dataset", "classifier", "measure"])
+    summary = summarize(results, curve=False).set_index(["dataset", "classifier", "measure"])
     by_hand = results[(results.dataset == "a") & (results.classifier == "ICLS")]
     repeats = by_hand.groupby("repeat")["error"].mean()
     cell = summary.loc[("a", "ICLS", "error")]
@@ -114,7 +113,7 @@ def test_failures_are_rows_with_their_message_and_are_said_aloud(tmp_path):
     assert set(listed["classifier"]) == {"Fussy"}
     assert listed["times"].sum() == len(failed)
     assert set(listed["fits"]) == {9}
-    summary = summarise(results, curve=False)
+    summary = summarize(results, curve=False)
     fussy = summary[(summary.classifier == "Fussy") & (summary.measure == "error")]
     whole = per_repeat(results, curve=False).query("classifier == 'Fussy'")["error"].notna().sum()
     assert fussy["repeats"].sum() == whole
@@ -130,43 +129,52 @@ def test_a_method_that_always_fails_is_named(tmp_path):
     methods = (*LEAST_SQUARES[:1], Method("Broken", Broken()))
     with pytest.warns(FitFailedWarning, match="^Broken failed in all 18 fits"):
         results = run(tmp_path, methods=methods)
-    summary = summarise(results, curve=False).query("classifier == 'Broken'")
+    summary = summarize(results, curve=False).query("classifier == 'Broken'")
     assert set(summary["repeats"]) == {0}
     assert set(summary["failed"]) == {3}
     assert summary["mean"].isna().all()
 
 
-@pytest.mark.parametrize("lines", [1, 5])
+# A run that ends as if by a power cut, right after some line of its journal.
+KILLED = """
+import os, signal
+from primum.experiments import run_experiment
+from primum.comparison.store import ResultStore
+from tests_runner import experiment
+
+append = ResultStore.append
+
+def append_and_die(store, unit, rows):
+    append(store, unit, rows)
+    if len(store.done) == {lines}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+ResultStore.append = append_and_die
+run_experiment(experiment(repeats=4), {folder!r}, progress=False)
+"""
+
+
+@pytest.mark.parametrize("lines", [pytest.param(1, marks=pytest.mark.slow), 5])
 def test_killed_anywhere_it_resumes_to_identical_results(tmp_path, lines):
-    whole = run(tmp_path / "whole", repeats=40)
+    whole = run(tmp_path / "whole", repeats=4)
     folder = tmp_path / "killed"
-    code = (
-        "from tests_runner import experiment\n"
-        "from primum.experiments import run_experiment\n"
-        f"run_experiment(experiment(repeats=40), {str(folder)!r}, progress=False)\n"
-    )
-    here = tmp_path / "tests_runner.py"
-    here.write_text(Path(__file__).read_text())
+    (tmp_path / "tests_runner.py").write_text(Path(__file__).read_text())
     path = os.pathsep.join([str(tmp_path), str(Path(__file__).parent.parent), *sys.path])
-    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path})
+    code = KILLED.format(lines=lines, folder=str(folder))
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == -signal.SIGKILL
     journal = folder / "journal.jsonl"
-    while not journal.exists() or journal.read_bytes().count(b"\n") < lines:
-        assert process.poll() is None
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    before = journal.read_bytes().count(b"\n")
-    assert before < 80
-    resumed = run(folder, repeats=40, resume=True)
+    assert journal.read_bytes().count(b"\n") == lines
+    resumed = run(folder, repeats=4, resume=True)
     same(resumed, whole)
-    assert journal.read_bytes().count(b"\n") == 80
+    assert journal.read_bytes().count(b"\n") == 8
     assert not resumed.duplicated(["dataset", "repeat", "at", "classifier"]).any()
 
 
 def test_slow_methods_can_be_run_less_often(tmp_path):
     rare = Method("rare", LEAST_SQUARES[3].estimator, every=2)
     results = run(tmp_path, repeats=5, methods=(*LEAST_SQUARES, rare))
-    summary = summarise(results, curve=False).set_index(["dataset", "classifier", "measure"])
+    summary = summarize(results, curve=False).set_index(["dataset", "classifier", "measure"])
     assert summary.loc[("a", "rare", "error"), "repeats"] == 3
     assert summary.loc[("a", "rare", "error"), "failed"] == 0
     assert summary.loc[("a", "ICLS", "error"), "repeats"] == 5

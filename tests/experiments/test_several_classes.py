@@ -14,7 +14,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
 from primum import ICLSClassifier, L2SVMClassifier, LeastSquaresClassifier
-from primum.comparison.identity import describe_data
+from primum.comparison.store import describe_data
 from primum.comparison.workers import rng_for
 from primum.experiments import (
     BASELINES,
@@ -29,7 +29,7 @@ from primum.experiments import (
     score_probability,
     score_signed,
     squared_hinge,
-    summarise,
+    summarize,
 )
 from primum.experiments.methods import FURTHER_LEAST_SQUARES
 from primum.reading.folds import SemiSupervisedSplit
@@ -157,7 +157,7 @@ def test_harm_and_summary(tmp_path):
     found = harm(results, "Self")
     assert found.times_worse == np.sum(errors["Self"] > errors["Twin"])
     assert found.mean_difference == pytest.approx((errors["Self"] - errors["Twin"]).mean())
-    summary = summarise(results, curve=False).set_index(["classifier", "measure"])
+    summary = summarize(results, curve=False).set_index(["classifier", "measure"])
     assert summary.loc[("Self", "error"), "times_worse"] == found.times_worse
     worse = harm(results, "Self", measure="loss_test").times_worse
     assert summary.loc[("Self", "loss_test"), "times_worse"] == worse

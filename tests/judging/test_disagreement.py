@@ -6,15 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from primum.judging.difference import Difference, Posterior
-from primum.judging.disagreement import (
-    DESIGN_EFFECT,
-    Disagreement,
-    DisagreementPosterior,
-    all_compared,
-    counted,
-    posterior_of,
-)
+from primum.judging.difference import DESIGN_EFFECT, Difference, Disagreement, Posterior
+from primum.judging.held_out import HeldOut
+from primum.judging.losses import Predictions
+from primum.reading.folds import Fold
 
 SEEN = Difference(-0.1, 0.04, 99, 100)
 COUNTS = st.floats(0, 60)
@@ -31,12 +26,31 @@ DISAGREEMENTS = st.builds(
 
 
 def judged(*values):
-    return DisagreementPosterior(SEEN, Disagreement(*values))
+    return Posterior(SEEN, Disagreement(*values))
+
+
+def held_out(codes, n_classes=3, weight=None):
+    """Return a judge of rows that five folds hold out, each once."""
+    rows = np.arange(len(codes))
+    folds = [Fold(rows[rows % 5 != k], rows[rows % 5 == k]) for k in range(5)]
+    return HeldOut(folds, codes, np.arange(n_classes), weight)
+
+
+def disagreement_of(own, others, truth, weight=None, **compared):
+    judge = held_out(truth, weight=weight)
+    both = (Predictions(truth[judge.rows], which[judge.rows], None) for which in (own, others))
+    return judge.disagreement(*both, **compared)
 
 
 def test_the_rows_are_counted_by_which_model_is_right():
     own, others, truth = np.array([[0, 0, 1, 2, 1], [0, 1, 0, 1, 1], [0, 0, 0, 0, 2]])
-    assert counted(own, others, truth, np.array([1.0, 2.0, 4.0, 8.0, 16.0])) == (2.0, 4.0, 8.0)
+    found = disagreement_of(own, others, truth)
+    assert (found.better, found.worse, found.neither) == (1.0, 1.0, 1.0)
+    weight = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    found = disagreement_of(own, others, truth, weight)
+    worth = weight.sum() ** 2 / np.sum(weight**2)
+    counts = np.array([found.better, found.worse, found.neither])
+    np.testing.assert_allclose(counts, np.array([2.0, 4.0, 8.0]) * worth / weight.sum())
 
 
 def test_with_certain_shares_it_is_the_difference_of_two_betas():
@@ -65,7 +79,7 @@ def test_swapping_the_models_swaps_help_and_harm(one):
         one.worse, one.better, one.neither, one.n_different, one.n_compared, one.train_share,
         one.n_classes,
     )  # fmt: skip
-    found, swapped = (DisagreementPosterior(SEEN, which).probabilities for which in (one, other))
+    found, swapped = (Posterior(SEEN, which).probabilities for which in (one, other))
     assert found.help == pytest.approx(swapped.harm, abs=0.01)
     assert found.no_difference == pytest.approx(swapped.no_difference, abs=0.01)
 
@@ -100,15 +114,10 @@ def test_a_forecast_scales_the_counts():
     open_ = judged(9, 3, 0, 80, 1000, 0.8, 2)
     needed = open_.labels_to_settle()
     factor = needed / SEEN.n_rows
-    assert max(open_._with_rows(needed).probabilities.to_dict().values()) >= 0.95
-    assert open_._with_rows(needed).disagreement == Disagreement(
-        9 * factor, 3 * factor, 0, 80, 1000, 0.8, 2
-    )
-
-
-def test_losses_other_than_errors_have_the_other_posterior():
-    assert type(posterior_of(SEEN)) is Posterior
-    assert posterior_of(SEEN).disagreement is None
+    later = judged(9 * factor, 3 * factor, 0, 80, 1000, 0.8, 2)
+    assert max(later.probabilities.to_dict().values()) >= 0.95
+    fewer = judged(9 * 0.9 * factor, 3 * 0.9 * factor, 0, 80, 1000, 0.8, 2)
+    assert max(fewer.probabilities.to_dict().values()) < 0.95
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.05])
@@ -128,13 +137,21 @@ def test_the_interval_contains_the_truth_where_rows_are_independent(gain):
 
 def test_a_single_unlabelled_row_changes_next_to_nothing():
     """Otherwise the share on which the models disagree would be anything from 0 to 1."""
-    counts = (6.0, 0.0, 0.0)
-    without = DisagreementPosterior(SEEN, Disagreement(*counts, 6, 600, 0.8, 2)).interval()
-    for differs in (0, 1):
-        compared = all_compared(counts, 600, differs, 1)
-        found = DisagreementPosterior(SEEN, Disagreement(*counts, *compared, 0.8, 2)).interval()
-        assert found == pytest.approx(without, abs=0.003)
-    assert all_compared(counts, 600, 30, 1000) == (30, 1000)
+    truth = np.zeros(600, dtype=int)
+    own, others = truth, (np.arange(600) < 6).astype(int)
+    without = Posterior(SEEN, disagreement_of(own, others, truth)).interval()
+    for n_different in (0, 1):
+        compared = {"n_different": n_different, "n_compared": 1}
+        found = Posterior(SEEN, disagreement_of(own, others, truth, **compared))
+        assert found.interval() == pytest.approx(without, abs=0.003)
+    many = disagreement_of(own, others, truth, n_different=30, n_compared=1000)
+    assert (many.n_different, many.n_compared) == (30, 1000)
+
+
+def test_models_that_agree_on_few_rows_may_disagree_on_others():
+    """A share below a point, which is what matters, takes about 140 equal rows to show."""
+    shares = [judged(0, 0, 0, 0, n, 0.8, 2).probabilities.no_difference for n in (20, 60, 200)]
+    assert shares[0] < shares[1] < 0.95 < shares[2]
 
 
 @pytest.mark.parametrize("train_share", [0.05, 0.2, 0.5])

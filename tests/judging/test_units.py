@@ -3,26 +3,15 @@
 import numpy as np
 import pytest
 
-from primum.judging.difference import (
-    Difference,
-    Posterior,
-    grouped_difference,
-    pooled_difference,
-    repeats_of,
-    resampled_difference,
-)
+from primum.judging.difference import Difference
+from primum.judging.held_out import grouped_difference, pooled_difference, resampled_difference
+from primum.judging.losses import repeats_of
 
 
 @pytest.mark.parametrize("wrong", [(np.nan, 0.1), (0.1, np.nan), (-np.inf, 0.1), (0.1, np.inf)])
 def test_a_difference_is_finite(wrong):
     with pytest.raises(ValueError, match="A difference of losses must be finite, got the mean"):
         Difference(*wrong, 9, 10)
-
-
-@pytest.mark.parametrize("wrong", [{"bound": np.nan}, {"equivalence": np.nan}])
-def test_a_posterior_refuses_nan(wrong):
-    with pytest.raises(ValueError, match="must not be negative"):
-        Posterior(Difference(0.0, 0.1, 9, 10), **wrong)
 
 
 def test_the_folds_of_a_repeat_hold_out_every_row_once():

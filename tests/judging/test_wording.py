@@ -8,15 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.judging.difference import Difference, Posterior
-from primum.judging.words import (
-    Measure,
-    Sample,
-    percent,
-    percent_of_level,
-    quoted,
-    rounded_up,
-    verdict_of,
-)
+from primum.judging.losses import Measure
+from primum.judging.words import Sample, percent, percent_of_level, quoted, rounded_up, verdict_of
 
 
 def verdict(mean, error, **options):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from primum.equations.coordinates import coordinates_of
-from primum.labellings.implicit import LabeledLoss, LabeledRows
+from primum.labellings.family import LabeledLoss, LabeledRows
 from primum.rows import ArrayRows
 
 

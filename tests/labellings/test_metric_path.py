@@ -5,7 +5,9 @@ import pytest
 
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier
-from primum.labellings import LabeledRows, implicit_problem, implicit_problems, least_squares_family
+from primum.labellings.family import LabeledRows, least_squares_family
+from primum.labellings.implicit import implicit_problem
+from primum.labellings.metrics import implicit_problems
 from primum.reading.labels import targets_of
 from primum.rows import ArrayRows
 
@@ -21,10 +23,8 @@ def test_same_objectives_gaps_and_ties(n_classes, fit_intercept, alpha, alpha_la
     X, codes, X_u, _ = make
     labeled = LabeledRows(X, targets_of(codes, n_classes), np.linspace(1, 2, n_labeled))
     family = least_squares_family(labeled, ArrayRows(X_u), alpha=alpha, fit_intercept=fit_intercept)
-    twin = LeastSquaresClassifier(alpha_labeled, fit_intercept=fit_intercept)._fit_labeled(
-        np.arange(n_classes), labeled
-    )
-    given = {"alpha_labeled": alpha_labeled, "supervised": twin._score_parameters}
+    twin = LeastSquaresClassifier(alpha_labeled, fit_intercept=fit_intercept)._fitted_to(labeled)
+    given = {"alpha_labeled": alpha_labeled, "supervised": twin}
     together = implicit_problems(family, metrics=METRICS, **given)
     rng = np.random.default_rng(0)
     for metric, shared in zip(METRICS, together, strict=True):

@@ -4,8 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from primum.labellings import FormedColumns, LabelProblem, Shares, Simplex
+from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import prior_problem
+from primum.labellings.problem import FormedColumns, LabelProblem
+from primum.labellings.sets import Simplex
 
 
 @given(

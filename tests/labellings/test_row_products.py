@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from primum.labellings import columns as row_products
-from primum.labellings.columns import RowProducts
+from primum.labellings import problem as row_products
+from primum.labellings.problem import RowProducts
 
 
 @pytest.mark.parametrize("limit", [0, 30, 2**10])

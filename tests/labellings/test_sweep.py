@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from primum.equations import Frame
-from primum.labellings.sweep import band_of
+from primum.labellings.streamed import band_of
 from primum.rows import Block
 
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 from sklearn.exceptions import ConvergenceWarning
@@ -49,6 +49,7 @@ problems = st.builds(
 alphas = st.sampled_from([0.0, 1e-8, 1e-4, 0.1])
 
 
+@settings(max_examples=25)  # each is solved by SciPy too
 @given(problem=problems, alpha=alphas, fit_intercept=st.booleans())
 def test_the_minimum_is_that_of_bounded_least_squares(problem, alpha, fit_intercept):
     clf = EMLeastSquaresClassifier(alpha=alpha, fit_intercept=fit_intercept, tol=1e-10)
@@ -57,6 +58,7 @@ def test_the_minimum_is_that_of_bounded_least_squares(problem, alpha, fit_interc
     assert objective(clf, *problem) == pytest.approx(expected, abs=1e-9)
 
 
+@settings(max_examples=25)  # each is fitted to 1e-12
 @given(problem=problems, alpha=alphas, max_iter=st.integers(1, 6))
 def test_the_gap_is_a_bound_wherever_it_ends(problem, alpha, max_iter):
     X, y, X_u = problem

@@ -87,7 +87,7 @@ def test_starts_at_the_weighted_mean_label():
     rows = with_constant(np.vstack([X, X_u]))
     expected = np.linalg.lstsq(rows * root[:, None], labels * root)[0]
     np.testing.assert_allclose(clf.coef_[0], expected[1:], atol=1e-12)
-    np.testing.assert_allclose(clf.filled_labels_, with_constant(X_u) @ expected, atol=1e-12)
+    np.testing.assert_allclose(clf.soft_labels_, with_constant(X_u) @ expected, atol=1e-12)
 
 
 @given(st.integers(0, 2**20))
@@ -113,4 +113,4 @@ def test_without_unlabelled_rows_it_is_least_squares():
     assert clf.n_iter_ == 1
     assert clf.rate_ == 0.0
     assert clf.converged_
-    assert clf.filled_labels_.shape == (0,)
+    assert clf.soft_labels_.shape == (0,)

@@ -43,7 +43,7 @@ def test_text_is_a_way_round():
 
 def test_a_comparison_refuses_prices():
     with pytest.raises(ValueError, match=r"y is a numeric target \(69 different numbers from"):
-        primum.compare(X, PRICES, progress=False)
+        primum.compare(X, PRICES, verbose=False)
 
 
 def test_few_rows_to_score_may_have_different_codes():

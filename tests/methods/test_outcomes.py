@@ -25,7 +25,7 @@ from primum import (
     WellSVMClassifier,
 )
 from primum.equations import normal as equations
-from primum.methods.least_squares.base import LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.svm.base import LinearMachine
 
 LEAST_SQUARES = [

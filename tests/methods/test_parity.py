@@ -11,6 +11,7 @@ from primum import (
     SelfLearningClassifier,
     USMClassifier,
 )
+from primum.experiments.as_published import PublishedICLS
 from primum.labellings import LabeledRows, implicit_problem, least_squares_family
 from primum.rows import ArrayRows
 from primum.solvers import solve
@@ -102,7 +103,7 @@ class TestFewerLabelsThanFeatures:
 
     def test_icls(self):
         X, y, X_u, _, _ = arrays(self.problem)
-        icls = ICLSClassifier(tie_break="half", metric="labeled").fit(X, y, X_unlabeled=X_u)
+        icls = PublishedICLS(rcond=None).fit(X, y, X_unlabeled=X_u)
         assert distance(icls, self.problem, "icls_lbfgs") < 5e-3
         assert icls.certificate_.labeled_loss < 1e-12
 

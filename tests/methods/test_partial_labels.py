@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from generate import bounded_labels, masked_labels
 from primum import ICLSClassifier, LeastSquaresClassifier
+from reference_solver import solving
 
 METRICS = [
     {},
@@ -194,8 +195,9 @@ def test_bounds_agree_with_a_generic_solver(parameters, seed, solver):
     X, y, _, bounds = bounded_labels(12, 15, seed=seed)
     bounds[-3:] = [0.4, 0.4]
     weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(X)) if seed else None
-    clf = ICLSClassifier(solver=solver, **parameters)
-    clf.fit(X, y, label_bounds=bounds, sample_weight=weight)
+    with solving(solver) as name:
+        clf = ICLSClassifier(solver=name, **parameters)
+        clf.fit(X, y, label_bounds=bounds, sample_weight=weight)
     objective = Objective(X, y, y[:, None].astype(float), weight=weight, **parameters)
     low, high = np.where(np.isnan(bounds), [0.0, 1.0], bounds)[12:].T
     assert clf.certificate_.converged

@@ -71,9 +71,18 @@ def test_agreement_with_a_generic_solver(n_classes, seed):
     def shares(q):
         return q.reshape(shape).mean(axis=0)
 
+    D = np.column_stack([np.ones(len(X) + len(X_u)), np.vstack([X, X_u])])
+    known, unknown = np.hsplit((D @ np.linalg.pinv(D))[: len(X)], [len(X)])
+    scale = 1 if n_classes == 2 else 2  # as in the loss
+
+    def gradient(q):
+        off = known @ np.eye(n_classes)[y] + unknown @ q.reshape(shape) - np.eye(n_classes)[y]
+        return scale * (unknown.T @ off).ravel() / len(X)
+
     found = minimize(
         lambda q: labelled_loss(X, y, X_u, q.reshape(shape), n_classes),
         np.full(shape, 1 / n_classes).ravel(),
+        jac=gradient,
         bounds=[(0, 1)] * (len(X_u) * n_classes),
         constraints=[
             {"type": "eq", "fun": lambda q: q.reshape(shape).sum(axis=1) - 1},
@@ -248,7 +257,7 @@ def test_streamed_rows_have_the_same_fit(unit):
 def test_priors_of_streamed_rows_are_proven(prior, metric, fit_intercept, monkeypatch):
     """Where some labelling attains the supervised model, M Q - T is rounding and proves little."""
     X, y, X_u = several_classes(160, 9000, 2, 4, separation=0.5)[:3]
-    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.labellings.family.FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 512)
     parameters = {"metric": metric, "fit_intercept": fit_intercept, "solver": "scale"}
     clf = ICLSClassifier(alpha=1.0, prior=prior, **parameters).fit(X, y, X_u)

@@ -17,6 +17,7 @@ from primum import (
     USMClassifier,
 )
 from primum.equations import normal as equations
+from primum.experiments.as_published import PublishedICLS
 from primum.rows import ArrayRows
 from primum.simulated import sparse_text
 
@@ -32,7 +33,7 @@ FAMILY = [
     SelfLearningClassifier(),
     ICLSClassifier(),
     ICLSClassifier(alpha=0.01, alpha_labeled=0.0),
-    ICLSClassifier(alpha=0.01, alpha_labeled=0.0, tie_break="half", metric="labeled"),
+    PublishedICLS(alpha=0.01, alpha_labeled=0.0, rcond=None),
     ICLSClassifier(alpha=0.01, fit_intercept=False),
     ICLSClassifier(metric="all"),
     ICLSClassifier(metric="euclidean"),
@@ -153,7 +154,7 @@ def test_weights(clf):
 def test_streamed(monkeypatch, metric, kind, n_classes):
     X, y = problem(kind, n=6000, n_classes=n_classes)
     expected = ICLSClassifier(metric=metric).fit(X, y)
-    monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.labellings.family.FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
     monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**12)
     fitted = ICLSClassifier(metric=metric).fit(sparse.csr_array(X), y)
@@ -203,7 +204,7 @@ def test_nearly_collinear_columns_are_told_apart_as_dense_ones_are(clf, differen
 
 def test_memory_is_that_of_the_stored_values():
     X, y, _ = text_problem(100_000, 400, 0.01, 60)
-    clf, peak = traced(ICLSClassifier(tie_break="half", metric="labeled"), X, y)
+    clf, peak = traced(PublishedICLS(rcond=None), X, y)
     assert clf.certificate_.converged
     assert peak < 0.25 * 8 * 100_000 * 400
 
@@ -240,7 +241,7 @@ def test_few_rows_of_four_classes_are_factorised(never_form_a, clf):
     assert_same(clone(clf).fit(sparse.csr_array(X), y), formed(clf, X, y), 1e-7)
 
 
-UNFACTORISED = [c for c in FAMILY if getattr(c, "tie_break", "half") == "half"]
+UNFACTORISED = [c for c in FAMILY if type(c) is not ICLSClassifier]
 
 
 @pytest.mark.parametrize("clf", UNFACTORISED, ids=str)
@@ -256,9 +257,7 @@ def test_conjugate_gradients(never_factorise, clf, kind, n, d):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_conjugate_gradients_for_four_classes(never_factorise, n, d, fit_intercept):
     X, y = problem(n=n, d=d, n_classes=4)
-    clf = ICLSClassifier(
-        0.01, alpha_labeled=0, tie_break="half", fit_intercept=fit_intercept, metric="labeled"
-    )
+    clf = PublishedICLS(0.01, alpha_labeled=0, fit_intercept=fit_intercept, rcond=None)
     assert_same(clone(clf).fit(sparse.csr_array(X), y), formed(clf, X, y), 1e-6)
 
 
@@ -267,7 +266,7 @@ def test_conjugate_gradients_with_weights_and_further_rows(never_factorise):
     weight = np.random.default_rng(1).uniform(0.5, 2, 100)
     rows = {"X_unlabeled": X[100:], "sample_weight": weight}
     few = {"X_unlabeled": sparse.csr_array(X[100:]), "sample_weight": weight}
-    icls = ICLSClassifier(0.01, alpha_labeled=0, tie_break="half", metric="labeled")
+    icls = PublishedICLS(0.01, alpha_labeled=0, rcond=None)
     for clf in (icls, EMLeastSquaresClassifier(alpha=0.01)):
         fitted = clone(clf).fit(sparse.csr_array(X[:100]), y[:100], **few)
         assert_same(fitted, formed(clf, X[:100], y[:100], **rows), 1e-6)
@@ -282,7 +281,7 @@ def test_conjugate_gradients_do_not_follow_the_rounding_of_constant_columns(
     X[:, 7] = value
     X[:, 8] = value + np.random.default_rng(0).integers(0, 4, len(X))
     family = (
-        ICLSClassifier(alpha, alpha_labeled=0, tie_break="half", metric="labeled"),
+        PublishedICLS(alpha, alpha_labeled=0, rcond=None),
         EMLeastSquaresClassifier("hard", alpha=alpha),
         EMLeastSquaresClassifier(alpha=0.1),
     )
@@ -296,7 +295,7 @@ def test_conjugate_gradients_do_not_follow_the_rounding_of_constant_columns(
     "parameters",
     [
         {},
-        {"alpha": 0.1, "tie_break": "half"},
+        {"alpha": 0.1},
         {"metric": 0.1},
         {"metric": "all"},
         {"metric": "euclidean"},
@@ -305,18 +304,18 @@ def test_conjugate_gradients_do_not_follow_the_rounding_of_constant_columns(
 )
 def test_what_needs_all_columns_is_refused(never_factorise, parameters):
     X, y = problem()
-    message = "only metric='labeled' with alpha_labeled=0 and tie_break='half' .* TruncatedSVD"
+    message = "and so many rows, this fit cannot be computed: .* TruncatedSVD"
     with pytest.raises(ValueError, match=message):
         ICLSClassifier(**parameters).fit(sparse.csr_array(X), y)
     with pytest.raises(ValueError, match="use alpha instead of rcond"):
-        ICLSClassifier(rcond=1e-8).fit(sparse.csr_array(X), y)
+        PublishedICLS(rcond=1e-8).fit(sparse.csr_array(X), y)
 
 
 def test_an_unfinished_solution_is_admitted(never_factorise, monkeypatch):
     monkeypatch.setattr("primum.equations.conjugate.STEPS", 3)
     X, y = problem()
     with pytest.warns(ConvergenceWarning) as caught:
-        clf = ICLSClassifier(tie_break="half", metric="labeled").fit(sparse.csr_array(X), y)
+        clf = PublishedICLS(rcond=None).fit(sparse.csr_array(X), y)
     assert any("raise alpha or standardise" in str(warning.message) for warning in caught)
     proof = clf.certificate_
     assert proof.gap >= abs(proof.labeled_loss - proof.objective)
@@ -332,9 +331,7 @@ def test_an_unfinished_solution_is_admitted(never_factorise, monkeypatch):
 )
 def test_text(n, d, density, L):
     X, y, truth = text_problem(n, d, density, L)
-    clf, peak = traced(
-        ICLSClassifier(1e-3, alpha_labeled=0.0, tie_break="half", metric="labeled"), X, y
-    )
+    clf, peak = traced(PublishedICLS(1e-3, alpha_labeled=0.0, rcond=None), X, y)
     proof = clf.certificate_
     assert proof.converged
     assert (proof.determined, proof.tie_break, proof.distance_gap) == (False, "half", None)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -179,7 +180,9 @@ class TestSameAsGridSearch:
 
     def test_parallel_folds(self):
         X, y = partly_labelled()
-        one, two = (ICLSClassifierCV(ALPHAS, METRICS, cv=3, n_jobs=n).fit(X, y) for n in (1, 2))
+        # In threads, which start at once; test_safe.py has processes.
+        with joblib.parallel_config("threading"):
+            one, two = (ICLSClassifierCV(ALPHAS, METRICS, cv=3, n_jobs=n).fit(X, y) for n in (1, 2))
         np.testing.assert_array_equal(
             one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
         )

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from primum import ICLSRegressor
-from primum.labellings import Interval
+from primum.labellings import LabelInterval
 
 WIDTHS = (1e3, 1e6, 1e9, 1e12)
 
@@ -95,9 +95,9 @@ def test_bounds_far_from_the_known_targets_are_kept():
 
 
 def test_the_near_parts_of_intervals():
-    near = Interval(-5.0, 1e9).near(-10.0, 10.0)
+    near = LabelInterval(-5.0, 1e9).near(-10.0, 10.0)
     assert (near.low, near.high) == (-5.0, 10.0)
-    rows = Interval.of_rows(np.array([[-1e9, 1e9], [20.0, 30.0], [-30.0, -20.0], [1.0, 2.0]]))
+    rows = LabelInterval.of_rows(np.array([[-1e9, 1e9], [20.0, 30.0], [-30.0, -20.0], [1.0, 2.0]]))
     near = rows.near(-10.0, 10.0)
     np.testing.assert_array_equal(near.low, [-10, 20, -20, 1])
     np.testing.assert_array_equal(near.high, [10, 20, -20, 2])

@@ -3,7 +3,7 @@ import pytest
 
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier
-from primum.pages import pictures as constraint_set
+from primum.pages import constraint_set
 from primum.pages.pictures import plot_constraint_set
 
 

@@ -6,10 +6,17 @@ import re
 import pytest
 from matplotlib.figure import Figure
 
-from primum.pages.blocks import Answer
 from primum.pages.charts import N_COLOURS
-from primum.pages.page import asset, first_sentence, html_page, paragraph, picture
-from primum.pages.tables import Cell, Table
+from primum.pages.page import (
+    Answer,
+    Cell,
+    Table,
+    asset,
+    first_sentence,
+    html_page,
+    paragraph,
+    picture,
+)
 
 EVIL = "</style><script>alert('1') & \"2\"</script>"
 

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from primum import ICLSClassifier
+from primum._progress import PASSES, listening
 from primum._threads import using_threads
 from primum.equations import gather_moments
-from primum.rows import ParquetRows, RowsChangedError, watch_passes
+from primum.rows import ParquetRows, RowsChangedError
 from primum.rows.array import BLOCK_NUMBERS
 
 NAMES = ["a", "b", "c"]
@@ -292,7 +293,7 @@ class TestFilesThatChange:
 
 def test_a_watcher_is_told_how_far_each_pass_is(folder):
     rows, told = ParquetRows(folder, NAMES, 3), []
-    with watch_passes(lambda *progress: told.append(progress)):
+    with listening(PASSES, lambda *progress: told.append(progress)):
         contents(rows)
     contents(rows)
     assert told == [(1000, 2500), (1200, 2500), (1900, 2500), (2500, 2500)]
@@ -302,7 +303,7 @@ def test_a_pass_over_one_block_ends_as_any_other(tmp_path, rng):
     X = rng.normal(size=(50, 3))
     path = write(tmp_path / "x.parquet", X)
     rows, told = ParquetRows(path, None, 3), []
-    with watch_passes(lambda *progress: told.append(progress)):
+    with listening(PASSES, lambda *progress: told.append(progress)):
         found = rows.fill(lambda block: block.X[:, 0])
     np.testing.assert_array_equal(found, X[:, 0])
     assert told == [(50, 50)]
@@ -322,7 +323,7 @@ class TestFits:
     @pytest.fixture(params=["formed", "streamed"])
     def way(self, request, monkeypatch):
         if request.param == "streamed":
-            monkeypatch.setattr("primum.labellings.columns.FORM_UP_TO", 0)
+            monkeypatch.setattr("primum.labellings.family.FORM_UP_TO", 0)
             monkeypatch.setattr("primum.solvers.sample.SAMPLE", 512)
 
     @pytest.mark.usefixtures("way")

@@ -12,7 +12,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from primum import ICLSClassifier, SafeClassifier
 from primum.judging.drift import find_drift, one_of_each
 
-QUICK = {"candidates": ["spreading"], "random_state": 0}
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+QUICK = {"candidates": ["spreading"], "n_repeats": 1, "random_state": 0}
 
 
 def rare_class(n_positive=4, n_negative=60):
@@ -55,7 +57,7 @@ class NeverFitted(GaussianNB):
 def test_scores_that_cannot_be_computed_are_found_before_the_fits(options, n_positive, message):
     X, y = rare_class(n_positive)
     own = [("mine", NeverFitted(), False)]
-    clf = SafeClassifier(own, baselines=["mine"], scoring="roc_auc", **options)
+    clf = SafeClassifier(own, baseline=["mine"], scoring="roc_auc", **options)
     with pytest.raises(ValueError, match=message):
         clf.fit(X, y)
 
@@ -94,7 +96,7 @@ def test_fewer_groups_than_folds():
 
 
 def test_more_folds_than_labels_are_noted():
-    clf = SafeClassifier(**QUICK, cv=50, n_repeats=1).fit(*moons(30))
+    clf = SafeClassifier(**QUICK, cv=50).fit(*moons(30))
     assert any(note.startswith("50 folds were reduced to") for note in clf.notes_)
 
 
@@ -102,7 +104,7 @@ def test_more_folds_than_labels_are_noted():
 def test_drift_is_noted_and_does_not_affect_the_model(as_rows):
     X, y = moons(60)
     moved = np.where((y < 0)[:, None], X + 2, X)
-    clf = SafeClassifier(["logistic"], baselines=["ridge"], random_state=0)
+    clf = SafeClassifier(["logistic"], baseline=["ridge"], n_repeats=1, random_state=0)
     plain = clf.fit(as_rows(X), y)
     weights, text = plain.weights_, plain.verdict_.text
     assert "different distributions" not in text
@@ -133,14 +135,18 @@ def test_only_approximations_of_candidates_with_weight_are_in_the_text():
     assert "for two classes only" not in useless.fit(X, y).verdict_.text
 
 
-def test_the_text_is_short_and_names_what_is_compared():
-    clf = SafeClassifier(**QUICK).fit(*moons())
-    text = clf.verdict_.text
+@pytest.fixture(scope="module")
+def judged():
+    return SafeClassifier(**QUICK).fit(*moons())
+
+
+def test_the_text_is_short_and_names_what_is_compared(judged):
+    text = judged.verdict_.text
     assert text.count(". ") <= 2
     assert "the baseline (ridge and logistic)" in text
     assert "stack" not in text
-    assert clf.verdict_.answer == clf.verdict_.baseline.answer
-    assert clf.verdict_.to_dict()["answer"] == clf.verdict_.answer
+    assert judged.verdict_.answer == judged.verdict_.baseline.answer
+    assert judged.verdict_.to_dict()["answer"] == judged.verdict_.answer
 
 
 def test_rows_that_are_never_held_out_are_mentioned():
@@ -148,33 +154,30 @@ def test_rows_that_are_never_held_out_are_mentioned():
     assert "40 labelled rows, of which 32 are held out," in clf.verdict_.text
 
 
-def test_the_observed_difference_is_that_of_the_report():
-    clf = SafeClassifier(**QUICK).fit(*moons())
-    error = dict(zip(clf.report_["model"], clf.report_["error"], strict=True))
-    difference = clf.verdict_.baseline.difference
+def test_the_observed_difference_is_that_of_the_report(judged):
+    error = dict(zip(judged.report_["model"], judged.report_["error"], strict=True))
+    difference = judged.verdict_.baseline.difference
     assert difference.mean == pytest.approx(error["safe stack"] - error["baseline"])
 
 
-def test_the_verdict_counts_the_rows_on_which_the_models_disagree():
+def test_the_verdict_counts_the_rows_on_which_the_models_disagree(judged):
     X, y = moons()
-    clf = SafeClassifier(**QUICK).fit(X, y)
-    found = clf.verdict_.baseline.disagreement
+    found = judged.verdict_.baseline.disagreement
     unlabeled = X[y == -1]
-    differ = clf.predict(unlabeled) != clf.baseline_.predict(unlabeled)
+    differ = judged.predict(unlabeled) != judged.baseline_.predict(unlabeled)
     assert (found.n_different, found.n_compared) == (differ.sum(), len(unlabeled))
-    difference = clf.verdict_.baseline.difference
+    difference = judged.verdict_.baseline.difference
     assert (found.worse - found.better) / np.sum(y != -1) == pytest.approx(difference.mean)
 
 
-def test_better_probabilities_are_a_claim_of_their_own():
-    X, y = moons()
-    clf = SafeClassifier(**QUICK).fit(X, y)
-    brier = dict(zip(clf.report_["model"], clf.report_["brier"], strict=True))
-    found = clf.verdict_.brier
+def test_better_probabilities_are_a_claim_of_their_own(judged):
+    brier = dict(zip(judged.report_["model"], judged.report_["brier"], strict=True))
+    found = judged.verdict_.brier
     assert found.difference.mean == pytest.approx(brier["safe stack"] - brier["baseline"])
     assert found.disagreement is None
-    assert clf.verdict_.to_dict()["brier"]["change"] == found.change
-    assert SafeClassifier(**QUICK, scoring="neg_log_loss").fit(X, y).verdict_.brier is None
+    assert judged.verdict_.to_dict()["brier"]["change"] == found.change
+    other = SafeClassifier(**QUICK, scoring="neg_log_loss").fit(*moons())
+    assert other.verdict_.brier is None
 
 
 def test_a_pair_is_a_candidate_that_uses_unlabelled_rows():
@@ -198,7 +201,7 @@ def test_scores_that_are_not_finite_for_unlabelled_rows_are_a_failure():
     X, y = moons()
     X[-1] = 100.0
     clf = SafeClassifier(
-        [("mine", UndefinedElsewhere(), False)], baselines=["ridge"], shrinkage=1e-3, random_state=0
+        [("mine", UndefinedElsewhere(), False)], baseline=["ridge"], shrinkage=1e-3, random_state=0
     )
     with pytest.warns(FitFailedWarning, match="mine, final fit.*not finite for 1 rows"):
         clf.fit(X, y)

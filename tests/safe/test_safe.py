@@ -23,8 +23,12 @@ from generate import several_classes, two_classes
 from primum import ICLSClassifier, SafeClassifier, SAFEWClassifier
 from primum.judging.losses import ROW_LOSSES
 
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
 # Candidates that take no time, with a supervised counterpart and a baseline.
-QUICK = {"candidates": ["spreading"], "baselines": ["ridge"], "cv": 3, "n_repeats": 1}
+QUICK = {"candidates": ["spreading"], "baseline": ["ridge"], "cv": 3, "n_repeats": 1}
 
 
 def partly(n_labeled=30, n_unlabeled=60, d=3, n_classes=2, *, seed=0):
@@ -42,7 +46,7 @@ def quick(**parameters):
 
 
 @parametrize_with_checks(
-    [SafeClassifier(**QUICK, random_state=0)],
+    [SafeClassifier(**{**QUICK, "cv": 2}, random_state=0)],
     expected_failed_checks=lambda clf: {
         "check_classifiers_classes": "y of integers marks unknown labels with -1",
         "check_sample_weight_equivalence_on_dense_data": "folds and scales count rows",
@@ -65,9 +69,19 @@ def test_scores_are_the_weighted_scores_of_the_models(n_classes):
     np.testing.assert_array_equal(clf.predict(X), clf.classes_[expected.argmax(axis=1)])
 
 
+@pytest.mark.parametrize("name", [None, "mine"])
+def test_a_classifier_of_the_users_is_the_baseline(name):
+    X, y, _ = partly()
+    plain = GaussianNB()
+    clf = quick(shrinkage=1e9, baseline=plain if name is None else [(name, plain)]).fit(X, y)
+    expected = plain.fit(X[y != -1], y[y != -1]).predict_proba(X)
+    np.testing.assert_allclose(clf.baseline_.predict_proba(X), expected)
+    assert list(clf.baseline_.weights_) == [name or "GaussianNB"]
+
+
 def test_strong_shrinkage_gives_the_mean_of_the_baselines():
     X, y, _ = partly()
-    clf = quick(shrinkage=1e9, baselines=["ridge", "neighbours"]).fit(X, y)
+    clf = quick(shrinkage=1e9, baseline=["ridge", "neighbours"]).fit(X, y)
     assert clf.baseline_.weights_ == {"ridge": 0.5, "neighbours": 0.5}
     np.testing.assert_allclose(clf.predict_proba(X), clf.baseline_.predict_proba(X), atol=1e-7)
     # The weights are those of the baseline up to the reciprocal of the shrinkage.
@@ -151,7 +165,7 @@ def test_no_unlabelled_rows_give_the_supervised_stack():
 def test_weights_of_rows():
     X, y, _ = partly()
     weight = np.random.default_rng(0).random(len(y)) + 0.5
-    both = {"baselines": ["ridge", "neighbours"]}
+    both = {"baseline": ["ridge", "neighbours"]}
     plain = quick(**both).fit(X, y).weights_
     assert quick(**both).fit(X, y, sample_weight=weight).weights_ != plain
     ones = quick(**both).fit(X, y, sample_weight=np.ones(len(y))).weights_
@@ -191,15 +205,20 @@ def test_groups_are_counted_instead_of_rows():
     assert "with 30 labelled rows in 10 groups" in clf.verdict_.baseline.text.lower()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.fixture(scope="module", params=[2, 3])
+def scored_by_accuracy(request):
+    X, y, _ = partly(n_classes=request.param)
+    return X, y, quick(scoring="accuracy").fit(X, y)
+
+
 @pytest.mark.parametrize(
     "scoring",
     [*ROW_LOSSES, "roc_auc_ovr", "f1_macro", make_scorer(lambda a, b: -np.mean(a != b))],
     ids=str,
 )
-def test_scoring_changes_the_verdict_but_not_the_model(scoring, n_classes):
-    X, y, _ = partly(n_classes=n_classes)
-    clf, plain = (quick(scoring=s).fit(X, y) for s in (scoring, "accuracy"))
+def test_scoring_changes_the_verdict_but_not_the_model(scoring, scored_by_accuracy):
+    X, y, plain = scored_by_accuracy
+    clf = quick(scoring=scoring).fit(X, y)
     assert clf.weights_ == plain.weights_
     if scoring != "accuracy":
         assert clf.verdict_.baseline.change != plain.verdict_.baseline.change or (
@@ -248,7 +267,7 @@ def test_a_failing_candidate_is_listed_and_left_out(which, step):
 def test_a_failing_baseline_is_an_error():
     X, y, _ = partly()
     Failing.n_fits = 0
-    clf = SafeClassifier([("mine", Failing((1,)), False)], baselines=["mine"])
+    clf = SafeClassifier([("mine", Failing((1,)), False)], baseline=["mine"])
     with pytest.raises(ValueError, match=r"baseline cannot be fitted \(mine, fold 0: RuntimeError"):
         clf.fit(X, y)
     assert not hasattr(clf, "classes_")
@@ -257,7 +276,7 @@ def test_a_failing_baseline_is_an_error():
 def test_a_candidate_that_takes_the_marker_for_a_class_is_left_out():
     X, y, _ = partly()
     clf = quick(candidates=[("naive", GaussianNB(), True)])
-    with pytest.warns(FitFailedWarning, match="takes -1, the marker of unlabelled rows, for a"):
+    with pytest.warns(FitFailedWarning, match="treats -1, the marker of unlabelled rows, as a"):
         clf.fit(X, y)
 
 
@@ -278,8 +297,8 @@ def test_constant_scores_do_no_harm():
         ({"scoring": "r2"}, "scoring='r2' is for numeric targets: choose one for classes"),
         ({"cv": GroupKFold(2)}, "keeps groups together: pass the group of each row as groups="),
         ({"candidates": [("ridge", GaussianNB(), False)]}, "Two candidates are called 'ridge'"),
-        ({"baselines": []}, "baselines is empty"),
-        ({"baselines": ["kernel"]}, "The baseline 'kernel' uses unlabelled rows"),
+        ({"baseline": []}, "baseline is empty"),
+        ({"baseline": ["kernel"]}, "The baseline 'kernel' uses unlabelled rows"),
         ({"cv": []}, "cv has no splits"),
     ],
 )
@@ -432,7 +451,9 @@ def test_samples_are_named_in_the_verdict():
 def test_progress_is_shown(capsys):
     X, y, _ = partly()
     quick(verbose=True).fit(X, y)
-    assert "SafeClassifier: 100%" in capsys.readouterr().err
+    last = capsys.readouterr().err.splitlines()[-1]
+    n_fits = last.split()[-2]
+    assert last == f"SafeClassifier: {n_fits} of {n_fits} fits"
 
 
 def test_unfitted_and_refitted():

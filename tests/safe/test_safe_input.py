@@ -15,7 +15,11 @@ from primum.judging.drift import copies_note
 from primum.safe import classifier as safe
 from primum.safe import out_of_fold
 from primum.safe import out_of_fold as pilot
-from primum.safe.candidates.kernel import BANDWIDTHS, distances_among
+from primum.safe.candidates.graphs import BANDWIDTHS, distances_among
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
 
 
 def partly(n_labeled=24, n_unlabeled=40, d=3, n_classes=2):
@@ -26,7 +30,7 @@ def partly(n_labeled=24, n_unlabeled=40, d=3, n_classes=2):
 
 
 def quick(candidates=("spreading",), **parameters):
-    parameters = {"baselines": ["ridge"], "cv": 3, "n_repeats": 1, "random_state": 0, **parameters}
+    parameters = {"baseline": ["ridge"], "cv": 3, "n_repeats": 1, "random_state": 0, **parameters}
     return SafeClassifier(list(candidates), **parameters)
 
 

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 
 from primum import ICLSClassifier
-from primum.labellings import (
-    LabeledRows,
-    StreamedColumns,
-    columns,
-    implicit_problem,
-    least_squares_family,
-)
+from primum.labellings import family
+from primum.labellings.family import LabeledRows, least_squares_family
+from primum.labellings.implicit import implicit_problem
+from primum.labellings.streamed import StreamedColumns
 from primum.rows import ArrayRows
-from primum.solvers.sample import sample_problem
+from primum.solvers.sample import sample_columns
 
 KINDS = ["plain", "weighted", "with a ridge", "no intercept"]
 
@@ -20,7 +17,7 @@ KINDS = ["plain", "weighted", "with a ridge", "no intercept"]
 @pytest.fixture(autouse=True)
 def always_stream(monkeypatch):
     """Never form M, and sample few rows."""
-    monkeypatch.setattr(columns, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
 
 
@@ -63,10 +60,10 @@ def assert_same(found, expected, tolerance):
 def test_sums_over_all_columns_are_known_without_a_pass(kind):
     problem, M, weight = streamed_problem(kind)
     streamed, factor = problem.columns, np.array([1.0, 2.0, 3.0])
-    before, scaled = streamed.passes, streamed.scaled(np.arange(1.0, len(M) + 1)).first(3)
+    before, scaled = streamed.passes, streamed.scaled(factor)
     gram, total = (M * weight) @ M.T, M @ weight
-    assert_same(streamed.gram_of_all, gram, 1e-11)
-    assert_same(scaled.gram_of_all, gram[:3, :3] * np.outer(factor, factor), 1e-11)
+    assert_same(streamed.gram(), gram, 1e-11)
+    assert_same(scaled.gram(), gram[:3, :3] * np.outer(factor, factor), 1e-11)
     if kind == "no intercept":
         assert streamed.known.of_columns is None
     else:
@@ -79,34 +76,34 @@ def test_sums_are_computed_where_subtracting_the_labelled_rows_would_cancel():
     problem, M, weight = streamed_problem("mostly labelled")
     assert problem.columns.known is None
     before = problem.columns.passes
-    assert_same(problem.columns.gram_of_all, (M * weight) @ M.T, 1e-11)
+    assert_same(problem.columns.gram(), (M * weight) @ M.T, 1e-11)
     assert problem.columns.passes == before + 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sample_has_the_sums_of_all_rows(kind):
     problem, M, weight = streamed_problem(kind)
-    sample = sample_problem(problem, problem.columns).columns
+    sample = sample_columns(problem.columns)[0]
     assert sample.shape[1] == 1024
     np.testing.assert_allclose(sample.weight.sum(), weight.sum())
-    assert_same(sample.gram_of_all, (M * weight) @ M.T, 1e-7)
+    assert_same(sample.gram(), (M * weight) @ M.T, 1e-7)
     if kind != "no intercept":
-        assert_same(sample.sum_of_all(), M @ weight, 1e-7)
+        assert_same(sample.accumulate(np.ones(1024)), M @ weight, 1e-7)
 
 
 def test_the_mapped_sample_does_not_depend_on_coordinates():
     problem, M, _ = streamed_problem("plain")
     factor = np.geomspace(0.1, 10.0, len(M))
-    one = sample_problem(problem, problem.columns).columns
-    other = sample_problem(problem, problem.columns.scaled(factor)).columns
+    one = sample_columns(problem.columns)[0]
+    other = sample_columns(problem.columns.scaled(factor))[0]
     assert_same(other.matrix / factor[:, None], one.matrix, 1e-6)
 
 
 def test_a_sample_without_outlying_rows_is_left_as_it_is():
     problem, _, _ = streamed_problem("outliers")
     unknown = StreamedColumns(problem.columns.B, problem.columns.design)
-    as_drawn = sample_problem(problem, unknown).columns
-    sample = sample_problem(problem, problem.columns).columns
+    as_drawn = sample_columns(unknown)[0]
+    sample = sample_columns(problem.columns)[0]
     assert problem.columns.known is not None
     np.testing.assert_array_equal(sample.matrix, as_drawn.matrix)
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from primum import ICLSClassifier
-from primum.labellings import columns
+from primum.labellings import family
 from primum.labellings.last_pass import LastPass
 from primum.methods.icls import base as _implicit
 
@@ -15,7 +15,7 @@ from primum.methods.icls import base as _implicit
 @pytest.fixture(autouse=True)
 def always_stream(monkeypatch):
     """Never form M, and sample few rows, so that the whole way is gone."""
-    monkeypatch.setattr(columns, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "FORM_UP_TO", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
 
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from primum.labellings import FormedColumns, Interval, LabelProblem, Simplex, without_mean
+from primum.labellings.problem import FormedColumns, LabelProblem, without_mean
+from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers.newton import solve_newton
 from primum.solvers.warm import solve_from
 
@@ -16,7 +17,7 @@ def random_problem(seed, n_classes, weighted):
     weight = rng.uniform(0.5, 2.0, 40) if weighted else None
     target = 8 * rng.normal(size=4 if n_classes == 2 else (4, n_classes))
     if n_classes == 2:
-        return LabelProblem(FormedColumns(M, weight), target, Interval())
+        return LabelProblem(FormedColumns(M, weight), target, LabelInterval())
     return LabelProblem(FormedColumns(M, weight), without_mean(target), Simplex(n_classes))
 
 

@@ -6,8 +6,10 @@ import pyarrow as pa
 import pytest
 
 import primum
-from primum.tables.frames import as_pandas
+from primum.tables.cells import as_pandas
 from primum.tables.problem import table_problem, with_unlabeled
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
 
 
 class Stream:
@@ -75,10 +77,10 @@ def compared(table, *labels, **target):
         *labels,
         **target,
         methods=[("ICLS", primum.ICLSClassifier(alpha=0.1))],
-        baselines=[("ridge", primum.LeastSquaresClassifier(alpha=0.1))],
+        baseline=[("ridge", primum.LeastSquaresClassifier(alpha=0.1))],
         n_repeats=1,
         curves=False,
-        progress=False,
+        verbose=False,
         cv=2,
     )
     return result, result.table.drop(columns="seconds")

@@ -7,10 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.tables.csv import CsvOptions
-from primum.tables.frames import read_frame
+from primum.tables.files import TableFormat, open_table
 
 TABLE = pd.DataFrame({"größe": [1.5, 2.5, None], "name": ["a", "b;c", None], "n": [1, 2, 3]})
+
+
+def read_frame(path, table_format=None):
+    return open_table(path, table_format).frame()
 
 
 def write(tmp_path, text, name="t.csv", encoding="utf-8"):
@@ -28,14 +31,14 @@ def write(tmp_path, text, name="t.csv", encoding="utf-8"):
 )
 def test_encodings_semicolons_and_decimal_commas(tmp_path, encoding, given):
     text = "größe;name;n\n1,5;a;1\n2,5;b;2\n;;3\n"
-    found = read_frame(write(tmp_path, text, encoding=encoding), CsvOptions(encoding=given))
+    found = read_frame(write(tmp_path, text, encoding=encoding), TableFormat(encoding=given))
     np.testing.assert_array_equal(found["größe"], [1.5, 2.5, np.nan])
     assert found["name"].tolist()[:2] == ["a", "b"]
     assert found["name"].isna().tolist() == [False, False, True]
     assert found["n"].tolist() == [1, 2, 3]
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(text.encode(encoding)))
-    pd.testing.assert_frame_equal(read_frame(path, CsvOptions(encoding=given)), found)
+    pd.testing.assert_frame_equal(read_frame(path, TableFormat(encoding=given)), found)
 
 
 def test_columns_with_different_decimal_marks(tmp_path):
@@ -65,7 +68,7 @@ def test_separators(tmp_path, separator, name):
 
 def test_cells_stay_as_written_unless_all_are_numbers(tmp_path):
     text = "zip,mixed,truth,marked\n007,1,true,1\n123,x,false,NA\n"
-    found = read_frame(write(tmp_path, text), CsvOptions(missing=("NA",)))
+    found = read_frame(write(tmp_path, text), TableFormat(missing=("NA",)))
     assert found["zip"].tolist() == ["007", "123"]
     assert found["mixed"].tolist() == ["1", "x"]
     assert found["truth"].tolist() == ["true", "false"]
@@ -92,13 +95,13 @@ def test_sheets(tmp_path):
         TABLE.to_excel(book, sheet_name="first", index=False, startrow=2, startcol=1)
         pd.DataFrame({"x": ["NA", "b"]}).to_excel(book, sheet_name="second", index=False)
     assert read_frame(path)["n"].tolist() == [1, 2, 3]
-    assert read_frame(path, CsvOptions(sheet="second"))["x"].tolist() == ["NA", "b"]
-    marked = read_frame(path, CsvOptions(missing=("NA",), sheet="second"))
+    assert read_frame(path, TableFormat(sheet="second"))["x"].tolist() == ["NA", "b"]
+    marked = read_frame(path, TableFormat(missing=("NA",), sheet="second"))
     assert marked["x"].isna().tolist() == [True, False]
     with pytest.raises(ValueError, match=r"no sheet 'third': its sheets are 'first', 'second'\."):
-        read_frame(path, CsvOptions(sheet="third"))
+        read_frame(path, TableFormat(sheet="third"))
     with pytest.raises(ValueError, match="is not a spreadsheet, so it has no sheet 'x'"):
-        read_frame(write(tmp_path, "a\n1\n"), CsvOptions(sheet="x"))
+        read_frame(write(tmp_path, "a\n1\n"), TableFormat(sheet="x"))
 
 
 def test_a_missing_library_is_named(tmp_path, monkeypatch):
@@ -146,6 +149,6 @@ def test_columns_without_or_with_the_same_name(tmp_path):
 
 def test_formulas_and_markup_are_text(tmp_path):
     text = '"=1+1",<b>\n"<script>alert(1)</script>","=cmd|x"\n'
-    found = read_frame(write(tmp_path, text), CsvOptions(separator=","))
+    found = read_frame(write(tmp_path, text), TableFormat(separator=","))
     assert found.columns.tolist() == ["=1+1", "<b>"]
     assert found.iloc[0].tolist() == ["<script>alert(1)</script>", "=cmd|x"]

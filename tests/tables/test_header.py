@@ -5,9 +5,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from primum.tables.csv import CsvOptions, find_header
-from primum.tables.frames import header_in_words, pandas_code, read_frame
-from primum.tables.reading import open_table
+from primum.tables.files import TableFormat, find_header, open_table
+
+
+def read_frame(path, table_format=None):
+    return open_table(path, table_format).frame()
+
 
 ROWS = [["age", "plan", "kind"], [31, "basic", "a"], [45, "plus", "b"]]
 ALL_TEXT = [["name", "plan", "kind"], ["Ann", "basic", "a"], ["Bob", "plus", "b"]]
@@ -48,31 +51,32 @@ def book(tmp_path):
 
 
 def test_a_sheet_with_titles(book):
-    found = read_frame(book, CsvOptions(sheet="Data"))
+    found = read_frame(book, TableFormat(sheet="Data"))
     assert found.to_dict("list") == {"age": [31, 45], "plan": ["basic", "plus"], "kind": ["a", "b"]}
-    code = pandas_code(book, CsvOptions(sheet="Data"))
+    code = open_table(book, TableFormat(sheet="Data")).pandas_code()
     assert code.endswith("sheet_name='Data', skiprows=3)")
     pd.testing.assert_frame_equal(eval(code, {"pd": pd}), found, check_dtype=False)
 
 
 def test_the_header_row_can_be_named(book):
-    found = read_frame(book, CsvOptions(sheet="Data", header_row=5))
+    found = read_frame(book, TableFormat(sheet="Data", header_row=5))
     assert found.columns.tolist() == ["31", "basic", "a"]
     assert found.iloc[0].tolist() == [45, "plus", "b"]
     with pytest.raises(ValueError, match=r"is empty: .*, and its other sheets are 'Notes' \(--she"):
-        read_frame(book, CsvOptions(sheet="Data", header_row=7))
+        read_frame(book, TableFormat(sheet="Data", header_row=7))
 
 
 def test_what_was_taken_as_the_header_in_words(book, tmp_path):
-    assert header_in_words(book, CsvOptions(), "kind") == (
+    assert open_table(book).header_in_words("kind") == (
         "Row 1 of sheet 'Notes' is its header (--header-row names another), and its other sheets "
         "are 'Data' (--sheet); sheet 'Data' has that column."
     )
-    assert header_in_words(book, CsvOptions(sheet="Data"), "x") == (
+    assert open_table(book, TableFormat(sheet="Data")).header_in_words("x") == (
         "Row 4 of sheet 'Data' is its header (--header-row names another), and its other sheets "
         "are 'Notes' (--sheet)."
     )
-    assert header_in_words(tmp_path / "t.parquet", CsvOptions(), "x") == ""
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "t.parquet")
+    assert open_table(tmp_path / "t.parquet").header_in_words("x") == ""
 
 
 LINES = "age;price;kind\n31;2,5;a\n45;3,5;b\n"
@@ -84,21 +88,24 @@ def test_titles_above_a_csv_file(tmp_path, above):
     path.write_text(above + LINES)
     found = read_frame(path)
     assert found.to_dict("list") == {"age": [31, 45], "price": [2.5, 3.5], "kind": ["a", "b"]}
-    again = eval(pandas_code(path, CsvOptions()), {"pd": pd})
+    again = eval(open_table(path).pandas_code(), {"pd": pd})
     assert again.to_dict("list")["price"] == ["2,5", "3,5"]
-    assert header_in_words(path, CsvOptions(), "x").startswith(f"Line {above.count(chr(10)) + 1} ")
+    assert open_table(path).header_in_words("x") == (
+        f"Line {above.count(chr(10)) + 1}, separated by semicolons, is its header (--header-row "
+        "and --sep name others)."
+    )
 
 
 def test_the_line_of_a_csv_header_can_be_named(tmp_path):
     path = Path(tmp_path, "t.csv")
     path.write_text("Customers,x,y,z\n\n" + LINES)
-    found = read_frame(path, CsvOptions(header_row=3))
+    found = read_frame(path, TableFormat(header_row=3))
     assert found["price"].tolist() == [2.5, 3.5]
     path.write_text("a,b\n1,2\nx,y\n1,2\n3\n")
     with pytest.raises(ValueError, match="line 5, has 1 fields but the header has 2"):
-        read_frame(path, CsvOptions(header_row=3))
+        read_frame(path, TableFormat(header_row=3))
     with pytest.raises(ValueError, match="is empty: line 9 must contain the column names"):
-        read_frame(path, CsvOptions(header_row=9))
+        read_frame(path, TableFormat(header_row=9))
     path.write_text("Customers\na,b,c\n1,2\n")
     with pytest.raises(ValueError, match="if line 1 is a title, pass --header-row"):
         read_frame(path)
@@ -107,8 +114,7 @@ def test_the_line_of_a_csv_header_can_be_named(tmp_path):
 def test_files_without_sheets_or_header_rows(tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"a": [1]}).to_parquet(path)
-    for read in (read_frame, open_table):
-        with pytest.raises(ValueError, match="no header row: leave out --header-row"):
-            read(path, CsvOptions(header_row=2))
-        with pytest.raises(ValueError, match="is not a spreadsheet, so it has no sheet 'x'"):
-            read(path, CsvOptions(sheet="x"))
+    with pytest.raises(ValueError, match="no header row: leave out --header-row"):
+        open_table(path, TableFormat(header_row=2))
+    with pytest.raises(ValueError, match="is not a spreadsheet, so it has no sheet 'x'"):
+        open_table(path, TableFormat(sheet="x"))

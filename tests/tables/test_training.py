@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.tables.csv import CsvOptions
-from primum.tables.labels import check_classes, read_features, read_labeled_table
-from primum.tables.reading import open_table
+from primum.tables.files import open_table
+from primum.tables.labels import check_labels, read_labeled_rows
 
 
 @pytest.fixture(name="table", params=["t.csv", "t.parquet"])
@@ -17,7 +16,7 @@ def write_and_open(request, tmp_path):
             frame.to_csv(path, index=False)
         else:
             frame.to_parquet(path)
-        return open_table(path, CsvOptions())
+        return open_table(path)
 
     return write
 
@@ -34,28 +33,22 @@ def write_and_open(request, tmp_path):
 )
 def test_labels_of_three_classes(table, labels, missing, expected):
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "kind": labels})
-    found = read_labeled_table(table(frame), ["x"], "kind", missing)
-    assert found.labels == expected
-    assert [type(label) for label in found.labels] == [type(label) for label in expected]
-    np.testing.assert_array_equal(found.X, frame[["x"]])
+    X, found = read_labeled_rows(table(frame), ["x"], "kind", missing)
+    assert found == expected
+    assert [type(label) for label in found] == [type(label) for label in expected]
+    np.testing.assert_array_equal(X, frame[["x"]])
 
 
 def test_features_alone(table):
     frame = pd.DataFrame({"x": [1.0, 2.0], "kind": ["a", "b"], "y": [3.0, 4.0]})
-    np.testing.assert_array_equal(read_features(table(frame), ["y", "x"]), frame[["y", "x"]])
-
-
-def test_features_that_look_like_identifiers(table):
-    numbers = np.arange(30.0)
-    frame = pd.DataFrame({"x": np.sin(numbers), "row": numbers, "kind": list("abc") * 10})
-    found = read_labeled_table(table(frame), ["x", "row"], "kind", ())
-    assert found.identifiers(["x", "row"]) == ["row"]
+    X = np.concatenate([part.X for part in table(frame).parts(["y", "x"])])
+    np.testing.assert_array_equal(X, frame[["y", "x"]])
 
 
 def test_no_rows(table):
     frame = pd.DataFrame({"x": [1.0], "kind": ["a"]})[:0]
     with pytest.raises(ValueError, match=r"t\.\w+ has column names but no rows"):
-        read_labeled_table(table(frame), ["x"], "kind", ())
+        read_labeled_rows(table(frame), ["x"], "kind", ())
 
 
 @pytest.mark.parametrize(
@@ -67,14 +60,13 @@ def test_no_rows(table):
         (["0.5", "1", "2e-3"], "3 different numbers from 0.002 to 1 in 3 labelled rows"),
     ],
 )
-def test_labels_that_are_no_classes(table, labels, sentence):
-    opened = table(pd.DataFrame({"kind": ["a"]}))
+def test_labels_that_are_no_classes(labels, sentence):
     with pytest.raises(ValueError, match=sentence):
-        check_classes(opened, "kind", [*labels, None])
+        check_labels([*labels, None], "column 'kind' of t.csv", "pass --missing {}")
 
 
 @pytest.mark.parametrize(
     "labels", [["a", "b", "0.5"], [1, 2, 30], ["NA", "b"], [0.5, 1.5], ["1.0", "2", "3"]]
 )
-def test_labels_that_may_be_classes(table, labels):
-    check_classes(table(pd.DataFrame({"kind": ["a"]})), "kind", [*labels, None])
+def test_labels_that_may_be_classes(labels):
+    check_labels([*labels, None], "column 'kind' of t.csv", "pass --missing {}")

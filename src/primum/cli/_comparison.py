@@ -1,8 +1,9 @@
-"""Where ``primum compare`` writes: everything is checked before the work starts.
+"""What ``primum compare`` writes: plain text, at most 80 characters wide, a report and a model.
 
-The result of a comparison as plain text, at most 80 characters wide.
+Where they go is checked before the work starts.
 """
 
+import json
 import os
 import shutil
 import textwrap
@@ -11,16 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from primum._files import unpredictable, write_file
 from primum._words import WIDTH, counted, listed, wrapped
 from primum.cli._output import check_length, check_out, refuse_inputs
-from primum.comparison.card import ModelCard, loss_in_words
-from primum.comparison.words import BASELINE, estimation, with_article
-from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, percent
+from primum.comparison.code import code_of
+from primum.comparison.compare import Comparison
+from primum.comparison.model import ModelCard, loss_in_words
+from primum.comparison.page import comparison_markdown, comparison_page
+from primum.comparison.words import BASELINE, MethodResult, estimation, with_article
+from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent
 
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
 MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
@@ -28,7 +31,7 @@ MAX_CLASSES = 12
 ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 
 
-def screen_text(result: Any) -> str:
+def screen_text(result: Comparison) -> str:
     """Return the data, the verdict, one table, and what was left out."""
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
     texts = [wrapped(data_text(result)), str(result.headline), _model_text(result.model_card)]
@@ -46,8 +49,8 @@ def printable(text: str) -> str:
     )
 
 
-def data_text(result: Any) -> str:
-    """Return how many rows there are, of which classes, and how many columns are used."""
+def data_text(result: Comparison) -> str:
+    """Return how many rows every class has, and how many columns are used."""
     table = result.plan.table
     names = [str(name) for name in table.labels.classes.tolist()]
     counts = Counter(table.labels.codes.tolist())
@@ -62,7 +65,7 @@ def data_text(result: Any) -> str:
     return f"{table.n_labeled} labelled rows ({classes}) and {unlabeled}.{_columns(result)}"
 
 
-def _columns(result: Any) -> str:
+def _columns(result: Comparison) -> str:
     if not result.columns:
         return ""
     used = sum(column.used for column in result.columns)
@@ -90,19 +93,20 @@ def _model_text(card: ModelCard | None) -> str:
     return "\n".join([loss, "", head, "-" * WIDTH, *rows])
 
 
-def _table(result: Any) -> str:
+def _table(result: Comparison) -> str:
     head = ROW.format("method", "loss", "change (interval)", "help", "harm", "answer")
     rows = [_row(method, result.loss.measure) for method in result.methods]
     return "\n".join(line.rstrip() for line in [head, "-" * WIDTH, *rows])
 
 
-def _row(method: Any, measure: Any) -> str:
+def _row(method: MethodResult, measure: Measure) -> str:
     loss = f"{method.loss * measure.scale:.{measure.digits}f}"
     name = textwrap.shorten(method.name, 18, placeholder="...")
     if method.verdict is None:
         return ROW.format(name, loss, "", "", "", "")
     verdict, odds = method.verdict, method.verdict.probabilities
-    change = f"{_signed(verdict.change, measure)} ({_interval(verdict.interval, measure)})"
+    low, high = (_signed(value, measure) for value in verdict.interval)
+    change = f"{_signed(verdict.change, measure)} ({low} to {high})"
     answer = ANSWERS[verdict.answer]
     return ROW.format(name, loss, change, _short(odds.help), _short(odds.harm), answer)
 
@@ -111,23 +115,17 @@ def _short(probability: float) -> str:
     return percent(probability).replace("below ", "<").replace("above ", ">")
 
 
-def _signed(value: float, measure: Any) -> str:
+def _signed(value: float, measure: Measure) -> str:
     return f"{round(value * measure.scale, measure.digits) + 0.0:+.{measure.digits}f}"
 
 
-def _interval(interval: tuple[float, float], measure: Any) -> str:
-    low, high = (_signed(value, measure) for value in interval)
-    return f"{low} to {high}"
-
-
-def _caption(result: Any) -> str:
+def _caption(result: Comparison) -> str:
     measure = result.loss.measure
     unit = f", in{measure.unit}" if measure.unit.strip() else ""
     return (
         f"loss: {measure.name}{unit}, on held-out rows. change: difference from the tuned "
         f"baseline, estimated {estimation(result.loss.scoring)}, with its interval; negative is "
-        "better. "
-        "help, harm: their probabilities."
+        "better. help, harm: their probabilities."
     )
 
 
@@ -160,26 +158,22 @@ class ComparisonOutput:
             raise click.UsageError("--resume needs a folder as --out: a file contains no fits.")
         if self.fits is not None:
             _check_folder(self.report.parent)
-        for path in self._files:
+        for path in filter(None, (self.report, self.model)):
             refuse_inputs(path, [("DATA", data)])
-        if self.model is not None and _same(self.model, self.report):
+        if self.model is not None and self.model.resolve() == self.report.resolve():
             raise click.UsageError(f"--save-model {self.model} is the report: choose another name.")
-        self._refuse_existing(resume=resume, force=force)
+        if not force:
+            self._refuse_existing(resume=resume)
 
-    @property
-    def _files(self) -> list[Path]:
-        return [self.report] if self.model is None else [self.report, self.model]
-
-    def _refuse_existing(self, *, resume: bool, force: bool) -> None:
-        if force:
-            return
-        if self.model is not None and self.model.exists():
-            raise click.UsageError(_exists(self.model, "pass --force to replace it"))
-        written = [self.report] if self.fits is None else [self.report, self.fits]
-        for path in written:
-            if path.exists() and not resume:
-                more = "" if self.fits is None else ", --resume to continue the comparison"
-                raise click.UsageError(_exists(path, f"pass --force to replace it{more}"))
+    def _refuse_existing(self, *, resume: bool) -> None:
+        kept = (self.model,) if resume else (self.model, self.report, self.fits)
+        for path in kept:
+            if path is not None and path.exists():
+                can_resume = path != self.model and self.fits is not None
+                more = ", --resume to continue the comparison" if can_resume else ""
+                raise click.UsageError(
+                    f"{path} exists: pass --force to replace it{more}, or choose another name."
+                )
 
     @contextmanager
     def replacing_fits(self, *, resume: bool) -> Iterator[None]:
@@ -200,37 +194,18 @@ class ComparisonOutput:
             else:
                 aside.rename(self.fits)
 
-    def write_report(self, result: Any, read: str) -> None:
+    def write_report(self, result: Comparison, read: str) -> None:
         """Write the report; the file appears only once it is complete.
 
         ``read`` is the Python expression that reads the table.
         """
-        text = _WRITERS[self.report.suffix](result, read)
+        if self.report.suffix == ".json":
+            text = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        else:
+            write = comparison_page if self.report.suffix == ".html" else comparison_markdown
+            text = write(result, code=code_of(result, read))
         self.report.parent.mkdir(exist_ok=True)
         write_file(self.report, text)
-
-
-def _html(result: Any, read: str) -> str:
-    from primum.comparison.code import code_of
-    from primum.comparison.page import comparison_page
-
-    return comparison_page(result, code=code_of(result, read))
-
-
-def _markdown(result: Any, read: str) -> str:
-    from primum.comparison.code import code_of
-    from primum.comparison.page import comparison_markdown
-
-    return comparison_markdown(result, code=code_of(result, read))
-
-
-def _json(result: Any, _read: str) -> str:
-    import json
-
-    return json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
-
-
-_WRITERS = {".html": _html, ".md": _markdown, ".json": _json}
 
 
 def output_of(
@@ -242,7 +217,7 @@ def output_of(
         out = Path(f"{Path(stem).stem}-comparison")
     with _naming("--out"):
         check_length(out)
-    if out.suffix not in _WRITERS or out.is_dir():
+    if out.suffix[1:] not in FORMATS or out.is_dir():
         return ComparisonOutput(out / f"report.{chosen or 'html'}", out / FITS, model)
     if chosen is not None and out.suffix != f".{chosen}":
         raise click.UsageError(f"--out {out} is not a file of the --format {chosen}.")
@@ -273,11 +248,3 @@ def _naming(option: str) -> Iterator[None]:
         yield
     except click.BadParameter as problem:
         raise click.UsageError(f"{option}: {problem.message}") from problem
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
-
-
-def _exists(path: Path, advice: str) -> str:
-    return f"{path} exists: {advice}, or choose another name."

@@ -1,10 +1,10 @@
-"""Options and error handling shared by ``fit`` and ``predict``."""
+"""Options and error handling that the commands share."""
 
 import codecs
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -12,11 +12,25 @@ from typing import Any
 
 import click
 
+from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.labellings import METRICS
-from primum.tables.csv import CsvOptions
-from primum.tables.reading import is_parquet
+from primum.tables.files import TableFormat
 
 PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
+CONFIDENCE = "confidence"
+# What messages name by Python's arguments; the options that pass them, where their names differ.
+ARGUMENTS = ("scoring", "methods", "time_budget", "missing")
+OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jobs"}
+OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}
+
+Command = Callable[..., None]
+# A share, or bounds on it, by the name of a class as it is written; or "confidence".
+Prior = dict[str, float | tuple[float, float]] | str | None
+
+
+def warn(sentence: str) -> None:
+    """Print a warning to standard error."""
+    click.echo(f"Warning: {sentence}", err=True)
 
 
 @contextmanager
@@ -31,31 +45,27 @@ def plain_errors() -> Iterator[None]:
         ) from problem
     except (ValueError, RuntimeError, OSError, ImportError) as problem:
         lines = str(problem).strip().splitlines() or [type(problem).__name__]
-        raise click.ClickException(_with_options(lines[0])) from problem
+        raise click.ClickException(in_options(lines[0])) from problem
 
 
-def _with_options(sentence: str) -> str:
-    """Return an advice about arguments in terms of options."""
-    return re.sub(r"add ('[^']*') to missing", r"pass --missing \1", sentence)
+def in_options(text: str) -> str:
+    """Return a message of the library with options instead of Python's arguments."""
+    text = text.replace(RESUME, "--resume").replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
+    for argument, option in OPTION_OF.items():
+        text = re.sub(rf"\b{argument}='([^']*)'", rf"{option} \1", text)
+        text = re.sub(rf"\b{argument}=", f"{option} ", text)
+    return re.sub(r"add ('[^']*') to missing", r"pass --missing \1", text)
 
 
 class TablePath(click.Path):
-    """An existing CSV or Parquet file or, where allowed, a folder of Parquet files.
+    """An existing table: a file or, where allowed, a folder; reading it checks its name."""
 
-    With ``any_table`` it may be a spreadsheet too, and reading it checks its name.
-    """
-
-    def __init__(self, *, dir_okay: bool, any_table: bool = False) -> None:
+    def __init__(self, *, dir_okay: bool = True) -> None:
         super().__init__(exists=True, dir_okay=dir_okay, path_type=Path)
-        self.any_table = any_table
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path; raise an error if it is not a table by its name, or not a file."""
+        """Return the path; raise an error if it is not a file."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        try:
-            self.any_table or is_parquet(path)
-        except ValueError as problem:
-            self.fail(str(problem), param, ctx)
         if not (path.is_file() or path.is_dir()):
             self.fail(
                 f"{path} is not a regular file, and the data are read more than once: copy them "
@@ -99,20 +109,69 @@ class Metric(click.ParamType):
         return share
 
 
-def comma_separated(
-    _context: click.Context, parameter: click.Parameter, text: str | None
-) -> list[str]:
+class ClassShare(click.ParamType):
+    """A class and its share, a class and bounds on its share, or the word ``confidence``.
+
+    The estimators check classes and shares.
+    """
+
+    name = "class=share"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the class and the share or its bounds; names of classes may contain "="."""
+        if value == CONFIDENCE or isinstance(value, tuple):
+            return value
+        name, _, share = value.rpartition("=")
+        try:
+            low, *high = map(float, share.split(":", 1))
+        except ValueError:
+            name = ""
+        if not name:
+            self.fail(
+                f"{value!r} is not a class and its share: write for example yes=0.3, bounds as "
+                f"yes=0.2:0.4, or {CONFIDENCE}.",
+                param,
+                ctx,
+            )
+        return name, (low, high[0]) if high and high[0] != low else low
+
+
+def _one_prior(_context: Any, _parameter: Any, parts: Sequence[Any]) -> Prior:
+    """Return the parts of a prior as one; None if there are none."""
+    if CONFIDENCE in parts:
+        if len(parts) > 1:
+            raise click.BadParameter(
+                f"{CONFIDENCE!r} bounds the shares of all classes: pass it alone."
+            )
+        return CONFIDENCE
+    if twice := _repeated([name for name, _ in parts]):
+        raise click.BadParameter(
+            f"the class {twice!r} is named twice: bounds are written as {twice}=0.2:0.4."
+        )
+    return dict(parts) or None
+
+
+def _level(context: click.Context, _parameter: Any, level: float | None) -> float | None:
+    """Return the level; raise an error where it would have no effect."""
+    if level is None:
+        return None
+    if not 0 < level < 1:
+        raise click.BadParameter(f"must be above 0 and below 1, got {level:g}.")
+    if context.params.get("prior") != CONFIDENCE:
+        raise click.BadParameter(f"has an effect only with --prior {CONFIDENCE}.")
+    return level
+
+
+def comma_separated(_context: Any, _parameter: Any, text: str | None) -> list[str]:
     """Return the items of a comma-separated list; raise an error for a duplicate."""
-    names = [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise click.BadParameter(f"{twice[0]!r} is listed twice.")
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if twice := _repeated(names):
+        raise click.BadParameter(f"{twice!r} is listed twice.")
     return names
 
 
-def id_option(explanation: str) -> Callable[[Any], Any]:
-    """Return the option for the column that identifies the rows."""
-    return click.option("--id", "id_column", callback=_id_column, help=explanation)
+def _repeated(names: Sequence[str]) -> str | None:
+    return next((name for name in names if names.count(name) > 1), None)
 
 
 def _id_column(_context: Any, _parameter: Any, name: str | None) -> str | None:
@@ -138,9 +197,44 @@ def _encoding(_context: Any, _parameter: Any, name: str) -> str:
         ) from None
 
 
-OPTIONS = (
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options to a command, in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def id_option(explanation: str) -> Callable[[Command], Command]:
+    """Return the option for the column that identifies the rows."""
+    return click.option("--id", "id_column", callback=_id_column, help=explanation)
+
+
+prior_options = with_options(
+    click.option(
+        "--prior",
+        multiple=True,
+        type=ClassShare(),
+        callback=_one_prior,
+        is_eager=True,  # read before the level, which is checked against it
+        help="For icls: share of a class among the unlabelled rows, as yes=0.3, or bounds, as "
+        "yes=0.2:0.4; repeat it for further classes, classes not named are unrestricted. "
+        f"{CONFIDENCE}: bounds computed from the labelled rows.",
+    ),
+    click.option(
+        "--prior-level",
+        type=float,
+        callback=_level,
+        help=f"For --prior {CONFIDENCE}: the probability that the bounds hold; default: 0.95.",
+    ),
+)
+FORMAT_OPTIONS = with_options(
     click.option(
         "--sep",
+        "separator",
         callback=_separator,
         help='Field separator of CSV files, or "tab"; default: detected from the first lines.',
     ),
@@ -150,13 +244,7 @@ OPTIONS = (
         help='Decimal mark of CSV files; default: ".", or "," if semicolons separate the fields '
         "and the numbers have commas.",
     ),
-    click.option(
-        "--encoding",
-        callback=_encoding,
-        default="utf-8",
-        show_default=True,
-        help="Encoding of CSV files.",
-    ),
+    click.option("--encoding", callback=_encoding, default="utf-8", help="Encoding of CSV files."),
     click.option(
         "--missing",
         callback=comma_separated,
@@ -173,24 +261,13 @@ OPTIONS = (
 )
 
 
-def csv_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of files to a command, as one argument ``options``."""
+def format_options(command: Command) -> Command:
+    """Add the options that say how files are written, as one argument ``table_format``."""
 
     @wraps(command)
-    def with_options(
-        *,
-        sep: str | None,
-        decimal: str | None,
-        encoding: str,
-        missing: list[str],
-        sheet: str | None,
-        header_row: int | None,
-        **others: Any,
-    ) -> None:
-        options = CsvOptions(sep, decimal, tuple(missing), encoding, sheet, header_row)
-        command(options=options, **others)
+    def with_format(*, missing: list[str], **arguments: Any) -> None:
+        names = ("separator", "decimal", "encoding", "sheet", "header_row")
+        given = {name: arguments.pop(name) for name in names}
+        command(table_format=TableFormat(missing=tuple(missing), **given), **arguments)
 
-    wrapped: Callable[..., None] = with_options
-    for option in reversed(OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+    return FORMAT_OPTIONS(with_format)

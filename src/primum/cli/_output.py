@@ -1,6 +1,7 @@
 """Output files of the commands: checked before the work starts, and never over an input.
 
-Writing a table as a spreadsheet: text stays text, even if it looks like a formula.
+Tables are written as CSV, Parquet or a spreadsheet, where text stays text even if it looks like a
+formula.
 """
 
 import csv
@@ -8,7 +9,7 @@ import gzip
 import io
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,41 +18,35 @@ import pyarrow as pa
 
 from primum._files import replacing
 from primum._lazy import needed
-from primum.rows.parquet import write_parquet
-from primum.tables.reading import is_parquet
+from primum.rows.parquet import SUFFIXES, write_parquet
+from primum.tables.files import not_a_table, table_kind
 
-SPREADSHEET = ".xlsx"
+TEXT, SPREADSHEET = (".csv", ".csv.gz"), ".xlsx"
 MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
 
 
-def write_spreadsheet(file: BinaryIO, parts: Iterable[Mapping[str, Any]]) -> None:
-    """Write a table from blocks of its columns."""
-    book = _workbook()
-    sheet, n_rows = book.active, 0
-    for part in parts:
-        if n_rows == 0:
-            sheet.append([_cell(sheet, name) for name in part])
-        columns = [_as_list(column) for column in part.values()]
-        n_rows += len(columns[0])
-        if n_rows > MOST_ROWS:
+def _rows(parts: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
+    """Yield the names of the columns, and every row, of a table in blocks of its columns."""
+    for number, part in enumerate(parts):
+        if number == 0:
+            yield list(part)
+        arrays = (c if isinstance(c, pa.ChunkedArray) else pa.array(c) for c in part.values())
+        yield from zip(*(array.to_pylist() for array in arrays), strict=True)
+
+
+def _write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]]) -> None:
+    with needed("Spreadsheets", "write the predictions as CSV"):
+        from openpyxl import Workbook
+
+    book = Workbook()
+    for number, row in enumerate(rows):
+        if number > MOST_ROWS:
             raise ValueError(
                 f"A spreadsheet has at most {MOST_ROWS} rows: write the predictions as CSV or "
                 "Parquet."
             )
-        for row in zip(*columns, strict=True):
-            sheet.append([_cell(sheet, value) for value in row])
+        book.active.append([_cell(book.active, value) for value in row])
     book.save(file)
-
-
-def _workbook() -> Any:
-    with needed("Spreadsheets", "write the predictions as CSV"):
-        from openpyxl import Workbook
-
-    return Workbook()
-
-
-def _as_list(column: Any) -> list[Any]:
-    return (column if isinstance(column, pa.ChunkedArray) else pa.array(column)).to_pylist()
 
 
 def _cell(sheet: Any, value: Any) -> Any:
@@ -78,29 +73,20 @@ def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
     """Write a table from blocks of its columns; the file appears only once it is complete."""
     with replacing(path) as file:
         if path.suffix.lower() == SPREADSHEET:
-            write_spreadsheet(file, parts)
-        elif is_parquet(path):
+            _write_spreadsheet(file, _rows(parts))
+        elif table_kind(path) == "Parquet":
             write_parquet(file, parts)
         elif path.suffix.lower() == ".gz":
             with gzip.GzipFile("", "wb", fileobj=file) as packed:
-                _write_csv(packed, parts)
+                _write_csv(packed, _rows(parts))
         else:
-            _write_csv(file, parts)
+            _write_csv(file, _rows(parts))
 
 
-def _write_csv(file: BinaryIO | gzip.GzipFile, parts: Iterable[Mapping[str, Any]]) -> None:
-    for number, part in enumerate(parts):
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        if number == 0:
-            writer.writerow(part)
-        columns = [_as_array(column).to_pylist() for column in part.values()]
-        writer.writerows(zip(*columns, strict=True))
-        file.write(text.getvalue().encode())
-
-
-def _as_array(column: Any) -> Any:
-    return column if isinstance(column, pa.ChunkedArray) else pa.array(column)
+def _write_csv(file: Any, rows: Iterable[Sequence[Any]]) -> None:
+    text = io.TextIOWrapper(file, "utf-8", newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    text.detach()  # which writes the rest, and leaves the file open
 
 
 def refuse_inputs(out: Path, inputs: Iterable[tuple[str, Path]]) -> None:
@@ -145,11 +131,8 @@ def check_length(out: Path) -> None:
 
 def check_table_name(out: Path) -> None:
     """Raise an error for a file name that is neither CSV, Parquet nor a spreadsheet."""
-    try:
-        out.suffix.lower() == SPREADSHEET or is_parquet(out)
-    except ValueError as problem:
-        text = str(problem).rstrip(".")
-        raise click.UsageError(f"--out {text}, or, for a spreadsheet, {SPREADSHEET}.") from problem
+    if not out.name.lower().endswith((*TEXT, *SUFFIXES, SPREADSHEET)):
+        raise click.UsageError(f"--out {not_a_table(out, TEXT, [SPREADSHEET])}")
 
 
 out_option = click.option(

@@ -1,17 +1,18 @@
 """``primum compare``: whether the unlabelled rows of a table help, and which model to use."""
 
-import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
 import primum
-from primum._words import listed, wrapped
+from primum._progress import showing_passes
+from primum._words import key_of, listed, wrapped
 from primum.cli._comparison import (
     FORMATS,
     ComparisonOutput,
@@ -20,16 +21,60 @@ from primum.cli._comparison import (
     printable,
     screen_text,
 )
-from primum.cli._methods import DEFAULT, MAX_ROWS, list_methods, read_methods, sampled
-from primum.cli._options import TablePath, comma_separated, csv_options, id_option, plain_errors
-from primum.cli._progress import progress
-from primum.comparison.deploy import find_name
-from primum.comparison.store import OTHER_FOLDER, RESUME
-from primum.tables.csv import CsvOptions
-from primum.tables.frames import header_in_words, pandas_code, read_frame
-from primum.tables.problem import no_such_column, without_total
+from primum.cli._options import (
+    TablePath,
+    comma_separated,
+    format_options,
+    id_option,
+    plain_errors,
+    with_options,
+)
+from primum.comparison.arguments import default_baselines, default_methods
+from primum.comparison.compare import Comparison
+from primum.comparison.model import find_name
+from primum.comparison.words import BASELINE
+from primum.methods.registry import commands
+from primum.tables.files import TableFormat, open_table
+from primum.tables.problem import sampled, without_total
 
-TABLE_OPTIONS = (
+# The models of every comparison, beside its methods; names do not depend on the number of folds.
+MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
+# The methods that are compared by default, by the keys under which they are requested: their name
+# in ``primum.compare``, and whether they use unlabelled rows.
+DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
+FURTHER = {key_of(variant.name): variant for variant in commands()}
+
+
+def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[Any]:
+    """Return the methods in a comma-separated list, as ``primum.compare`` takes them."""
+    return [_find(name) for name in comma_separated(context, parameter, text)] or "default"
+
+
+def _find(name: str) -> Any:
+    """Return a method: the name of a default one, or (name, classifier, uses_unlabeled)."""
+    key = key_of(name)
+    if key in DEFAULT:
+        return DEFAULT[key][0]
+    if key in FURTHER:
+        variant = FURTHER[key]
+        return variant.name, variant.estimator(), not variant.supervised
+    close = get_close_matches(key, [*DEFAULT, *FURTHER], 1)
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    raise click.BadParameter(f"unknown method {name!r}{meant}; --list-methods lists them.")
+
+
+def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """Print the names of all methods, and end."""
+    if not wanted or context.resilient_parsing:
+        return
+    lines = [(key, "compared by default", uses) for key, (_, uses) in DEFAULT.items()]
+    lines += [(key, known.method, not known.supervised) for key, known in FURTHER.items()]
+    for key, what, uses_unlabeled in lines:
+        click.echo(f"{key:26}{what}{'' if uses_unlabeled else ', supervised'}")
+    context.exit()
+
+
+TABLE_OPTIONS = with_options(
     click.option(
         "--target", required=True, help="Column with the classes; empty where they are unknown."
     ),
@@ -44,11 +89,10 @@ TABLE_OPTIONS = (
         "--exclude", callback=comma_separated, help="Comma-separated columns not to learn from."
     ),
 )
-RUN_OPTIONS = (
+RUN_OPTIONS = with_options(
     click.option(
         "--scoring",
         default="accuracy",
-        show_default=True,
         help="How predictions are judged: accuracy, balanced_accuracy, neg_brier_score, "
         "neg_log_loss, or another scorer of scikit-learn.",
     ),
@@ -67,13 +111,13 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--repeats",
+        "n_repeats",
         type=click.IntRange(min=1),
         help="How often the labelled rows are split into folds; default: 3.",
     ),
     click.option(
         "--curves/--no-curves",
         default=True,
-        show_default=True,
         help="Learning curves over the number of unlabelled rows.",
     ),
     click.option(
@@ -84,26 +128,21 @@ RUN_OPTIONS = (
     click.option(
         "--max-rows",
         type=click.IntRange(min=100),
-        default=MAX_ROWS,
-        show_default=True,
+        default=10_000,
         help="Of a longer table, compare on a random sample of its rows.",
     ),
     click.option(
         "--seed",
+        "random_state",
         type=click.IntRange(min=0, max=2**32 - 1),
         default=0,
-        show_default=True,
         help="Seed of everything random.",
     ),
     click.option(
-        "--jobs",
-        type=int,
-        default=-1,
-        show_default=True,
-        help="Number of processes; -1: all cores.",
+        "--jobs", "n_jobs", type=int, default=-1, help="Number of processes; -1: all cores."
     ),
 )
-OUTPUT_OPTIONS = (
+OUTPUT_OPTIONS = with_options(
     click.option(
         "--out",
         type=click.Path(path_type=Path),
@@ -129,62 +168,35 @@ OUTPUT_OPTIONS = (
     click.option("--quiet", is_flag=True, help="Show no progress."),
 )
 
-# The models of every comparison, beside its methods.
-MODELS = ("baseline", "ridge", "logistic")
-# What messages name by Python's arguments, by the options that pass them.
-OPTION_OF = {
-    "scoring": "--scoring",
-    "methods": "--methods",
-    "n_repeats": "--repeats",
-    "time_budget": "--time-budget",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "groups": "--group",
-    "missing": "--missing",
-}
-
-
-def _with(options: tuple[Any, ...]) -> Callable[[Any], Any]:
-    def add(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
 
 @click.command()
-@click.argument("data", type=TablePath(dir_okay=True, any_table=True))
-@_with(TABLE_OPTIONS)
-@csv_options
-@_with(RUN_OPTIONS)
-@_with(OUTPUT_OPTIONS)
+@click.argument("data", type=TablePath())
+@TABLE_OPTIONS
+@format_options
+@RUN_OPTIONS
+@OUTPUT_OPTIONS
 def compare(
     data: Path,
-    target: str,
     id_column: str | None,
-    group: str | None,
-    independent_rows: bool,
-    exclude: list[str],
-    options: CsvOptions,
+    table_format: TableFormat,
     max_rows: int,
     out: Path | None,
     chosen: str | None,
     model: Path | None,
     name: str | None,
-    resume: bool,
     force: bool,
-    **settings: Any,
+    quiet: bool,
+    **settings: Any,  # of primum.compare
 ) -> None:
     """Answer whether the unlabelled rows of DATA help, and which model to use.
 
-    DATA is a table (CSV, Parquet or a spreadsheet) with one row per case, of which some have a
-    class in the column --target. Its columns are prepared automatically. Prints a verdict and a
-    table, and writes a report.
+    DATA is a table (CSV, Parquet or a spreadsheet) with one row per case; some rows have a class
+    in the column --target. Its columns are prepared automatically. Prints a verdict and a table,
+    and writes a report.
     """
-    if settings["jobs"] == 0:
+    if settings["n_jobs"] == 0:
         raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
-    if independent_rows and group is not None:
+    if settings["independent_rows"] and settings["group"] is not None:
         raise click.UsageError(
             "--independent-rows says that no rows belong together, but --group says which do: pass "
             "one of the two."
@@ -193,32 +205,37 @@ def compare(
         check_file(model, "--save-model")
     check_model_name(name, model, settings["methods"])
     output = output_of(data, out, chosen, model)
-    output.check(data, resume=resume, force=force)
+    output.check(data, resume=settings["resume"], force=force)
+    target, missing = settings["target"], table_format.missing
+    settings |= {"id": id_column, "missing": missing, "folder": output.fits}
     with _plain_errors(output):
-        roles = {"target": target, "id": id_column, "group": group}
-        as_text = [name for name in roles.values() if name]
-        with nullcontext() if settings["quiet"] else progress(f"reading {data.name}"):
-            frame = read_frame(data, options, as_text)
-        _check_columns(frame, [*as_text, *exclude], data, options)
-        rest = {
-            "exclude": exclude,
-            "missing": options.missing,
-            "independent_rows": independent_rows,
-        }
-        frame, total = without_total(frame, target, options.missing)
-        frame, sample = sampled(frame, target, options.missing, max_rows, settings["seed"])
+        as_text = [name for name in (target, id_column, settings["group"]) if name]
+        with nullcontext() if quiet else showing_passes(f"reading {data.name}"):
+            table = open_table(data, table_format)
+            frame = table.frame(as_text)
+        table.require([*as_text, *settings["exclude"]], frame.columns)
+        frame, total = without_total(frame, target, missing)
+        frame, sample = sampled(frame, target, missing, max_rows, settings["random_state"])
         notes = [note for note in (total, sample) if note]
         for note in notes:  # before the run, which may take long
             click.echo(printable(wrapped(note)), err=True)
-        with output.replacing_fits(resume=resume):
-            result = _compare(frame, {**roles, **rest}, output.fits, resume, settings)
-        result.records.left_out.extend(notes)
+        with output.replacing_fits(resume=settings["resume"]), _silence():
+            given = {key: value for key, value in settings.items() if value is not None}
+            result = primum.compare(frame, **given, left_out=notes, verbose=not quiet)
         click.echo(screen_text(result))
-        read = pandas_code(data, options)
-        output.write_report(result, f"{read}  # of which a sample was compared" if sample else read)
+        read = table.pandas_code()
+        output.write_report(result, f"{read}  # a sample of it was compared" if sample else read)
         click.echo(f"\nReport: {output.report}")
-        if output.model is not None:
-            _save(result, output.model, name, (target, id_column))
+        if model is not None:
+            _save(result, model, name, target, id_column)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Show no warnings: the report has the notes of every fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
@@ -227,51 +244,20 @@ def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
         return
     if path is None:
         raise click.UsageError("--model names the model to save: pass --save-model PATH as well.")
-    chosen = list(DEFAULT.values()) if isinstance(methods, str) else methods
-    names = [*MODELS, *(method if isinstance(method, str) else method[0] for method in chosen)]
+    chosen = DEFAULT.values() if isinstance(methods, str) else methods
+    names = [*MODELS, *(one if isinstance(one, str) else one[0] for one in chosen)]
     if find_name(name, names) is None:
         raise click.BadParameter(
             f"there is no model {name!r}: choose from {listed(names)}.", param_hint="--model"
         )
 
 
-def _check_columns(frame: Any, names: list[str], path: Path, options: CsvOptions) -> None:
-    """Raise an error for a column that a file lacks, and say where else it may be."""
-    for name in names:
-        if name not in frame.columns:
-            sentence = no_such_column(name, list(frame.columns))
-            raise ValueError(f"{sentence} {header_in_words(path, options, name)}".strip())
-
-
-def _compare(
-    frame: Any, table: dict[str, Any], fits: Path | None, resume: bool, settings: dict[str, Any]
-) -> Any:
-    repeats = {} if settings["repeats"] is None else {"n_repeats": settings["repeats"]}
-    with warnings.catch_warnings():
-        # The report has the notes of every fit.
-        warnings.simplefilter("ignore")
-        return primum.compare(
-            frame,
-            **table,
-            **repeats,
-            scoring=settings["scoring"],
-            methods=settings["methods"],
-            curves=settings["curves"],
-            time_budget=settings["time_budget"],
-            random_state=settings["seed"],
-            n_jobs=settings["jobs"],
-            folder=fits,
-            resume=resume,
-            progress=not settings["quiet"],
-        )
-
-
-def _save(result: Any, path: Path, name: str | None, roles: tuple[str, str | None]) -> None:
+def _save(
+    result: Comparison, path: Path, name: str | None, target: str, id_column: str | None
+) -> None:
     """Fit a pipeline, by default the recommended one, to all rows and store it."""
-    target, id_column = roles
     chosen = result.recommended if name is None else name
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _silence():
         fitted = result.fit(chosen)
     primum.save(fitted, path, id=id_column, target=target)
     click.echo(f"Model: {path} ({chosen}), for primum predict")
@@ -285,16 +271,6 @@ def _save(result: Any, path: Path, name: str | None, roles: tuple[str, str | Non
         click.echo(printable(wrapped(hint)))
 
 
-def in_options(text: str) -> str:
-    """Return a message of ``primum.compare`` with options instead of Python's arguments."""
-    text = text.replace(RESUME, "--resume")
-    text = text.replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
-    for argument, option in OPTION_OF.items():
-        text = re.sub(rf"\b{argument}='([^']*)'", rf"{option} \1", text)
-        text = re.sub(rf"\b{argument}=", f"{option} ", text)
-    return text
-
-
 @contextmanager
 def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
     """Show errors as one sentence, in terms of this command's options."""
@@ -302,7 +278,7 @@ def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
         with plain_errors():
             yield
     except click.ClickException as problem:
-        raise click.ClickException(printable(in_options(problem.message))) from problem
+        raise click.ClickException(printable(problem.message)) from problem
     except KeyboardInterrupt:
         more = "" if output.fits is None else "; continue with --resume"
         raise click.ClickException(f"Stopped{more}.") from None

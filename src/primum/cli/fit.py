@@ -10,42 +10,34 @@ import pandas as pd
 
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning, USMClassifier
+from primum._progress import showing_passes
 from primum._words import listed
 from primum.cli._options import (
+    CONFIDENCE,
     Metric,
     Penalty,
     TablePath,
     comma_separated,
-    csv_options,
+    format_options,
     id_option,
     plain_errors,
+    prior_options,
+    warn,
 )
 from primum.cli._output import out_option, refuse_inputs
-from primum.cli._prior import Prior, prior_in_words, prior_of, prior_options
-from primum.cli._progress import progress
-from primum.cli._training import TrainingRows, read_numbers, read_prepared
+from primum.cli._training import TrainingRows, TrainingTables
 from primum.comparison.arguments import with_preparation
 from primum.labellings import Certificate
-from primum.models.faults import classifier_of
+from primum.models.files import classifier_of
 from primum.rows import ParquetRows
-from primum.tables.csv import CsvOptions
+from primum.tables.files import TableFormat
 from primum.tables.labels import doubtful_label
 
-METHODS = {
-    "icls": ICLSClassifier,
-    "usm": USMClassifier,
-    "supervised": LeastSquaresClassifier,
-}
-FOR_ICLS = {
-    "metric": "--metric",
-    "alpha_labeled": "--alpha-labeled",
-    "prior": "--prior",
-    "prior_level": "--prior-level",
-}
+METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSquaresClassifier}
 
 
 @click.command()
-@click.argument("data", type=TablePath(dir_okay=False, any_table=True))
+@click.argument("data", type=TablePath(dir_okay=False))
 @click.option(
     "--target",
     required=True,
@@ -55,7 +47,7 @@ FOR_ICLS = {
 @click.option(
     "--unlabeled",
     multiple=True,
-    type=TablePath(dir_okay=True, any_table=True),
+    type=TablePath(),
     help="Further rows without labels: a table, or a folder of Parquet files.",
 )
 @click.option(
@@ -69,11 +61,10 @@ FOR_ICLS = {
 @click.option(
     "--prepare/--no-prepare",
     default=True,
-    show_default=True,
     help="Prepare the columns as primum compare does. --no-prepare: features are finite numbers "
     "and used as they are; Parquet rows of --unlabeled are read out of core.",
 )
-@click.option("--method", type=click.Choice(list(METHODS)), default="icls", show_default=True)
+@click.option("--method", type=click.Choice(list(METHODS)), default="icls")
 @click.option(
     "--alpha", type=Penalty(), default=0.0, help="Ridge penalty, added to the mean squared loss."
 )
@@ -89,7 +80,7 @@ FOR_ICLS = {
     "labeled, all, euclidean, or a number from 0 (labeled) to 1 (all).",
 )
 @prior_options
-@csv_options
+@format_options
 @out_option
 def fit(
     data: Path,
@@ -101,12 +92,9 @@ def fit(
     prepare: bool,
     method: str,
     alpha: float,
-    alpha_labeled: float | None,
-    metric: str | float | None,
-    prior: Prior,
-    prior_level: float | None,
-    options: CsvOptions,
+    table_format: TableFormat,
     out: Path,
+    **for_icls: Any,
 ) -> None:
     """Fit a model to DATA (CSV, Parquet or a spreadsheet) and store it.
 
@@ -116,37 +104,31 @@ def fit(
     units. primum predict then takes tables as they are.
     """
     refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
-    for_icls = _given(
-        method, metric=metric, alpha_labeled=alpha_labeled, prior=prior, prior_level=prior_level
-    )
+    for_icls = {name: value for name, value in for_icls.items() if value is not None}
+    if for_icls and method != "icls":
+        option = next(iter(for_icls)).replace("_", "-")
+        raise click.UsageError(f"--{option} requires --method icls.")
     with plain_errors():
-        columns = (target, id_column, unlabeled, features, drop, options)
-        rows = (read_prepared if prepare else read_numbers)(data, *columns)
+        tables = TrainingTables(data, target, id_column, unlabeled, features, drop, table_format)
+        rows = tables.prepared() if prepare else tables.numbers()
         _mention_doubtful(target, data, rows.labels)
-        if prior is not None:
-            for_icls["prior"] = prior_of(prior, sorted(rows.labels.dropna().unique(), key=str))
+        prior = for_icls.get("prior")
+        if isinstance(prior, dict):  # names of classes become those of the table
+            by_text = {str(name): name for name in rows.labels.dropna().unique()}
+            for_icls["prior"] = {by_text.get(name, name): prior[name] for name in prior}
         model = _fit(METHODS[method](alpha).set_params(**for_icls), rows)
         words = _in_words(model, rows)
         primum.save(model, out, id=id_column, target=target)
     click.echo("\n".join([*words, f"Model: {out}"]))
 
 
-def _given(method: str, **for_icls: Any) -> dict[str, Any]:
-    """Return the options for icls that were passed; raise an error for another method."""
-    given = {name: value for name, value in for_icls.items() if value is not None}
-    if given and method != "icls":
-        raise click.UsageError(f"{FOR_ICLS[next(iter(given))]} requires --method icls.")
-    return given
-
-
 def _mention_doubtful(target: str, data: Path, labels: pd.Series) -> None:
     """Warn that a text such as "NA" is a class."""
     text = doubtful_label(labels.tolist())
     if text is not None:
-        click.echo(
-            f"Warning: {text!r} in column {target!r} of {data} is treated as a class: pass "
-            f"--missing {text!r} if it marks unknown labels.",
-            err=True,
+        warn(
+            f"{text!r} in column {target!r} of {data} is treated as a class: pass --missing "
+            f"{text!r} if it marks unknown labels."
         )
 
 
@@ -154,11 +136,11 @@ def _fit(classifier: Any, rows: TrainingRows) -> Any:
     """Return the fitted classifier, in a pipeline with the preparation if there is one."""
     model = with_preparation(rows.transformer, classifier)
     stored = {} if rows.stored is None else {"X_unlabeled": rows.stored}
-    with warnings.catch_warnings(record=True) as caught, progress("fitting", number=True):
+    with warnings.catch_warnings(record=True) as caught, showing_passes("fitting", number=True):
         warnings.simplefilter("always")
         model.fit(rows.X, rows.labels, **stored)
     for warning in caught:
-        click.echo(f"Warning: {warning.message}", err=True)
+        warn(str(warning.message))
         if issubclass(warning.category, UndeterminedModelWarning):
             click.echo("Here these are --method supervised and --metric 0.2.", err=True)
     return model
@@ -169,17 +151,33 @@ def _in_words(fitted: Any, rows: TrainingRows) -> list[str]:
     counts, model = Counter(rows.labels.dropna()), classifier_of(fitted)
     labeled, n_rows, stored = counts.total(), len(rows.labels), rows.stored
     names = model.feature_names_in_ if model is fitted else fitted[:-1].get_feature_names_out()
+    ignores = " It ignores unlabelled rows." if type(model) is METHODS["supervised"] else ""
     return [
         f"Fitted {type(model).__name__} to {labeled} labelled rows"
-        f"{_unlabeled_in_words(n_rows - labeled, stored)}.{_ignored_in_words(model)}",
+        f"{_unlabeled_in_words(n_rows - labeled, stored)}.{ignores}",
         f"Its {len(counts)} classes, with their labelled rows, are "
         f"{listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
         # The names reveal a column that is not a feature, such as a row number.
         f"Its {model.n_features_in_} features are {listed(list(map(str, names)))}. "
         f"{_score_in_words(model.classes_.tolist())}",
-        *prior_in_words(model, has_unlabeled=stored is not None or labeled < n_rows),
+        *_prior_in_words(model, has_unlabeled=stored is not None or labeled < n_rows),
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
+
+
+def _prior_in_words(model: Any, *, has_unlabeled: bool) -> list[str]:
+    """Describe the bounds of a fitted model's prior, in one line; no line without a prior."""
+    if getattr(model, "prior", None) is None:
+        return []
+    parts = [
+        f"{name!r} {low:.4g}" + (f" to {high:.4g}" if low < high else "")
+        for name, (low, high) in zip(model.classes_.tolist(), model.prior_.tolist(), strict=True)
+        if low > 0 or high < 1
+    ]
+    where = ", computed from the labelled rows" if model.prior == CONFIDENCE else ""
+    effect = "" if has_unlabeled else " It has no effect without unlabelled rows."
+    shares = listed(parts) or "no bounds"
+    return [f"Its prior on the shares of the classes{where}: {shares}.{effect}"]
 
 
 def _score_in_words(classes: list[Any]) -> str:
@@ -193,11 +191,6 @@ def _score_in_words(classes: list[Any]) -> str:
         f"Its score is fitted to 0 for {first!r} and to 1 for {second!r}, with the threshold at "
         "1/2."
     )
-
-
-def _ignored_in_words(model: Any) -> str:
-    """Say so if a model does not use unlabelled rows."""
-    return " It ignores unlabelled rows." if type(model) is METHODS["supervised"] else ""
 
 
 def _unlabeled_in_words(in_memory: int, stored: Path | None) -> str:

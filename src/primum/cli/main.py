@@ -9,7 +9,7 @@ from primum.cli.fit import fit
 from primum.cli.predict import predict
 from primum.cli.reproduce import reproduce
 
-SETTINGS = {"help_option_names": ["-h", "--help"]}
+SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
 @click.group(context_settings=SETTINGS)
@@ -21,8 +21,5 @@ def primum() -> None:
     """
 
 
-primum.add_command(compare)
-primum.add_command(fit)
-primum.add_command(predict)
-primum.add_command(datasets)
-primum.add_command(reproduce)
+for command in (compare, fit, predict, datasets, reproduce):
+    primum.add_command(command)

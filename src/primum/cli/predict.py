@@ -5,26 +5,30 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from primum._progress import showing_passes
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Floats
-from primum.cli._options import PREDICTION, TablePath, csv_options, id_option, plain_errors
+from primum._typing import Floats
+from primum.cli._options import TablePath, format_options, id_option, plain_errors
 from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
-from primum.cli._predictions import refuse_scores, score_names, scores_of, table_predictions
-from primum.cli._progress import progress
+from primum.cli._predictions import (
+    id_column_of,
+    predicted,
+    refuse_scores,
+    score_names,
+    table_predictions,
+)
 from primum.models.files import StoredModel, load_model
-from primum.tables.csv import CsvOptions
-from primum.tables.reading import Table, open_table
+from primum.tables.files import TableFile, TableFormat, columns_by_name, open_table
 
 ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is Parquet
 
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("data", type=TablePath(dir_okay=True, any_table=True))
+@click.argument("data", type=TablePath())
 @id_option("Column that identifies the rows, copied to the output; default: that of primum fit.")
 @click.option(
     "--score",
@@ -36,14 +40,14 @@ ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is P
     "they are the nearest probabilities to the scores: not negative, with sum 1. Of a model that "
     "is not least squares, these are its probabilities and its decision values.",
 )
-@csv_options
+@format_options
 @out_option
 def predict(
     model: Path,
     data: Path,
     id_column: str | None,
     score: str | None,
-    options: CsvOptions,
+    table_format: TableFormat,
     out: Path,
 ) -> None:
     """Predict the class of every row of DATA (CSV, a spreadsheet, or a Parquet file or folder).
@@ -60,64 +64,41 @@ def predict(
     refuse_inputs(out, [("MODEL", model), ("DATA", data)])
     with plain_errors():
         stored = load_model(model)
-    with plain_errors(), one_blas_thread(), progress("predicting"):
-        write_table(out, _parts(stored, data, options, id_column, score))
+        refuse_scores(stored.estimator, score)
+    with plain_errors(), one_blas_thread(), showing_passes("predicting"):
+        table = open_table(data, table_format)
+        if stored.columns is None:
+            parts = _number_predictions(stored, table, id_column, score)
+        else:
+            parts = table_predictions(stored, table, table_format, id_column, score)
+        write_table(out, parts)
     click.echo(f"Predictions: {out}")
 
 
-def _parts(
-    stored: StoredModel,
-    data: Path,
-    options: CsvOptions,
-    id_column: str | None,
-    score: str | None,
+def _number_predictions(
+    stored: StoredModel, table: TableFile, asked: str | None, score: str | None
 ) -> Iterator[dict[str, Any]]:
-    """Return blocks of the columns to be written."""
-    refuse_scores(stored.estimator, score)
-    if stored.columns is not None:
-        return table_predictions(stored, data, options, id_column, score)
-    table = open_table(data, options)
-    ids = _id_columns(table, id_column, stored)
-    _refuse_ids_as_scores(ids, stored.estimator, score)
-    parts = _predictions(stored.estimator, table, ids, score)
-    return (dict(zip(part.column_names, part.columns, strict=True)) for part in parts)
-
-
-def _id_columns(table: Table, asked: str | None, stored: StoredModel) -> list[str]:
-    """Return the id column: the one requested, or that of the fit if the table has it."""
-    name = stored.id_column if asked is None else asked
-    if name is None:
-        return []
-    if asked is None and name not in table.columns:
-        click.echo(
-            f"Warning: the predictions have no id column, because {table.path} has no column "
-            f"{name!r}.",
-            err=True,
-        )
-        return []
-    table.find([name])
-    return [name]
-
-
-def _refuse_ids_as_scores(ids: list[str], model: Any, score: str | None) -> None:
-    for name in ids:
-        if name in score_names(model, score):
-            raise ValueError(f"{name!r} is a column of the predictions: rename the id column.")
-
-
-def _predictions(model: Any, table: Table, ids: list[str], score: str | None) -> Iterator[Any]:
-    """Yield the predictions as Arrow tables of many rows, at least one table."""
+    """Yield blocks of many rows: the id column, the predictions and the scores, if requested."""
+    model = stored.estimator
+    ids = id_column_of(table, table.columns, asked, stored, score_names(model, score))
     waiting: list[Any] = []
     for part in table.parts(_features(model, table, ids), ids):
-        waiting.append(pa.table({**part.as_written, **_predicted(model, part.X, score)}))
+        rows = _named(model, part.X)
+        waiting.append(pa.table({**part.as_written, **predicted(model, rows, score)}))
         if sum(map(len, waiting)) >= ROWS_PER_PART:
-            yield pa.concat_tables(waiting)
+            yield columns_by_name(pa.concat_tables(waiting))
             waiting = []
     if waiting:
-        yield pa.concat_tables(waiting)
+        yield columns_by_name(pa.concat_tables(waiting))
 
 
-def _features(model: Any, table: Table, ids: list[str]) -> list[str]:
+def _named(model: Any, X: Floats) -> Any:
+    """Return rows with the names of the features that the model was fitted to, if it has them."""
+    names = getattr(model, "feature_names_in_", None)
+    return X if names is None else pd.DataFrame(X, columns=names, copy=False)
+
+
+def _features(model: Any, table: TableFile, ids: list[str]) -> list[str]:
     """Return the columns to score: by name, or all of them if the model has no feature names."""
     if hasattr(model, "feature_names_in_"):
         return [str(name) for name in model.feature_names_in_]
@@ -128,16 +109,3 @@ def _features(model: Any, table: Table, ids: list[str]) -> list[str]:
             "features without names: drop the other columns."
         )
     return others
-
-
-def _predicted(model: Any, X: Floats, score: str | None) -> dict[str, AnyArray]:
-    """Return the columns of the predictions of some rows."""
-    if len(X) == 0:  # scikit-learn raises an error for an empty X
-        none = {name: np.empty(0) for name in score_names(model, score)}
-        return {PREDICTION: model.classes_[:0], **none}
-    named = hasattr(model, "feature_names_in_")
-    rows: Any = pd.DataFrame(X, columns=model.feature_names_in_, copy=False) if named else X
-    scores = scores_of(model, rows, score)
-    columns = {PREDICTION: model.predict(rows)}
-    columns |= dict(zip(score_names(model, score), scores.T, strict=True))
-    return columns

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import click
 from sklearn.exceptions import FitFailedWarning
 
+from primum.cli._options import in_options
 from primum.cli.datasets import data_home_option
-from primum.comparison.store import OTHER_FOLDER, RESUME, ResultsError
-from primum.experiments.datasets import CATALOGUE, Dataset, DatasetError, DatasetNotFoundError, load
+from primum.comparison.store import ResultsError
+from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, DatasetNotFoundError
+from primum.experiments.datasets.loading import Dataset, load
 from primum.experiments.methods import METHODS, Method, find_method
 from primum.experiments.pages.reproduction import (
     CURVES,
@@ -36,18 +38,81 @@ PLAN_OF = {target: plan for plan in PLANS for target in (CURVES if plan == "curv
 PAPER_TARGETS = ("table1", *PLAN_OF, "illustrations")
 PLAN_OF |= {race: race for race in RACES}
 TARGETS = (*PAPER_TARGETS, *RACES, "all")
-DONE_IN_PART = 3
+DONE_IN_PART = 3  # exit code: some data sets are missing, and the others were run
 
 
 @dataclass(frozen=True)
-class Request:
-    """What is the same for all experiments of one command."""
+class Reproduction:
+    """What is the same for all experiments of one command.
+
+    Attributes
+    ----------
+    repeats : int or None
+        Number of repeats; None: that of the plan.
+    jobs, seed : int
+        Number of processes, and seed of everything random.
+    resume : bool
+        Whether to continue results that exist.
+    further : list of Method
+        Methods beside those of the plan.
+    datasets : list of Dataset
+        The data sets that were found.
+    missing : list of str
+        Names of the others.
+    """
 
     repeats: int | None
     jobs: int
     seed: int
     resume: bool
     further: list[Method]
+    datasets: list[Dataset]
+    missing: list[str]
+
+    def run_all(self, out: Path) -> None:
+        """Reproduce the targets of the paper; those that share a plan share its folder, too."""
+        for target in PAPER_TARGETS:
+            started = target in list(CURVES)[1:]
+            one = replace(self, resume=self.resume or started)
+            one.run(target, out / PLAN_OF.get(target, target))
+
+    def run(self, target: str, folder: Path) -> None:
+        """Reproduce one target, and print what came out."""
+        if target == "table1":
+            words = write_datasets_report(folder, self.datasets)
+        elif target == "illustrations":
+            words = write_illustrations(folder, self.seed)
+        else:
+            words = self._report(target, folder)
+        click.echo("\n".join(words))
+        click.echo(f"Report: {folder / 'report.html'}\n")
+
+    def _report(self, target: str, folder: Path) -> list[str]:
+        """Run an experiment, write its report, and return it in a few lines."""
+        plan = {**PLANS, **RACES}[PLAN_OF[target]]
+        results = self._results(target, folder, plan)
+        lost = [name for name in self.missing if name in plan.datasets]
+        if target in RACES:
+            return write_race_report(folder, plan, results, lost, target)
+        if target == "peaking":
+            return write_peaking_report(folder, plan, results, lost)
+        if plan.curve:
+            return write_curves_report(folder, plan, results, lost)
+        return write_table_report(folder, plan, results, lost, target)
+
+    def _results(self, target: str, folder: Path, plan: Plan) -> "pd.DataFrame":
+        """Run the experiment of a target, or continue it, and return its results."""
+        chosen = [dataset for dataset in self.datasets if dataset.name in plan.datasets]
+        if not chosen and not plan.further:
+            raise ResultsError(
+                f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and "
+                "none of them was both chosen and found."
+            )
+        experiment = plan.experiment(PLAN_OF[target], chosen, self.repeats, self.seed)
+        further = beside(plan.methods, self.further)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
+            return run_with_further(experiment, further, folder, jobs=self.jobs, resume=self.resume)
 
 
 def _names(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[str]:
@@ -97,10 +162,8 @@ def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: b
     help="List the names for --methods, with their estimators.",
 )
 @click.option("--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice.")
-@click.option(
-    "--jobs", type=int, default=-1, show_default=True, help="Number of processes; -1: all cores."
-)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--jobs", type=int, default=-1, help="Number of processes; -1: all cores.")
+@click.option("--seed", type=int, default=0)
 @data_home_option
 @click.option(
     "--out",
@@ -133,15 +196,15 @@ def reproduce(
         raise click.BadParameter(f"{target} compares no methods.", param_hint="--methods")
     out = Path("reproduction") / target if out is None else out
     without = target == "illustrations" or (target in RACES and not RACES[target].datasets)
-    found, missing = ([], {}) if without else _load(datasets, data_home)
-    if not found and not without:
+    loaded, missing = ([], {}) if without else _load(datasets, data_home)
+    if not loaded and not without:
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
-    request = Request(repeats, jobs, seed, resume, further)
+    work = Reproduction(repeats, jobs, seed, resume, further, loaded, list(missing))
     with _plain_errors(out):
         if target == "all":
-            _reproduce_all(out, found, list(missing), request)
+            work.run_all(out)
         else:
-            _reproduce_one(target, out, found, list(missing), request)
+            work.run(target, out)
     for name, reason in missing.items():
         click.echo(f"Missing {name}: {reason}", err=True)
     if missing:
@@ -154,7 +217,7 @@ def _plain_errors(out: Path) -> Iterator[None]:
     try:
         yield
     except ResultsError as problem:
-        raise click.ClickException(_with_options(str(problem))) from problem
+        raise click.ClickException(in_options(str(problem))) from problem
     except OSError as problem:
         raise click.ClickException(
             f"Cannot write the report to {out}: {problem.strerror or problem}; continue with "
@@ -164,74 +227,14 @@ def _plain_errors(out: Path) -> Iterator[None]:
         raise click.ClickException("Stopped; continue with --resume.") from None
 
 
-def _with_options(sentence: str) -> str:
-    """Return advice of the library in terms of this command's options."""
-    return sentence.replace(RESUME, "--resume").replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
-
-
 def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict[str, str]]:
     """Return the data sets that are available, and why the others are not."""
-    found, missing = [], {}
+    loaded, missing = [], {}
     for name in names:
         try:
-            found.append(load(name, data_home))
+            loaded.append(load(name, data_home))
         except DatasetNotFoundError as problem:
             missing[name] = str(problem)
         except DatasetError as problem:
             raise click.ClickException(str(problem)) from problem
-    return found, missing
-
-
-def _reproduce_all(out: Path, found: list[Dataset], missing: list[str], request: Request) -> None:
-    """Reproduce the targets of the paper; those that share a plan share its folder, too."""
-    for target in PAPER_TARGETS:
-        started = target in list(CURVES)[1:]
-        one = replace(request, resume=request.resume or started)
-        _reproduce_one(target, out / PLAN_OF.get(target, target), found, missing, one)
-
-
-def _reproduce_one(
-    target: str, folder: Path, found: list[Dataset], missing: list[str], request: Request
-) -> None:
-    if target == "table1":
-        words = write_datasets_report(folder, found)
-    elif target == "illustrations":
-        words = write_illustrations(folder, request.seed)
-    else:
-        plan = {**PLANS, **RACES}[PLAN_OF[target]]
-        results = _run(target, folder, plan, found, request)
-        lost = [name for name in missing if name in plan.datasets]
-        words = _write(target, folder, plan, results, lost)
-    click.echo("\n".join(words))
-    click.echo(f"Report: {folder / 'report.html'}\n")
-
-
-def _run(
-    target: str, folder: Path, plan: Plan, found: list[Dataset], request: Request
-) -> "pd.DataFrame":
-    """Run the experiment of a target, or continue it, and return its results."""
-    chosen = [dataset for dataset in found if dataset.name in plan.datasets]
-    if not chosen and not plan.further:
-        raise ResultsError(
-            f"{target} needs at least one of the data sets {', '.join(plan.datasets)}, and none of "
-            "them was both chosen and found."
-        )
-    experiment = plan.experiment(PLAN_OF[target], chosen, request.repeats, request.seed)
-    further = beside(plan.methods, request.further)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
-        return run_with_further(
-            experiment, further, folder, jobs=request.jobs, resume=request.resume
-        )
-
-
-def _write(
-    target: str, folder: Path, plan: Plan, results: "pd.DataFrame", missing: list[str]
-) -> list[str]:
-    if target in RACES:
-        return write_race_report(folder, plan, results, missing, target)
-    if target == "peaking":
-        return write_peaking_report(folder, plan, results, missing)
-    if plan.curve:
-        return write_curves_report(folder, plan, results, missing)
-    return write_table_report(folder, plan, results, missing, target)
+    return loaded, missing

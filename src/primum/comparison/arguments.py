@@ -1,7 +1,4 @@
-"""The arguments of a comparison: its table, its classifiers by default, and given ones.
-
-Whether what is given to a comparison, and what it fitted, can be compared.
-"""
+"""The arguments of a comparison: its table, its classifiers, and what is refused before a fit."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from primum._sklearn import count_rows, logistic_regression_cv, take_rows
 from primum._words import listed
 from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable
+from primum.comparison.records import Records
 from primum.comparison.words import BASELINE
 from primum.judging.drift import find_drift, one_of_each
 from primum.judging.words import Alert
@@ -28,8 +26,9 @@ from primum.methods import (
     TSVMClassifier,
 )
 from primum.reading.arrays import locate_non_finite
-from primum.reading.classifiers import Entry
+from primum.reading.classifiers import Entry, read_entries
 from primum.reading.labels import KnownLabels
+from primum.safe import SafeClassifier
 from primum.safe.candidates.trees import BoostingClassifier, ForestClassifier
 
 if TYPE_CHECKING:
@@ -45,6 +44,13 @@ SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
 PREPARE, CLASSIFY = "prepare", "classify"
 # Rows to which a transformer is fitted to find out whether it needs labels.
 MOST_TRIED = 500
+
+
+def as_list(baseline: Any) -> Any:
+    """Return a single baseline, a name or a classifier, as a list; anything else as it is."""
+    if isinstance(baseline, str):
+        return baseline if baseline == "default" else [baseline]
+    return [(type(baseline).__name__, baseline)] if hasattr(baseline, "fit") else baseline
 
 
 def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
@@ -81,7 +87,7 @@ def read_transformer(prepare: Any, X: Any) -> Any:
     return prepare
 
 
-def learns_from_labels(prepare: Any, X: Any) -> bool:
+def needs_labels(prepare: Any, X: Any) -> bool:
     """Return whether a transformer, such as SelectKBest, cannot be fitted to rows without labels.
 
     Then it must not see those of held-out rows, which cross-fitted scores would allow.
@@ -97,17 +103,50 @@ def learns_from_labels(prepare: Any, X: Any) -> bool:
     return False
 
 
-def nested_if_needed(plan: ComparisonPlan, prepare: Any) -> ComparisonPlan:
-    """Return a plan in which no preparation sees the labels of rows that a method is judged by."""
-    needed = plan.cross_fitted and learns_from_labels(prepare, plan.table.X)
-    return replace(plan, nested=True) if needed else plan
+def read_plan(
+    empty: ComparisonPlan,
+    baseline: Any,
+    methods: Any,
+    prepare: Any,
+    scoring: Any,
+    learns_from_labels: bool,
+) -> ComparisonPlan:
+    """Return a plan with the classifiers that the user gave, or the default ones.
+
+    Parameters
+    ----------
+    empty : ComparisonPlan
+        The plan without classifiers.
+    baseline, methods
+        The arguments of ``compare``.
+    prepare : transformer or None
+        Put before every classifier.
+    scoring : str or callable
+        By which methods that judge themselves do so.
+    learns_from_labels : bool
+        Whether the transformer may learn from labels: then no method may judge itself, because it
+        would see the labels of held-out rows.
+    """
+    inner, n_classes = inner_folds(empty), len(empty.table.labels.classes)
+    parts = given_or_default(baseline, "baseline", lambda: default_baselines(inner))
+    rivals = given_or_default(
+        methods, "methods", lambda: default_methods(inner, n_classes, scoring)
+    )
+    plan = replace(
+        empty,
+        baselines=_prepared(prepare, read_entries(parts, "baseline", uses_unlabeled=False)),
+        methods=_prepared(prepare, read_entries(rivals, "methods")),
+    )
+    _check_names(plan)
+    if learns_from_labels and plan.cross_fitted and needs_labels(prepare, plan.table.X):
+        plan = replace(plan, nested=True)
+    return plan.judged_by(scoring)
 
 
-def prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
+def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
     """Return the entries with a transformer before each classifier."""
     return [
-        Entry(entry.name, with_preparation(prepare, entry.estimator), entry.uses_unlabeled)
-        for entry in entries
+        replace(entry, estimator=with_preparation(prepare, entry.estimator)) for entry in entries
     ]
 
 
@@ -145,7 +184,7 @@ def default_baselines(inner: int) -> list[tuple[str, Any]]:
     return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
 
 
-def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, Any, bool]]:
+def default_methods(inner: int, n_classes: int, scoring: Any) -> list[tuple[str, Any, bool]]:
     """Return the safe stack and the other methods, tuned in ``inner`` folds.
 
     The last two are supervised alternatives to the baseline: without them, nobody would know
@@ -153,7 +192,7 @@ def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, An
     """
     grid = (PENALTIES, METRICS) if n_classes == 2 else SEVERAL_CLASSES
     methods = [
-        ("safe stack", safe, True),
+        ("safe stack", SafeClassifier(scoring=scoring), True),
         ("ICLS", ICLSClassifierCV(*grid, cv=inner), True),
         ("self-learning", SelfLearningClassifier(LogisticRegression()), True),
     ]
@@ -163,7 +202,7 @@ def default_methods(inner: int, n_classes: int, safe: Any) -> list[tuple[str, An
     return [*methods, *((name, estimator, False) for name, estimator in alternatives)]
 
 
-def check_names(plan: ComparisonPlan) -> None:
+def _check_names(plan: ComparisonPlan) -> None:
     """Raise an error if two entries have the same name, or one that of the baseline."""
     names = [entry.name for entry in plan.entries]
     taken = {name for name in names if names.count(name) > 1 or name == BASELINE}
@@ -277,14 +316,14 @@ def check_class_sizes(labels: KnownLabels, *classifiers: Any) -> None:
         )
 
 
-def check_rows(X: Any, prepare: Any, baselines: Any) -> None:
+def check_rows(X: Any, prepare: Any, baseline: Any) -> None:
     """Raise an error if rows have text or missing values that nothing turns into numbers.
 
-    A transformer of the user is expected to do so, and so are baselines of the user: some
+    A transformer of the user is expected to do so, and so is a baseline of the user: some
     classifiers accept missing values.
     """
     own = prepare is not None and not isinstance(prepare, str)
-    if own or not isinstance(baselines, str):
+    if own or not isinstance(baseline, str):
         return
     _refuse_text(X)
     place = locate_non_finite(X)
@@ -326,13 +365,13 @@ def _converts(values: Any) -> bool:
     return True
 
 
-def refuse_failed_baselines(result: Any) -> None:
+def refuse_failed_baselines(records: Records) -> None:
     """Raise an error if no splits are left in which all baselines were fitted.
 
     A variance over splits needs two of them, unless the comparison has only one.
     """
-    if len(result.splits) >= min(2, result.plan.n_folds):
+    if len(records.splits) >= min(2, records.plan.n_folds):
         return
-    names = {entry.name for entry in result.plan.baselines}
-    failed = [failure["text"] for failure in result.failures if failure["name"] in names]
-    raise ValueError(f"The baseline {failed[0].rstrip('.')}: there is nothing to compare with.")
+    names = {entry.name for entry in records.plan.baselines}
+    failed = next(failure.text for failure in records.failures if failure.name in names)
+    raise ValueError(f"The baseline {failed.rstrip('.')}: there is nothing to compare with.")

@@ -2,19 +2,22 @@
 
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.preprocessing import StandardScaler
 
 from primum.comparison.arguments import default_baselines, default_methods, inner_folds
 from primum.comparison.plan import last_step
-from primum.safe import SafeClassifier
 from primum.safe.candidates.trees import TreesClassifier
+
+if TYPE_CHECKING:
+    from primum.comparison.compare import Comparison
+
 
 INDENT = "    "
 
 
-def code_of(result: Any, read: str = 'pd.read_csv("your-table.csv")') -> str:
+def code_of(result: "Comparison", read: str = 'pd.read_csv("your-table.csv")') -> str:
     """Return code that repeats a comparison, with all settings that are not the default.
 
     Parameters
@@ -49,7 +52,7 @@ def code_of(result: Any, read: str = 'pd.read_csv("your-table.csv")') -> str:
     )
 
 
-def target_of(result: Any) -> str | None:
+def target_of(result: "Comparison") -> str | None:
     """Return the name of the column that is predicted, if the data are a table."""
     return None if result.problem is None else str(result.problem.target)
 
@@ -61,7 +64,7 @@ def _roles(problem: Any) -> Iterator[str]:
             yield f"{name}={value!r}"
 
 
-def _settings(result: Any) -> Iterator[str]:
+def _settings(result: "Comparison") -> Iterator[str]:
     """Yield the arguments that differ from the default, and always the seed."""
     plan, loss = result.plan, result.loss
     if loss.scoring != "accuracy":
@@ -84,11 +87,11 @@ def _written(value: Any) -> str:
     return getattr(value, "__name__", None) or repr(value)
 
 
-def _entries(result: Any) -> Iterator[tuple[str, list[str]]]:
+def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
     """Yield arguments for classifiers and preparation other than the default, with imports."""
     plan = result.plan
     for name, entries, default in zip(
-        ("methods", "baselines"), (plan.methods, plan.baselines), _defaults(result), strict=True
+        ("methods", "baseline"), (plan.methods, plan.baselines), _defaults(result), strict=True
     ):
         usual = [(other, repr(estimator)) for other, estimator, *_ in default]
         if [(entry.name, repr(last_step(entry.estimator))) for entry in entries] != usual:
@@ -101,16 +104,14 @@ def _entries(result: Any) -> Iterator[tuple[str, list[str]]]:
         yield f"prepare={first!r}", _imports([first])
 
 
-def _defaults(result: Any) -> tuple[list[Any], list[Any]]:
+def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
     """Return the methods and baselines that ``primum.compare`` has by default for these data."""
-    plan = result.plan
     try:
-        inner = inner_folds(plan)
+        inner, n_classes = inner_folds(result.plan), len(result.plan.table.labels.classes)
+        methods = default_methods(inner, n_classes, result.loss.scoring)
+        return methods, default_baselines(inner)
     except ValueError:  # with so few labels of a class there are none
         return [], []
-    safe = SafeClassifier(scoring=result.loss.scoring)
-    methods = default_methods(inner, len(plan.table.labels.classes), safe)
-    return methods, default_baselines(inner)
 
 
 def _preparation(estimator: Any) -> Any:

@@ -1,7 +1,8 @@
 """``primum.compare``: whether unlabelled rows help or harm, and which model to use.
 
-It joins the statistics (``selection``), the resumable comparison (``evaluation``) and its drawing
-(``report``), and is imported only when it is used.
+The function reads its arguments into a plan, runs the fits of the plan, and returns a result that
+computes everything else when it is asked for: verdicts, the recommended model, the report. It is
+imported only when it is used.
 """
 
 import time
@@ -15,45 +16,40 @@ import numpy as np
 
 from primum._files import write_file
 from primum._sklearn import take_rows
+from primum._typing import Index
 from primum._words import listed
 from primum.comparison.arguments import (
     alerts_on_data,
+    as_list,
     check_class_sizes,
     check_independence,
-    check_names,
     check_rows,
-    default_baselines,
-    default_methods,
     drift_of,
-    given_or_default,
-    inner_folds,
-    nested_if_needed,
-    prepared,
+    read_plan,
     read_problem,
     read_transformer,
     refuse_failed_baselines,
 )
-from primum.comparison.card import ModelCard, with_assigned
-from primum.comparison.deploy import (
+from primum.comparison.charts import plot_comparison
+from primum.comparison.model import (
     Changes,
     Coefficient,
+    ModelCard,
     can_be_averaged,
     changes_of,
     coefficients_of,
     find_name,
     fit_model,
+    with_assigned,
 )
-from primum.comparison.figures import plot_comparison
 from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
 from primum.comparison.plan import ComparisonPlan, check_numbers, last_step, read_table
 from primum.comparison.result import ComparisonResult
 from primum.comparison.run import run_comparison
-from primum.comparison.statistics import read_scoring
 from primum.comparison.words import BASELINE
 from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
-from primum.reading.classifiers import read_entries
-from primum.safe import SafeClassifier
+from primum.judging.losses import read_scoring
 
 if TYPE_CHECKING:
     from primum.tables.columns import Column
@@ -87,21 +83,20 @@ class Comparison(ComparisonResult):
         probabilities of help, no difference and harm, and the answer.
     methods : list of MethodResult
         The same as objects.
-    curves : list of dict
+    curves : list of CurvePoint
         Learning curves over the number of unlabelled and of labelled rows.
     drift : Drift or None
         Whether labelled and unlabelled rows come from different distributions.
-    failures : list of dict
-        Fits that raised an error.
+    failures : list of Failure
+        Fits that raised an error: ``name``, ``stage``, ``split``, ``reason`` and ``text``.
     left_out : list of str
         What is not part of the result, and why.
     columns : list of Column
         What was done to each column of a table; empty for arrays.
     changed : Changes or None
         The unlabelled rows for which the recommended method and the baseline predict different
-        classes; if the baseline is recommended, the safe stack or the most promising method is
-        compared with it. None if there are no unlabelled rows, no such method, or baselines without
-        probabilities.
+        classes; if the baseline is recommended, the most promising method is compared with it. None
+        if there are no unlabelled rows, no such method, or baselines without probabilities.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
 
@@ -113,7 +108,7 @@ class Comparison(ComparisonResult):
     >>> wines["target"] = wines["target"].astype(object).where(wines.index % 4 == 0, None)
     >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
     >>> result = primum.compare(
-    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, progress=False
+    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, verbose=False
     ... )
     >>> result.recommended
     'baseline'
@@ -124,6 +119,12 @@ class Comparison(ComparisonResult):
     problem: "TableProblem | None" = None
     prepare: Any = None
     independent_rows: bool = False
+    omitted: Sequence[str] = ()  # sentences on what was left out before, such as rows
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is not part of the result, and why."""
+        return [*self.omitted, *super().left_out]
 
     @property
     def columns(self) -> "list[Column]":
@@ -158,10 +159,10 @@ class Comparison(ComparisonResult):
             As ``fit_recommended`` returns it.
         """
         names = [BASELINE, *(entry.name for entry in self.plan.entries)]
-        found = find_name(name, names)
-        if found is None:
+        meant = find_name(name, names)
+        if meant is None:
             raise ValueError(f"There is no model {name!r}: choose from {listed(names)}.")
-        return self._model(found)
+        return self._model(meant)
 
     def _model(self, name: str) -> Any:
         if name not in self._models:
@@ -180,52 +181,35 @@ class Comparison(ComparisonResult):
 
     def _assigned(self) -> Sequence[int] | None:
         """Return the unlabelled rows that the recommended model assigns to every class."""
-        name, rows, classes = self.recommended, self.plan.compared, self.plan.table.labels.classes
-        stored = {entry.name: record for entry, record in self._cross_fitted}
+        name, rows = self.recommended, self.plan.compared
         if len(rows) == 0 or (name == BASELINE and not can_be_averaged(self.plan.baselines)):
             return None
-        if name in stored:
-            counts: Sequence[int] | None = stored[name].get("assigned")
-            return counts
-        predicted = self._model(name).predict(take_rows(self.plan.table.X, rows))
-        codes = np.searchsorted(classes, predicted)
-        return np.bincount(codes, minlength=len(classes)).tolist()
+        if name in self.records.cross_fitted:
+            return self.records.cross_fitted[name].assigned
+        return np.bincount(
+            self._codes_by(name), minlength=len(self.plan.table.labels.classes)
+        ).tolist()
+
+    def _codes_by(self, name: str) -> Index:
+        """Return the predicted codes of the unlabelled rows that are compared."""
+        X = take_rows(self.plan.table.X, self.plan.compared)
+        return np.searchsorted(self.plan.table.labels.classes, self._model(name).predict(X))
 
     @cached_property
     def changed(self) -> Changes | None:
         """The unlabelled rows for which a method and the baseline predict different classes."""
-        rows, method = self.plan.compared, self._of_interest
-        stored = method in {entry.name for entry, _ in self._cross_fitted}
-        known = stored or can_be_averaged(self.plan.baselines)
-        if method is None or len(rows) == 0 or not known:
+        best, stored = self.findings.best, self.records.cross_fitted
+        if best is None or len(self.plan.compared) == 0:
             return None
-        own, baseline = self._classes_by(method, rows)
+        if best.name in stored:
+            own, baseline = stored[best.name].both_codes(len(self.plan.compared))
+        elif can_be_averaged(self.plan.baselines):
+            own, baseline = self._codes_by(best.name), self._codes_by(BASELINE)
+        else:
+            return None
         ids = None if self.problem is None else self.problem.ids
-        return changes_of(method, own, baseline, rows, self.plan.table.labels.classes.tolist(), ids)
-
-    @property
-    def _of_interest(self) -> str | None:
-        """The recommended method or, if that is the baseline, the next best."""
-        if self.recommended != BASELINE:
-            return self.recommended
-        if self._cross_fitted:
-            return self._cross_fitted[0][0].name
-        compared = self._compared
-        return max(compared, key=lambda m: m.verdict.probabilities.help).name if compared else None
-
-    def _classes_by(self, method: str, rows: Any) -> tuple[Any, Any]:
-        """Return the codes of some rows by a method and by the baseline."""
-        stored = {entry.name: record for entry, record in self._cross_fitted}
-        if method in stored:
-            own = np.zeros(len(rows), dtype=np.intp)
-            baseline = own.copy()
-            for place, other, new in stored[method]["changed"]:
-                own[place], baseline[place] = new, other
-            return own, baseline
-        X, classes = take_rows(self.plan.table.X, rows), self.plan.table.labels.classes
-        models = [self._model(name) for name in (method, BASELINE)]
-        own, baseline = (np.searchsorted(classes, model.predict(X)) for model in models)
-        return own, baseline
+        classes = self.plan.table.labels.classes.tolist()
+        return changes_of(best.name, own, baseline, self.plan.compared, classes, ids)
 
     @cached_property
     def coefficients(self) -> list[Coefficient]:
@@ -317,7 +301,7 @@ def compare(
     exclude: Sequence[str] = (),
     missing: Sequence[str] = (),
     methods: str | Sequence[Any] = "default",
-    baselines: str | Sequence[Any] = "default",
+    baseline: Any = "default",
     prepare: Any = "scale",
     scoring: Any = "accuracy",
     cv: Any = None,
@@ -333,7 +317,8 @@ def compare(
     time_budget: float | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
-    progress: bool = True,
+    left_out: Sequence[str] = (),
+    verbose: bool = True,
 ) -> Comparison:
     """Compare classifiers that use unlabelled rows with tuned supervised ones.
 
@@ -371,9 +356,10 @@ def compare(
         SVM; and two supervised alternatives to the baseline, a random forest and a histogram
         booster. A list may contain them by the names "safe stack", "ICLS", "self-learning",
         "TSVM", "forest" and "boosting".
-    baselines : "default" or list of (name, classifier)
-        Supervised classifiers, fitted to labelled rows, whose averaged scores are the baseline.
-        "default" means ridge and logistic regression, both tuned.
+    baseline : "default", str, classifier or list of (name, classifier), default="default"
+        Supervised classifier, fitted to labelled rows; of several, the averaged scores are the
+        baseline. "default" means ridge and logistic regression, both tuned, which are also
+        available by the names "ridge" and "logistic".
     prepare : "scale", transformer or None, default="scale"
         Put before every classifier and fitted inside every training set, to the rows that the
         classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and
@@ -422,7 +408,10 @@ def compare(
         methods and repeats can be added.
     resume : bool, default=False
         Whether to continue a folder that already contains results.
-    progress : bool, default=True
+    left_out : sequence of str, default=()
+        Sentences on what you left out beforehand, such as rows that were not sampled, for
+        ``left_out`` of the result and its report.
+    verbose : bool, default=True
         Whether to show progress.
 
     Returns
@@ -461,11 +450,12 @@ def compare(
     >>> X = rng.normal(size=(300, 3)) + truth[:, None]
     >>> y = np.where(np.arange(300) < 40, truth, -1)
     >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
-    >>> result = primum.compare(X, y, methods=methods, n_repeats=1, curves=False, progress=False)
+    >>> result = primum.compare(X, y, methods=methods, n_repeats=1, curves=False, verbose=False)
     >>> result.recommended
     'baseline'
     """
     start = time.monotonic()
+    baseline = as_list(baseline)
     check_independence(independent_rows, group, groups)
     problem = read_problem(
         X, y, X_unlabeled, groups, target, independent_rows, id, group, exclude, missing
@@ -474,28 +464,17 @@ def compare(
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
         prepare = problem.transformer if isinstance(prepare, str) else prepare
     table = read_table(X, y, X_unlabeled, groups)
-    check_rows(table.X, prepare, baselines)
+    check_rows(table.X, prepare, baseline)
     if cv is None and groups is None:
-        check_class_sizes(table.labels, baselines, methods)
+        check_class_sizes(table.labels, baseline, methods)
     prepare = read_transformer(prepare, table.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
     seed = read_seed(random_state)
-    settings = {"cv": cv, "n_repeats": n_repeats, "curves": curves, "nested": nested, "seed": seed}
-    empty = ComparisonPlan(table, (), (), **settings)
-    n_classes, safe = len(table.labels.classes), SafeClassifier(scoring=scoring)
-    parts = given_or_default(baselines, "baselines", lambda: default_baselines(inner_folds(empty)))
-    rivals = given_or_default(
-        methods, "methods", lambda: default_methods(inner_folds(empty), n_classes, safe)
+    plan = read_plan(
+        ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed),
+        *(baseline, methods, prepare, scoring),
+        learns_from_labels=problem is None or prepare is not problem.transformer,
     )
-    plan = ComparisonPlan(
-        table,
-        prepared(prepare, read_entries(parts, "baselines", uses_unlabeled=False)),
-        prepared(prepare, read_entries(rivals, "methods")),
-        **settings,
-    )
-    check_names(plan)
-    usual = problem is not None and prepare is problem.transformer
-    plan = (plan if usual else nested_if_needed(plan, prepare)).judged_by(scoring)
     loss = read_scoring(scoring, table.labels.classes)
     drift = drift_of(table, prepare, seed)
     records = run_comparison(
@@ -504,13 +483,12 @@ def compare(
         resume=resume,
         n_jobs=n_jobs,
         time_budget=time_budget,
-        progress=progress,
+        verbose=verbose,
         start=start,
     )
+    refuse_failed_baselines(records)
+    records.left_out.extend(left_out)
     alerts = alerts_on_data(problem, table, independent_rows)
-    result = Comparison(
-        *(plan, records, loss, drift, equivalence, level, alerts),
-        *(problem, prepare, independent_rows),
+    return Comparison(
+        *(records, loss, drift, equivalence, level, alerts), *(problem, prepare, independent_rows)
     )
-    refuse_failed_baselines(result)
-    return result

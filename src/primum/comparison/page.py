@@ -1,124 +1,63 @@
 """The report of a comparison: which model to use, for someone with a table and this question.
 
-It opens with the answer and one picture. Everything below supports it: the data, all methods with
-their intervals, harm, learning curves, changed predictions, coefficients, the preparation of the
-columns, failures, and how to repeat it.
-
-The section of a comparison's report on the recommended model.
+It opens with the answer and one picture. Everything below supports it: the recommended model, the
+data, all methods with their intervals, harm, learning curves, changed predictions, coefficients,
+the preparation of the columns, failures, and the code that repeats it.
 """
 
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from primum._words import counted
-from primum.comparison.card import ModelCard, loss_in_words, show_loss
+from primum.comparison.charts import ANSWERS, changes_chart, curve_chart
 from primum.comparison.code import code_of, target_of
-from primum.comparison.sections import (
-    ANSWERS,
-    changed_section,
-    coefficients_section,
-    columns_section,
-    compared_methods,
-    curves_section,
-    data_section,
-    harm_section,
-    left_out_section,
-    methods_section,
-    run_section,
-    show_level,
+from primum.comparison.model import Changes, ModelCard, loss_in_words
+from primum.comparison.plan import last_step
+from primum.comparison.store import distributions_of, package_versions
+from primum.comparison.words import (
+    BASELINE,
+    MethodResult,
+    estimation,
+    show_change,
+    show_loss,
     unit_of,
+    with_article,
 )
-from primum.comparison.words import BASELINE, with_article
-from primum.judging.words import ERROR, capitalised, percent_of_level
-from primum.pages.blocks import (
+from primum.judging.drift import Drift
+from primum.judging.losses import ERROR, Measure
+from primum.judging.words import Verdict, capitalised, interval_level, percent, percent_of_level
+from primum.pages.page import (
     Answer,
     Block,
-    Chart,
+    Bullets,
+    Cell,
     Code,
     Facts,
+    Folded,
     Section,
+    Table,
     Text,
+    asset,
     markdown_of,
     page_of,
 )
-from primum.pages.charts import Interval, interval_chart
-from primum.pages.page import asset
-from primum.pages.tables import Cell, Table
 
-
-def model_section(result: Any) -> list[Block]:
-    """Return what is known of the recommended model: loss, classes and confusion matrix."""
-    card = result.model_card
-    if card is None:
-        return []
-    return [Text(in_words(card)), _classes_table(card), _confusion_table(card)]
-
-
-def in_words(card: ModelCard) -> str:
-    """Return the loss of the model with its interval, and what it gains over guessing."""
-    name = f"the tuned {BASELINE}" if card.name == BASELINE else with_article(card.name)
-    text = f"{capitalised(name)} on rows it has not seen: {loss_in_words(card)}."
-    if card.guessing is not None:
-        losses = (card.loss, *reversed(card.interval))
-        shown = [show_loss(card.guessing - loss, card.measure) for loss in losses]
-        text += f" Gain over guessing: {shown[0]} ({shown[1]} to {shown[2]})."
-    if card.n_methods > 1:
-        text += f" The interval allows for the choice among {card.n_methods} models."
-    return text
-
-
-def _classes_table(card: ModelCard) -> Table:
-    header = ["Class", "Labelled rows", "Recall", "Precision"]
-    caption = (
-        "What the model does with every class, on held-out rows. Recall: share of the rows of the "
-        "class that it finds. Precision: share of the rows predicted as the class that belong to "
-        "it; none, if it never predicts the class."
-    )
-    if card.n_assigned:
-        header.append("Unlabelled rows")
-        caption += (
-            " Unlabelled rows: how many the model, fitted to all rows, assigns to the class, of "
-            f"{counted(card.n_assigned, 'row')}."
-        )
-    rows = []
-    for one in card.classes:
-        row = [
-            Cell(one.name),
-            Cell(f"{one.n_labeled:,}", value=one.n_labeled),
-            *map(_share, (one.recall, one.precision)),
-        ]
-        if card.n_assigned:
-            row.append(Cell(f"{one.n_unlabeled:,}", value=one.n_unlabeled))
-        rows.append(tuple(row))
-    return Table(caption, tuple(header), tuple(rows))
-
-
-def _share(value: float | None) -> Cell:
-    return Cell("–") if value is None else Cell(f"{value:.0%}", value=value)
-
-
-def _confusion_table(card: ModelCard) -> Table:
-    names = [one.name for one in card.classes]
-    rows = [
-        (Cell(name), *(Cell(show_count(count), bold=j == k) for j, count in enumerate(counts)))
-        for k, (name, counts) in enumerate(zip(names, card.confusion, strict=True))
-    ]
-    caption = (
-        "Confusion matrix: held-out rows by true class (one row each) and predicted class "
-        "(columns), mean over the repeats. Bold: right."
-    )
-    return Table(caption, ("True class", *(f"predicted {name}" for name in names)), tuple(rows))
-
-
-def show_count(count: float) -> str:
-    """Return a mean number of rows, with one decimal if it is not whole."""
-    return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
-
+if TYPE_CHECKING:
+    from primum.comparison.compare import Comparison
 
 TITLE = "Do the unlabelled rows help?"
 TUNED = f"the tuned {BASELINE}"
+# More rows would hide the rest of the report.
+MAX_ROWS = 50
+MAX_COEFFICIENTS = 30
+# What stands for a number that there is not.
+NONE = Cell("–")
 
 
-def comparison_page(result: Any, *, code: str | None = None) -> str:
+def comparison_page(result: "Comparison", *, code: str | None = None) -> str:
     """Return the report of a comparison as one self-contained HTML page.
 
     Parameters
@@ -136,7 +75,7 @@ def comparison_page(result: Any, *, code: str | None = None) -> str:
     return page_of(TITLE, _sections(result, code), _subtitle(result))
 
 
-def comparison_markdown(result: Any, *, code: str | None = None) -> str:
+def comparison_markdown(result: "Comparison", *, code: str | None = None) -> str:
     """Return the report of a comparison as Markdown, with the numbers of its charts as tables.
 
     Parameters
@@ -154,122 +93,379 @@ def comparison_markdown(result: Any, *, code: str | None = None) -> str:
     return markdown_of(TITLE, _sections(result, code), _subtitle(result))
 
 
-def comparison_fragment(result: Any) -> str:
+def comparison_fragment(result: "Comparison") -> str:
     """Return the verdict, the picture and its numbers as HTML, for notebooks."""
     parts = "".join(block.to_html() for block in _lead(result))
     return f"<style>{asset('chart.css')}</style><div class='primum'>{parts}</div>"
 
 
-def _subtitle(result: Any) -> str:
+def _subtitle(result: "Comparison") -> str:
     table, target = result.plan.table, target_of(result)
-    parts = [] if target is None else [f"Column to predict: {target}"]
-    parts += [
+    parts = [
+        *([] if target is None else [f"Column to predict: {target}"]),
         f"{table.n_labeled:,} labelled and {counted(table.n_unlabeled, 'unlabelled row')}",
         f"{len(table.labels.classes)} classes",
     ]
     return " · ".join(parts)
 
 
-def _sections(result: Any, code: str | None) -> list[Section]:
+def _sections(result: "Comparison", code: str | None) -> list[Section]:
+    axes = dict.fromkeys(point.axis for point in result.curves)
     sections: list[Section] = [
         ("The answer", _lead(result)),
-        ("The model you deploy", model_section(result)),
-        ("The data", data_section(result)),
-        ("The methods", methods_section(result)),
-        ("Could a method do harm?", harm_section(result)),
-        ("More unlabelled rows", curves_section(result)),
-        ("Predictions that changed", changed_section(result)),
-        ("Coefficients of the baseline", coefficients_section(result)),
-        ("What was done to the columns", columns_section(result)),
-        ("Failures and what was left out", left_out_section(result)),
-        ("What was run", run_section(result)),
+        ("The model you deploy", _model(result.model_card)),
+        ("The data", _data(result)),
+        ("The methods", _methods(result)),
+        ("Could a method do harm?", _harm(result)),
+        ("More unlabelled rows", [curve_chart(result, axis) for axis in axes]),
+        ("Predictions that changed", _changed(result)),
+        ("Coefficients of the baseline", _coefficients(result)),
+        ("What was done to the columns", _columns(result)),
+        ("Failures and what was left out", _left_out(result)),
+        ("What was run", _run(result)),
         ("Repeat it in Python", [Code(code or code_of(result))]),
     ]
     return [(heading, blocks) for heading, blocks in sections if blocks]
 
 
-def _lead(result: Any) -> list[Block]:
+def _number(count: int) -> Cell:
+    return Cell(f"{count:,}", value=count)
+
+
+def _share(value: float | None) -> Cell:
+    return NONE if value is None else Cell(f"{value:.0%}", value=value)
+
+
+def _probability(value: float) -> Cell:
+    return Cell(percent(value), value=value)
+
+
+def _name(method: str) -> str:
+    return TUNED if method == BASELINE else with_article(method)
+
+
+def _lead(result: "Comparison") -> list[Block]:
     """Return the answer, a few numbers and the picture."""
-    head = result.headline
+    head, table, measure = result.headline, result.plan.table, result.loss.measure
     reasons = [("Why", head.reason), ("Next", head.next_step)]
     answer = Answer(head.answer, head.kind, reasons, [alert.text for alert in head.alerts])
-    blocks: list[Block] = [answer, Facts(_facts(result))]
-    if compared_methods(result):
-        blocks.append(_changes_chart(result))
-    return blocks
-
-
-def _facts(result: Any) -> list[tuple[str, str]]:
-    table, measure = result.plan.table, result.loss.measure
-    name = capitalised(measure.name)
-    shown = [result.methods[0]]
-    shown += [method for method in compared_methods(result) if method.name == result.recommended]
-    return [
+    shown = [m for m in result.methods if m.name in (BASELINE, result.recommended)]
+    facts = [
         ("Labelled rows", f"{table.n_labeled:,}"),
         ("Unlabelled rows", f"{table.n_unlabeled:,}"),
         *(
-            (
-                f"{name} of {TUNED if method.name == BASELINE else with_article(method.name)}",
-                show_level(method.loss, measure),
-            )
-            for method in shown
+            (f"{capitalised(measure.name)} of {_name(m.name)}", show_loss(m.loss, measure))
+            for m in shown
         ),
     ]
+    return [answer, Facts(facts), *([changes_chart(result)] if result.compared else [])]
 
 
-def _changes_chart(result: Any) -> Chart:
-    measure, compared = result.loss.measure, compared_methods(result)
-    scale, unit = measure.scale, unit_of(measure)
-    items = [
-        Interval(
-            method.name,
-            method.verdict.answer,
-            ANSWERS[method.verdict.answer],
-            *(
-                value * scale
-                for value in (
-                    method.verdict.interval[0],
-                    method.verdict.change,
-                    method.verdict.interval[1],
-                )
-            ),
-        )
-        for method in compared
-    ]
-    level = percent_of_level(compared[0].verdict.interval_level)
-    edge = measure.show_limit(result.equivalence)
-    label = f"Estimated change in {measure.name} against the tuned baseline{unit}"
-    described = "; ".join(
-        f"{method.name}: {measure.show_range(*method.verdict.interval)}, "
-        f"{ANSWERS[method.verdict.answer]}"
-        for method in compared
-    )
-    point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""
+def _model(card: ModelCard | None) -> list[Block]:
+    """Return what is known of the recommended model: loss, classes and confusion matrix."""
+    if card is None:
+        return []
+    text = f"{capitalised(_name(card.name))} on rows it has not seen: {loss_in_words(card)}."
+    if card.guessing is not None:
+        losses = (card.loss, *reversed(card.interval))
+        shown = [show_loss(card.guessing - loss, card.measure) for loss in losses]
+        text += f" Gain over guessing: {shown[0]} ({shown[1]} to {shown[2]})."
+    if card.n_methods > 1:
+        text += f" The interval allows for the choice among {card.n_methods} models."
+    return [Text(text), _classes_table(card), _confusion_table(card)]
+
+
+def _classes_table(card: ModelCard) -> Table:
+    header = ["Class", "Labelled rows", "Recall", "Precision"]
     caption = (
-        f"{label}: how much the {measure.name} on new rows would change if you used the method "
-        f"instead of the tuned baseline.{point} Dots are estimates; bars are {level} intervals, "
-        "widened to allow for the number of methods. Shaded: changes of up to "
-        f"{edge}, which make no practical difference. If a bar extends beyond the shaded region on "
-        "both sides, the method may be better or worse."
+        "What the model does with every class, on held-out rows. Recall: share of the rows of the "
+        "class that it finds. Precision: share of the rows predicted as the class that belong to "
+        "it; none, if it never predicts the class."
     )
-    drawing = interval_chart(items, result.equivalence * scale, label, f"{label}. {described}.")
-    return Chart(drawing, caption, _changes_table(items, label, level, measure.digits))
-
-
-def _changes_table(items: list[Interval], label: str, level: str, digits: int) -> Table:
     rows = [
-        (
-            Cell(item.name),
-            *(
-                Cell(f"{round(value, digits) + 0.0:+.{digits}f}")
-                for value in (item.middle, item.low, item.high)
-            ),
-            Cell(item.words),
-        )
-        for item in items
+        [Cell(one.name), _number(one.n_labeled), _share(one.recall), _share(one.precision)]
+        for one in card.classes
     ]
-    return Table(
-        f"{label}; from and to are the ends of the {level} interval. Negative is better.",
-        ("Method", "Change", "From", "To", "Answer"),
-        tuple(rows),
+    if card.n_assigned:
+        header.append("Unlabelled rows")
+        caption += (
+            " Unlabelled rows: how many the model, fitted to all rows, assigns to the class, of "
+            f"{counted(card.n_assigned, 'row')}."
+        )
+        for row, one in zip(rows, card.classes, strict=True):
+            row.append(_number(one.n_unlabeled or 0))
+    return Table.of(caption, header, rows)
+
+
+def _confusion_table(card: ModelCard) -> Table:
+    names = [one.name for one in card.classes]
+    rows = [
+        (Cell(name), *(Cell(_mean_count(count), bold=j == k) for j, count in enumerate(counts)))
+        for k, (name, counts) in enumerate(zip(names, card.confusion, strict=True))
+    ]
+    caption = (
+        "Confusion matrix: held-out rows by true class (one row each) and predicted class "
+        "(columns), mean over the repeats. Bold: right."
+    )
+    return Table.of(caption, ("True class", *(f"predicted {name}" for name in names)), rows)
+
+
+def _mean_count(count: float) -> str:
+    """Return a mean number of rows, with one decimal if it is not whole."""
+    return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
+
+
+def _data(result: "Comparison") -> list[Block]:
+    """Return the number of rows of every class, groups and drift."""
+    table = result.plan.table
+    counts = np.bincount(table.labels.codes, minlength=len(table.labels.classes))
+    rows = [
+        (str(name), _number(count), f"{count / counts.sum():.0%}")
+        for name, count in zip(table.labels.classes, counts, strict=True)
+    ]
+    text = (
+        f"{table.n_labeled:,} rows have a label and {table.n_unlabeled:,} have none; there are "
+        f"{table.X.shape[1]:,} columns of features."
+    )
+    if table.groups is not None:
+        n_groups = len(np.unique(table.groups[table.labels.labeled].astype(str)))
+        text += f" The labelled rows belong to {n_groups:,} groups, which are never split."
+    caption = "Labelled rows by class. Share: of the labelled rows."
+    shares = Table.of(caption, ("Class", "Labelled rows", "Share"), rows)
+    return [Text(text), shares, Text(_drift_sentence(result.drift))]
+
+
+def _drift_sentence(drift: Drift | None) -> str:
+    if drift is None:
+        return (
+            "It was not tested whether labelled and unlabelled rows come from the same "
+            "distribution: there are fewer than ten rows (or groups) of one kind."
+        )
+    if drift.found:
+        return drift.text
+    return (
+        "No visible difference between labelled and unlabelled rows was found: a classifier "
+        f"tells them apart with {drift.accuracy:.0%} accuracy, where 50% is chance."
+    )
+
+
+def _methods(result: "Comparison") -> list[Block]:
+    """Return the table of all methods, and what their answers mean."""
+    measure, compared = result.loss.measure, result.compared
+    name = capitalised(measure.name)
+    needed = compared[0].judged.level if compared else result.level
+    level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
+    table = Table.of(
+        f"{name} on held-out rows, and its change from the tuned baseline{unit_of(measure)}; lower "
+        "is better. Observed change: the difference of the two means. Estimated change: "
+        f"{estimation(result.loss.scoring)}. Interval: contains the true change with {share} "
+        "probability. P: probability. Bold: recommended.",
+        (
+            *("Method", "Unlabelled rows", f"{name}{' (%)' if measure.unit == ERROR.unit else ''}"),
+            *("Observed change", "Estimated change", f"{share} interval"),
+            *("P(better)", "P(no difference)", "P(worse)", "Answer"),
+        ),
+        [_method_row(method, result.recommended, measure) for method in result.methods],
+    )
+    names = [entry.name for entry in result.plan.baselines]
+    parts = f"the average of {' and '.join(names)}" if len(names) > 1 else names[0]
+    explained = (
+        f"The tuned baseline ({parts}) is fitted to the labelled rows alone. A method is called "
+        f"better or worse only if the probability of that is at least {level}; differences of up "
+        f"to {measure.show_limit(result.equivalence)} count as none."
+    )
+    return [Text(explained), table]
+
+
+def _method_row(method: MethodResult, recommended: str, measure: Measure) -> list[str | Cell]:
+    loss = method.loss * measure.scale
+    first: list[str | Cell] = [
+        Cell(method.name, bold=method.name == recommended),
+        "used" if method.uses_unlabeled else "not used",
+        Cell(f"{loss:.{measure.digits}f}", value=loss),
+    ]
+    if method.verdict is None or method.observed_change is None:
+        return [*first, *[NONE] * 7]
+    odds = method.verdict.probabilities
+    return [
+        *first,
+        Cell(show_change(method.observed_change, measure), value=method.observed_change),
+        *_change_cells(method.verdict, measure),
+        *map(_probability, (odds.help, odds.no_difference, odds.harm)),
+        ANSWERS[method.verdict.answer],
+    ]
+
+
+def _change_cells(verdict: Verdict, measure: Measure) -> tuple[Cell, Cell]:
+    low, high = (show_change(value, measure) for value in verdict.interval)
+    change = Cell(show_change(verdict.change, measure), value=verdict.change)
+    return change, Cell(f"{low} to {high}", value=verdict.interval[0])
+
+
+def _harm(result: "Comparison") -> list[Block]:
+    """Return harm against the baseline and against the same method without unlabelled rows."""
+    stacks, rows, texts = {entry.name for entry in result.plan.cross_fitted}, [], []
+    for method in result.compared:
+        is_stack = method.name in stacks
+        twin = "the supervised stack" if is_stack else "itself without unlabelled rows"
+        for other, verdict, measure in (
+            (TUNED, method.verdict, result.loss.measure),
+            (twin, method.twin, method.twin_measure),
+        ):
+            if verdict is not None and measure is not None:
+                rows.append([method.name, other, *_harm_cells(verdict, measure)])
+                texts.append(verdict.text)
+    if not rows:
+        return []
+    table = Table.of(
+        "P(worse): the probability that the method is worse by more than the difference that "
+        "counts as none. The comparison with the tuned baseline decides which model to use; that "
+        "with the same method without unlabelled rows shows what these contribute.",
+        ("Method", "Compared with", "P(worse)", "Estimated change", "Interval", "Loss", "Answer"),
+        rows,
+    )
+    return [table, Folded("In words", Bullets(texts))]
+
+
+def _harm_cells(verdict: Verdict, measure: Measure) -> list[str | Cell]:
+    return [
+        _probability(verdict.probabilities.harm),
+        *_change_cells(verdict, measure),
+        f"{measure.name}{unit_of(measure)}",
+        ANSWERS[verdict.answer],
+    ]
+
+
+def _changed(result: "Comparison") -> list[Block]:
+    """Return which unlabelled rows a method and the baseline classify differently."""
+    blocks, one_by_one = list[Block](), list[Block]()
+    try:
+        if result.changed is not None:
+            blocks, one_by_one = _changed_rows(result.changed)
+    except ValueError as reason:  # an average of baselines that cannot be fitted as one model
+        blocks.append(Text(f"It is not known which predictions change. {reason}"))
+    judged = {method.name for method in result.compared}
+    names = [e.name for e in result.plan.split_entries if len(result.plan.probe)]
+    shares = {name: result.records.changed_share(name) for name in names if name in judged}
+    if shares:
+        n_rows = counted(len(result.plan.probe), "unlabelled row")
+        caption = (
+            "Share of the unlabelled rows for which a method and the tuned baseline predict "
+            f"different classes: mean over all splits, on {n_rows}."
+        )
+        rows = [(name, Cell(f"{share:.1%}", value=share)) for name, share in shares.items()]
+        blocks.append(Table.of(caption, ("Method", "Predictions changed"), rows))
+    return [*blocks, *one_by_one]
+
+
+def _changed_rows(changed: Changes) -> tuple[list[Block], list[Block]]:
+    """Return the rows that change: by pair of classes, and one by one."""
+    method = with_article(changed.method)
+    text = (
+        f"Fitted to all rows, {method} and the tuned baseline predict different classes for "
+        f"{changed.n_changed:,} of {counted(changed.n_compared, 'unlabelled row')}."
+    )
+    if not changed.n_changed:
+        return [Text(text)], []
+    listed = [
+        (str(row.row + 1) if row.id is None else row.id, row.baseline, row.method)
+        for row in changed.rows[:MAX_ROWS]
+    ]
+    by_id = changed.rows[0].id is not None
+    first = (
+        f"The first {len(listed)} of these rows. "
+        f"{'Row: its id' if by_id else 'Row: its number, from 1'}."
+    )
+    header = ("By the tuned baseline", f"By {method}")
+    pairs = [(old, new, _number(count)) for old, new, count in changed.counts]
+    by_class = Table.of("Unlabelled rows by predicted class.", (*header, "Rows"), pairs)
+    return [Text(text), by_class], [Folded("Which rows", Table.of(first, ("Row", *header), listed))]
+
+
+def _coefficients(result: "Comparison") -> list[Block]:
+    """Return the largest coefficients of a linear baseline with their direction."""
+    every = result.coefficients
+    if not every:
+        return []
+    rows = [
+        (one.feature, one.direction, Cell(f"{one.value:+.3g}", value=one.value))
+        for one in every[:MAX_COEFFICIENTS]
+    ]
+    which = f"The {len(rows)} largest of {len(every)}" if len(every) > len(rows) else "All"
+    caption = (
+        f"{which} coefficients of the {every[0].model} baseline, fitted to all labelled rows, "
+        "largest first. Direction: what a larger value of the feature, or belonging to that "
+        "category, means for the prediction. Numbers are scaled to unit variance first. "
+        "Coefficients describe the model, not causes."
+    )
+    return [Table.of(caption, ("Feature", "Direction", "Coefficient"), rows)]
+
+
+def _columns(result: "Comparison") -> list[Block]:
+    """Return what was done to every column of the table."""
+    rows = [
+        (str(c.name), c.kind, "used" if c.used else "not used", c.action, c.note or "")
+        for c in result.columns
+    ]
+    caption = (
+        "Columns of the table and how they are prepared. Means, scales, medians and categories are "
+        "learnt in every training set, never from held-out rows."
+    )
+    header = ("Column", "Kind", "Used", "What is done", "Note")
+    return [Table.of(caption, header, rows)] if rows else []
+
+
+def _left_out(result: "Comparison") -> list[Block]:
+    """Return failed fits, what the time budget left out, and the notes and warnings of fits."""
+    fits = result.records.done.values()
+    notes = [f"{fit.name}: {note}" for fit in fits for note in fit.notes]
+    warned = Counter((fit.name, fit.note) for fit in fits if fit.predicted is not None and fit.note)
+    sentences = [
+        *dict.fromkeys([*result.left_out, *notes]),
+        *(f"{name} warned in {counted(n, 'fit')}: {note}" for (name, note), n in warned.items()),
+    ]
+    if not sentences:
+        return [Text("No fit failed, and nothing was left out.")]
+    more = len(sentences) - MAX_ROWS
+    return [Bullets([*sentences[:MAX_ROWS], *([f"{more} more are not shown."] * (more > 0))])]
+
+
+def _run(result: "Comparison") -> list[Block]:
+    """Return the design, the seed, the estimators and the versions."""
+    plan = result.plan
+    # A time budget may have left out repeats and methods.
+    repeats = -(-len(result.records.splits) // plan.n_folds)
+    times = f", {repeats} times" if repeats > 1 else ""
+    design = (
+        f"The labelled rows were split into {plan.n_folds} folds{times}. Every classifier was "
+        "fitted to the training folds, with all unlabelled rows if it uses them, and judged on the "
+        "held-out fold."
+    )
+    if once := " and ".join(map(with_article, result.records.cross_fitted)):
+        design += f" {capitalised(once)} was fitted once and judged by cross-fitted scores."
+    settings = (
+        f"Seed: {plan.seed}. Scoring: {result.loss.scoring}. Practical equivalence: "
+        f"{result.equivalence:g}. Level: {result.level:g}. Time: {result.records.seconds:.0f} "
+        "seconds."
+    )
+    versions = package_versions(distributions_of([entry.estimator for entry in plan.entries]))
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return [Text(design), Text(settings), _fits_table(result), Text(f"Versions: {listed}.")]
+
+
+def _fits_table(result: "Comparison") -> Table:
+    """Return the classifiers with the time of their fits and the p-values of their differences."""
+    methods, rows = {method.name: method for method in result.methods}, []
+    for entry in result.plan.entries:
+        numbers: Sequence[str | Cell] = [NONE] * 3
+        if (method := methods.get(entry.name)) is not None:
+            p_value = NONE if method.p_value is None else Cell(f"{method.p_value:.2g}")
+            numbers = [f"{method.seconds:.2g}", str(method.n_splits), p_value]
+        rows.append([entry.name, *numbers, " ".join(repr(last_step(entry.estimator)).split())])
+    return Table.of(
+        "Classifiers, each fitted to the prepared columns. Time: mean of one fit and its "
+        "predictions. p: two-sided p-value of the difference from the tuned baseline, adjusted for "
+        "the number of methods by Holm's method.",
+        ("Name", "Time (s)", "Splits", "p (Holm)", "Classifier"),
+        rows,
     )

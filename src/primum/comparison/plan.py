@@ -21,13 +21,13 @@ from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
 from primum._typing import Index
-from primum.comparison.identity import describe
+from primum.comparison.store import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
-from primum.methods.self_learning import stack_rows
+from primum.judging.words import judges_itself
 from primum.reading.arrays import locating_bad_values
 from primum.reading.classifiers import Entry
-from primum.reading.data import given_rows
+from primum.reading.data import given_rows, stack_rows
 from primum.reading.folds import (
     Fold,
     check_disjoint,
@@ -36,8 +36,7 @@ from primum.reading.folds import (
     read_folds,
 )
 from primum.reading.labels import KnownLabels, read_labels
-from primum.safe.classifier import SafeClassifier
-from primum.tables.frames import as_pandas
+from primum.tables.cells import as_pandas
 
 ALL = "all"
 # A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
@@ -195,17 +194,15 @@ def turn_of(task: Task) -> int:
 def weight_of(task: Task) -> float:
     """Return how long a fit takes, relative to others of the same classifier."""
     last = last_step(task.entry.estimator)
-    return float(last.n_repeats) if isinstance(last, SafeClassifier) else 1.0
+    return float(last.n_repeats) if judges_itself(last) else 1.0
 
 
 def parts_of(task: Task) -> int:
-    """Return how many fits a fit consists of: SafeClassifier's are its folds, and the final one."""
+    """Return how many fits a fit consists of: its folds and the final one, if it judges itself."""
     last = last_step(task.entry.estimator)
-    if not isinstance(last, SafeClassifier):
+    if not judges_itself(last):
         return 1
-    if task.cv is not None:
-        return len(task.cv) + 1
-    return last.n_repeats * int(last.cv) + 1 if isinstance(last.cv, Integral) else 1
+    return last.count_fits() if task.cv is None else len(task.cv) + 1
 
 
 def classifier_name(unit_name: str) -> str:
@@ -253,7 +250,9 @@ class ComparisonPlan:
     @property
     def cross_fitted(self) -> list[Entry]:
         """The methods that judge themselves by cross-fitted scores: one fit instead of many."""
-        return [] if self.nested else [entry for entry in self.methods if _judges_itself(entry)]
+        if self.nested:
+            return []
+        return [entry for entry in self.methods if judges_itself(last_step(entry.estimator))]
 
     @property
     def split_entries(self) -> list[Entry]:
@@ -264,7 +263,7 @@ class ComparisonPlan:
     @property
     def repeats(self) -> int:
         """Number of repeats: 1 unless ``cv`` is a number of folds."""
-        return self.n_repeats if self._is_number else 1
+        return self.n_repeats if self.has_number_of_folds else 1
 
     @property
     def n_folds(self) -> int:
@@ -279,7 +278,7 @@ class ComparisonPlan:
 
     def _read_folds(self, repeat: int) -> list[Fold]:
         labels, cv = self.table.labels, self.cv
-        if cv is None or isinstance(cv, Integral):
+        if self.has_number_of_folds:
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
             if self.groups is not None:
                 return group_folds(cv, labels, self.groups, seed)
@@ -293,7 +292,8 @@ class ComparisonPlan:
         return self.table.groups
 
     @property
-    def _is_number(self) -> bool:
+    def has_number_of_folds(self) -> bool:
+        """Whether ``cv`` is a number of folds, or left open."""
         return self.cv is None or isinstance(self.cv, Integral)
 
     def judged_by(self, scoring: Any) -> Self:
@@ -367,7 +367,7 @@ class ComparisonPlan:
         """
         labeled = self.table.labels.labeled
         rows = np.sort(np.concatenate([labeled, unlabeled]) if entry.uses_unlabeled else labeled)
-        if self._is_number:
+        if self.has_number_of_folds:
             return Task(stage, entry, 0, rows, rows[:0])
         at = np.searchsorted(rows, labeled)
         cv = [(at[fold.train], at[fold.test]) for fold in self.folds(0)]
@@ -468,16 +468,12 @@ class ComparisonPlan:
 
     def _describe_folds(self) -> str:
         folds = [(fold.train, fold.test) for fold in self.folds(0)]
-        own = "" if self._is_number else f" of {type(self.cv).__name__}"
+        own = "" if self.has_number_of_folds else f" of {type(self.cv).__name__}"
         return f"{len(folds)} folds{own}, {_checksum(folds)}"
 
 
-def _judges_itself(entry: Entry) -> bool:
-    return isinstance(last_step(entry.estimator), SafeClassifier)
-
-
 def _once_repeated(entry: Entry) -> Entry:
-    """Return a SafeClassifier with one repeat: enough for a point of a curve."""
+    """Return a classifier that judges itself in one repeat: enough for a point of a curve."""
     estimator = clone(entry.estimator)
     last_step(estimator).set_params(n_repeats=1)
     return Entry(entry.name, estimator, entry.uses_unlabeled)
@@ -485,7 +481,7 @@ def _once_repeated(entry: Entry) -> Entry:
 
 def _judged_by(entry: Entry, scoring: Any) -> Entry:
     """Return the entry; if it judges itself, by the given scoring."""
-    if not _judges_itself(entry):
+    if not judges_itself(last_step(entry.estimator)):
         return entry
     estimator = clone(entry.estimator)
     last_step(estimator).set_params(scoring=scoring)

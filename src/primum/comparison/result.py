@@ -1,4 +1,4 @@
-"""What a comparison found: losses, differences from the baseline, verdicts, learning curves.
+"""What a comparison found: losses, differences from the baseline, verdicts, recommendation.
 
 The baseline is the average of the scores of the tuned baselines (ridge and logistic regression by
 default): it is usually close to the better of the two, which is not known beforehand. A method is
@@ -15,17 +15,10 @@ import numpy as np
 
 from primum._lazy import needed
 from primum._sklearn import take_rows
-from primum._typing import Floats
-from primum.comparison.card import HeldOutPredictions, ModelCard, card_of, stored_predictions
-from primum.comparison.plan import ALL, CROSS_FITTED, N_UNLABELED, ComparisonPlan, classifier_name
-from primum.comparison.run import Records
-from primum.comparison.statistics import (
-    Loss,
-    Predictions,
-    SplitStatistics,
-    learning_curves,
-    twin_loss,
-)
+from primum.comparison.curves import CurvePoint, learning_curves
+from primum.comparison.model import ModelCard, card_of
+from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
+from primum.comparison.records import Failure, Records
 from primum.comparison.words import (
     BASELINE,
     TWIN,
@@ -37,10 +30,11 @@ from primum.comparison.words import (
     phrase,
     table_row,
 )
-from primum.judging.difference import Difference, Posterior, holm
-from primum.judging.disagreement import Disagreement, posterior_of
+from primum.judging.difference import Difference, Disagreement, Posterior, holm
 from primum.judging.drift import Drift, copies_note
-from primum.judging.words import CANNOT_TELL, HELP, Alert, Measure, Verdict, verdict_of
+from primum.judging.held_out import HeldOut
+from primum.judging.losses import Loss, Measure, Predictions, joined, read_scoring
+from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
 from primum.reading.classifiers import Entry
 
 if TYPE_CHECKING:
@@ -49,12 +43,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """The result of a comparison, computed from its stored fits.
+    """The result of a comparison, computed from its finished fits.
 
     Attributes
     ----------
-    plan : ComparisonPlan
-        What was compared.
     records : Records
         The finished fits.
     loss : Loss
@@ -69,7 +61,6 @@ class ComparisonResult:
         What is suspicious about the data.
     """
 
-    plan: ComparisonPlan
     records: Records
     loss: Loss
     drift: Drift | None = None
@@ -77,91 +68,15 @@ class ComparisonResult:
     level: float = 0.95
     data_alerts: Sequence[Alert] = ()
 
-    def _split(self, entry: Entry, number: int, stage: str = ALL) -> Predictions | None:
-        """Return the predictions of a fit, or None if it failed or was not run."""
-        record = self.records.done.get((f"{stage}/{entry.name}", number))
-        if record is None or record["predicted"] is None:
-            return None
-        return self._predictions(record)
-
-    def _predictions(self, record: dict[str, Any], twin: bool = False) -> Predictions:
-        predicted = record["twin" if twin else "predicted"]
-        scores = record.get("twin_scores") if twin else record["scores"]
-        known = None if scores is None else np.array(scores)
-        truth = self.plan.table.codes[np.array(record["test"], dtype=np.intp)]
-        return Predictions(truth, np.array(predicted, dtype=np.intp), known)
-
-    @cached_property
-    def splits(self) -> list[int]:
-        """Numbers of the splits that are part of the result.
-
-        They are those of the repeats in which all baselines were fitted, so that every labelled
-        row counts the same; if there is no such repeat, the splits in which they were.
-        """
-        size, fitted = self.plan.n_folds, set(self._with_baselines)
-        repeats = [range(size * r, size * (r + 1)) for r in range(self.plan.repeats)]
-        whole = [number for repeat in repeats if fitted.issuperset(repeat) for number in repeat]
-        return whole or self._with_baselines
-
-    @cached_property
-    def _with_baselines(self) -> list[int]:
-        """Numbers of the splits in which all baselines were fitted."""
-        return [
-            number
-            for number in range(self.plan.repeats * self.plan.n_folds)
-            if all(self._split(entry, number) is not None for entry in self.plan.baselines)
-        ]
+    @property
+    def plan(self) -> ComparisonPlan:
+        """What was compared."""
+        return self.records.plan
 
     @property
-    def _without_baselines(self) -> list[str]:
-        """A sentence on the splits that are no part of the result, because a baseline failed."""
-        names = {entry.name for entry in self.plan.baselines}
-        failed = {f["split"] for f in self.failures if f["name"] in names and f["stage"] == ALL}
-        if not failed:
-            return []
-        every, used = self.plan.repeats * self.plan.n_folds, len(self.splits)
-        return [
-            f"A baseline failed in {len(failed)} of the {every} splits: the result is that of "
-            f"{used} splits, in which all were fitted."
-        ]
-
-    def _baseline(self, number: int, stage: str = ALL) -> Predictions | None:
-        """Return the average of the baselines in a split."""
-        parts = [self._split(entry, number, stage) for entry in self.plan.baselines]
-        found = [part for part in parts if part is not None]
-        if len(found) < len(parts):
-            return None
-        if len(found) == 1:
-            return found[0]
-        scores = np.mean([_needed_scores(part) for part in found], axis=0)
-        return Predictions(found[0].truth, scores.argmax(axis=1), scores)
-
-    def held_out(self, name: str) -> HeldOutPredictions | None:
-        """Return the held-out predictions of the baseline or of a method.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-
-        Returns
-        -------
-        HeldOutPredictions or None
-            In the splits of the comparison or, of a method that judged itself, in its own; None if
-            the comparison was stored by a version that did not keep the latter.
-        """
-        stored = {entry.name: record for entry, record in self._cross_fitted}
-        if name in stored:
-            return stored_predictions(stored[name], self.plan)
-        entry = next((entry for entry in self.plan.entries if entry.name == name), None)
-        found: Any = [
-            self._baseline(n) if name == BASELINE or entry is None else self._split(entry, n)
-            for n in self.splits
-        ]
-        folds = [
-            self.plan.folds(n // self.plan.n_folds)[n % self.plan.n_folds] for n in self.splits
-        ]
-        return HeldOutPredictions(folds, found)
+    def failures(self) -> list[Failure]:
+        """The fits that raised an error."""
+        return self.records.failures
 
     @cached_property
     def left_out(self) -> list[str]:
@@ -172,118 +87,127 @@ class ComparisonResult:
             for entry in self.plan.split_entries
             if self._lacks_scores(entry)
         ]
-        failed = [found["text"] for found in self.failures]
+        failed = [failure.text for failure in self.failures]
         splits, curves = self._without_baselines, self.plan.missing_points
         return [*self.records.left_out, *without, *splits, *failed, *curves]
 
-    def _lacks_scores(self, entry: Entry) -> bool:
-        found = [self._split(entry, number) for number in self.splits]
-        return self.loss.needs_scores and any(f is not None and f.scores is None for f in found)
-
-    def _is_complete(self, entry: Entry) -> bool:
-        """Return whether a method can be judged: it has predictions in every split."""
-        every = bool(self.splits) and all(self._split(entry, n) is not None for n in self.splits)
-        return every and not self._lacks_scores(entry)
-
-    @cached_property
-    def failures(self) -> list[dict[str, Any]]:
-        """The fits that raised an error: name, stage, split and reason."""
+    @property
+    def _without_baselines(self) -> list[str]:
+        """A sentence on the splits that are no part of the result, because a baseline failed."""
+        names = {entry.name for entry in self.plan.baselines}
+        failed = {f.split for f in self.failures if f.name in names and f.stage == ALL}
+        if not failed:
+            return []
+        every, used = self.plan.repeats * self.plan.n_folds, len(self.records.splits)
         return [
-            {
-                "name": classifier_name(unit[0]),
-                "stage": unit[0].partition("/")[0],
-                "split": unit[1],
-                "reason": record["note"],
-                "text": f"{failed_fit(*unit)}: {record['note']}",
-            }
-            for unit, record in self.records.done.items()
-            if record["predicted"] is None
+            f"A baseline failed in {len(failed)} of the {every} splits: the result is that of "
+            f"{used} splits, in which all were fitted."
         ]
+
+    def _lacks_scores(self, entry: Entry) -> bool:
+        fits = self.records.every(entry.name)
+        return self.loss.needs_scores and any(fit.scores is None for fit in fits)
+
+    def _can_be_judged(self, entry: Entry) -> bool:
+        """Return whether a method judged itself, or has what is needed of every split."""
+        if entry in self.plan.cross_fitted:
+            return entry.name in self.records.cross_fitted
+        splits, fits = self.records.splits, self.records.every(entry.name)
+        return 0 < len(splits) == len(fits) and not self._lacks_scores(entry)
 
     @property
     def notes(self) -> list[str]:
         """What the methods that judge themselves approximated or left out."""
-        return [f"{e.name}: {note}" for e, record in self._cross_fitted for note in record["notes"]]
+        fits = self.records.cross_fitted.values()
+        return [f"{fit.name}: {note}" for fit in fits for note in fit.notes]
 
     @cached_property
     def methods(self) -> list[MethodResult]:
         """The results of the baseline, its parts and all methods that failed in no split."""
-        judged = [
-            (entry, self._difference(entry))
-            for entry in self.plan.split_entries
-            if entry in self.plan.methods and self._is_complete(entry)
-        ]
-        own = [
-            (entry, Difference(**record["verdicts"]["baseline"]["difference"]))
-            for entry, record in self._cross_fitted
-        ]
-        adjusted = holm([difference.p_value for _, difference in [*own, *judged]])
-        n_compared = len(judged) + len(self._cross_fitted)
-        level = 1 - (1 - self.level) / max(n_compared, 1)
+        own = [entry for entry in self.plan.cross_fitted if self._can_be_judged(entry)]
+        split = [e for e in self.plan.split_entries if e in self.plan.methods]
+        entries = [*own, *(entry for entry in split if self._can_be_judged(entry))]
+        differences = [self._difference(entry) for entry in entries]
+        adjusted = holm([difference.p_value for difference in differences])
+        level = 1 - (1 - self.level) / max(len(entries), 1)
         parts = self.plan.baselines if len(self.plan.baselines) > 1 else ()
+        seconds = sum(self._seconds(entry) for entry in self.plan.baselines)
         return [
-            self._row(BASELINE, False, [self._baseline(n) for n in self.splits]),
-            *(self._plain(entry) for entry in parts),
+            MethodResult(BASELINE, False, self._baseline_loss, seconds, len(self.records.splits)),
+            *map(self._plain, parts),
             *(
-                self._self_judged(entry, record, float(p), level)
-                for (entry, record), p in zip(self._cross_fitted, adjusted, strict=False)
-            ),
-            *(
-                self._judged(entry, difference, float(p), level)
-                for (entry, difference), p in zip(judged, adjusted[len(own) :], strict=True)
+                self._judged(entry, difference, float(p_value), level)
+                for entry, difference, p_value in zip(entries, differences, adjusted, strict=True)
             ),
         ]
 
-    @property
-    def _cross_fitted(self) -> list[tuple[Entry, dict[str, Any]]]:
-        """The methods that judged themselves, with their records."""
-        found = [
-            (entry, self.records.done.get((f"{CROSS_FITTED}/{entry.name}", 0)))
-            for entry in self.plan.cross_fitted
-        ]
-        return [(entry, r) for entry, r in found if r is not None and r["predicted"] is not None]
+    def _plain(self, entry: Entry) -> MethodResult:
+        """Return the result of a classifier in the splits, without a verdict."""
+        loss = self._judge.mean_loss(self._predictions(entry), self.loss)
+        n_splits = len(self.records.splits)
+        return MethodResult(entry.name, entry.uses_unlabeled, loss, self._seconds(entry), n_splits)
 
-    def _self_judged(
-        self, entry: Entry, record: dict[str, Any], p_value: float, level: float
-    ) -> MethodResult:
+    def _self_judged(self, entry: Entry, difference: Difference) -> MethodResult:
         """Return the result of a method that judged itself, its loss relative to the baseline's."""
-        own = {
-            against: self._verdict(self._stored_posterior(found), entry.name, other, level)
-            for (against, found), other in zip(
-                record["verdicts"].items(),
-                (f"the tuned {BASELINE}", TWIN),
-                strict=False,
-            )
-        }
-        change = own["baseline"].difference.mean
-        loss = self._baseline_loss + change
+        loss = self._baseline_loss + difference.mean
         return MethodResult(
             entry.name,
             entry.uses_unlabeled,
             loss if self.loss.of_rows is None else max(loss, 0.0),
-            own["baseline"],
-            p_value,
-            own.get("supervised"),
-            float(record["seconds"]),
-            1,
-            change,
-            self.loss.measure if "supervised" in own else None,
+            self.records.cross_fitted[entry.name].seconds,
+            n_splits=1,
+            observed_change=difference.mean,
         )
+
+    def _judged(
+        self, entry: Entry, difference: Difference, p_value: float, level: float
+    ) -> MethodResult:
+        posterior = self._posterior(difference, self._disagreement(entry))
+        verdict = self._verdict(posterior, entry.name, f"the tuned {BASELINE}", level)
+        if entry.name in self.records.cross_fitted:
+            row = self._self_judged(entry, difference)
+        else:
+            row = self._plain(entry)
+            row = replace(row, observed_change=row.loss - self._baseline_loss)
+        twin, measure = self._twin(entry, level)
+        return replace(row, verdict=verdict, p_value=p_value, twin=twin, twin_measure=measure)
+
+    def _seconds(self, entry: Entry) -> float:
+        return float(np.mean([fit.seconds for fit in self.records.every(entry.name)]))
+
+    @cached_property
+    def _judge(self) -> HeldOut:
+        """What judges the predictions of all splits."""
+        return self.records.judge(self.records.folds, self.equivalence)
+
+    @cached_property
+    def _baseline(self) -> Predictions:
+        """The predictions of the baseline in all splits."""
+        return joined(self.records.baselines)
 
     @cached_property
     def _baseline_loss(self) -> float:
-        found: Any = [self._baseline(number) for number in self.splits]
-        return self._statistics.mean_loss(found, self.loss)
+        return self._judge.mean_loss(self._baseline, self.loss)
 
-    def _stored_posterior(self, found: dict[str, Any]) -> Posterior:
-        """Return the posterior of a method that judged itself."""
-        known = found.get("disagreement")
-        return self._posterior(
-            Difference(**found["difference"]), None if known is None else Disagreement(**known)
-        )
+    def _predictions(self, entry: Entry, twin: bool = False) -> Predictions:
+        """Return the predictions of a classifier, or of its twin, in all splits."""
+        fits = self.records.every(entry.name)
+        return joined([self.records.predictions(fit, twin) for fit in fits])
 
-    def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
-        return posterior_of(difference, disagreement, equivalence=self.equivalence)
+    def _difference(self, entry: Entry) -> Difference:
+        if entry.name in self.records.cross_fitted:
+            return self.records.cross_fitted[entry.name].verdicts["baseline"].difference
+        return self._judge.difference(self._predictions(entry), self._baseline, self.loss)
+
+    def _disagreement(self, entry: Entry) -> Disagreement | None:
+        """Return how often a method and the baseline disagree, if they are judged by errors."""
+        if entry.name in self.records.cross_fitted:
+            return self.records.cross_fitted[entry.name].verdicts["baseline"].disagreement
+        if self.loss.scoring != "accuracy":
+            return None
+        n_rows, own = len(self.plan.probe), self._predictions(entry)
+        n_different = n_rows * self.records.changed_share(entry.name) if n_rows else 0
+        return self._judge.disagreement(own, self._baseline, n_different, n_rows)
 
     def _verdict(
         self,
@@ -293,131 +217,62 @@ class ComparisonResult:
         level: float,
         measure: Measure | None = None,
     ) -> Verdict:
-        found = verdict_of(
+        verdict = verdict_of(
             posterior,
             method=phrase(name),
             baseline=other,
             measure=self.loss.measure if measure is None else measure,
             level=level,
-            sample=self._statistics.sample(posterior.difference),
+            sample=self._judge.sample,
         )
-        if found.answer == HELP and any(alert.withholds for alert in self.data_alerts):
-            return replace(found, answer=CANNOT_TELL, reason=f"{WITHHELD} {found.reason}")
-        return found
-
-    def _row(self, name: str, uses_unlabeled: bool, splits: Sequence[Any], **rest: Any) -> Any:
-        loss = self._statistics.mean_loss(splits, self.loss)
-        values = {"verdict": None, "p_value": None, "twin": None, **rest}
-        seconds = values.pop("seconds", self._seconds(self.plan.baselines))
-        return MethodResult(
-            name, uses_unlabeled, loss, seconds=seconds, n_splits=len(splits), **values
-        )
-
-    def _plain(self, entry: Entry, **rest: Any) -> Any:
-        splits = [self._split(entry, number) for number in self.splits]
-        return self._row(
-            entry.name, entry.uses_unlabeled, splits, seconds=self._seconds([entry]), **rest
-        )
-
-    def _seconds(self, entries: Sequence[Entry]) -> float:
-        done = self.records.done
-        return float(
-            sum(
-                np.mean([done[f"{ALL}/{entry.name}", n]["seconds"] for n in self.splits])
-                for entry in entries
-            )
-        )
-
-    def _judged(self, entry: Entry, difference: Difference, p_value: float, level: float) -> Any:
-        posterior = self._posterior(difference, self._disagreement(entry))
-        verdict = self._verdict(posterior, entry.name, f"the tuned {BASELINE}", level)
-        twin, measure = self._twin(entry, level)
-        found = self._plain(entry, verdict=verdict, p_value=p_value, twin=twin)
-        change = found.loss - self._baseline_loss
-        return replace(found, observed_change=change, twin_measure=measure)
-
-    def _difference(self, entry: Entry) -> Difference:
-        pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
-        return self._statistics.difference(pairs, self.loss)
-
-    @cached_property
-    def _statistics(self) -> SplitStatistics:
-        return SplitStatistics(self.plan, self.splits, self.equivalence, self.loss.scoring)
-
-    def _disagreement(self, entry: Entry) -> Disagreement | None:
-        """Return how often a method and the baseline disagree, if they are judged by errors."""
-        if self.loss.scoring != "accuracy":
-            return None
-        pairs = [(self._split(entry, n), self._baseline(n)) for n in self.splits]
-        n_rows = len(self.plan.probe)
-        share = self.changed_share(entry) if n_rows else None
-        return self._statistics.disagreement(pairs, share, n_rows)
-
-    def changed_share(self, entry: Entry) -> float:
-        """Return how often a method and the baseline predict different classes.
-
-        Parameters
-        ----------
-        entry : Entry
-            A method that was fitted in all splits.
-
-        Returns
-        -------
-        float
-            Share of the unlabelled rows ``plan.probe``, mean over splits.
-        """
-        done, shares = self.records.done, []
-        for number in self.splits:
-            records = [done[f"{ALL}/{e.name}", number] for e in self.plan.baselines]
-            scores = np.mean([np.array(record["probe_scores"]) for record in records], axis=0)
-            own = done[f"{ALL}/{entry.name}", number]["probe"]
-            shares.append(np.mean(scores.argmax(axis=1) != np.array(own)))
-        return float(np.mean(shares))
+        if verdict.answer == HELP and any(alert.withholds for alert in self.data_alerts):
+            return replace(verdict, answer=CANNOT_TELL, reason=f"{WITHHELD} {verdict.reason}")
+        return verdict
 
     def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
         """Return the verdict against the method's own supervised twin, and in which loss it is."""
-        records = [self.records.done[f"{ALL}/{entry.name}", number] for number in self.splits]
-        if not entry.uses_unlabeled or any(record["twin"] is None for record in records):
+        fits, loss = self.records.every(entry.name), self.loss
+        if entry.name in self.records.cross_fitted:
+            own = self.records.cross_fitted[entry.name].verdicts.get("supervised")
+            if own is None:
+                return None, None
+            posterior = self._posterior(own.difference, own.disagreement)
+        elif not entry.uses_unlabeled or any(fit.twin is None for fit in fits):
             return None, None
-        pairs = [(self._predictions(r), self._predictions(r, twin=True)) for r in records]
-        loss = twin_loss(self.loss, pairs, self.plan.table.labels.classes)
-        posterior = self._twin_posterior(records, pairs, loss)
+        else:
+            both = self._predictions(entry), self._predictions(entry, twin=True)
+            loss = self._twin_loss(both)
+            shares = [np.mean(np.array(f.probe) != np.array(f.twin_probe)) for f in fits if f.probe]
+            n_rows = len(self.plan.probe)
+            n_different = n_rows * float(np.mean(shares)) if shares else 0
+            posterior = self._judge.posterior(*both, loss, n_different, n_rows)
         return self._verdict(posterior, entry.name, TWIN, level, loss.measure), loss.measure
 
-    def _twin_posterior(
-        self, records: Sequence[dict[str, Any]], pairs: Sequence[tuple[Any, Any]], loss: Loss
-    ) -> Posterior:
-        """Return the posterior of the difference between a method and its twin.
+    def _twin_loss(self, both: tuple[Predictions, Predictions]) -> Loss:
+        """Return the loss of the comparison or, if a twin lacks the scores for it, the error."""
+        of_classes = self.loss.of_rows is not None and not self.loss.needs_scores
+        if of_classes or all(part.scores is not None for part in both):
+            return self.loss
+        return read_scoring("accuracy", self.plan.table.labels.classes)
 
-        It is 0 if they predict the same class for every row, held out or not.
-        """
-        difference = self._statistics.difference(pairs, loss)
-        if loss.scoring != "accuracy":
-            return self._posterior(difference, None)
-        probes = [
-            (np.array(r["probe"]), np.array(r["twin_probe"])) for r in records if "probe" in r
-        ]
-        share = float(np.mean([np.mean(a != b) for a, b in probes])) if probes else None
-        if not share and all(record["predicted"] == record["twin"] for record in records):
-            return Posterior(difference, equivalence=self.equivalence, bound=0.0)
-        return self._posterior(
-            difference, self._statistics.disagreement(pairs, share, len(self.plan.probe))
-        )
+    def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
+        return Posterior(difference, disagreement, equivalence=self.equivalence)
+
+    @property
+    def compared(self) -> list[MethodResult]:
+        """The methods that have a verdict."""
+        return [method for method in self.methods if method.verdict is not None]
 
     @cached_property
     def recommended(self) -> str:
         """The method to use: the best of those that help, or the baseline."""
-        helping = [m for m in self._compared if m.verdict.answer == HELP]
-        return min(helping, key=lambda m: m.verdict.change).name if helping else BASELINE
+        helping = [m for m in self.compared if m.judged.answer == HELP]
+        return min(helping, key=lambda m: m.judged.change).name if helping else BASELINE
 
     @cached_property
     def _held_out_card(self) -> ModelCard | None:
         """What held-out rows say of the recommended model, before it is fitted to all rows."""
         return card_of(self, self.recommended)
-
-    @property
-    def _compared(self) -> list[Any]:
-        return [method for method in self.methods if method.verdict is not None]
 
     @cached_property
     def alerts(self) -> list[Alert]:
@@ -426,51 +281,45 @@ class ComparisonResult:
         copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
         if any(alert.kind == "groups" for alert in self.data_alerts):
             drift = ""  # rows of the same few subjects look alike, whatever the others are
-        found = {"time": self._hurry, "drift": drift, "copies": copies}
+        texts = {"time": self._hurry, "drift": drift, "copies": copies}
         card = self._held_out_card
         return [
             *self.data_alerts,
             *(card.alerts if card is not None else ()),
-            *(Alert(kind, text) for kind, text in found.items() if text),
+            *(Alert(kind, text) for kind, text in texts.items() if text),
         ]
-
-    @property
-    def _in_no_time(self) -> list[str]:
-        """Names of the methods with unlabelled rows that the time budget left out."""
-        done = {classifier_name(unit[0]) for unit in self.records.done}
-        return [e.name for e in self.plan.methods if e.uses_unlabeled and e.name not in done]
-
-    @property
-    def _is_limited(self) -> bool:
-        """Whether a method judged itself without some of its candidates, for lack of time."""
-        return any(record.get("limited") for _, record in self._cross_fitted)
 
     @property
     def _hurry(self) -> str:
         """What the time budget left out of the methods that use unlabelled rows."""
-        if not (self._is_limited or self._in_no_time):
+        done = {fit.name for fit in self.records.done.values()}
+        left = [e.name for e in self.plan.methods if e.uses_unlabeled and e.name not in done]
+        if any(fit.limited for fit in self.records.cross_fitted.values()):
+            left.append("candidates of the safe stack (a fit without the limit has them)")
+        if not left:
             return ""
-        stack = "candidates of the safe stack (a fit without the limit has them)"
-        left = [*self._in_no_time, *([stack] if self._is_limited else [])]
         return (
             f"For lack of time, the comparison is without {' and '.join(left)}: whether unlabelled "
             "rows help was hardly tried. Pass a larger time_budget (--time-budget)."
         )
 
     @cached_property
+    def findings(self) -> Findings:
+        """What the headline is written from."""
+        main, judged = (ALL, CROSS_FITTED), {method.name for method in self.methods}
+        failed = {f.name for f in self.failures if f.stage in main} - judged
+        compared, sample = self.compared, ""
+        if compared:
+            sample = str(self._judge.sample).rstrip(",")
+        return Findings(
+            *(compared, self.recommended, self.loss.measure, self.plan.table.n_unlabeled, sample),
+            *(sorted(failed), bool(self._hurry)),
+        )
+
+    @cached_property
     def headline(self) -> Headline:
         """Alerts, what to use, why, and what to do next."""
-        main, judged = (ALL, CROSS_FITTED), {method.name for method in self.methods}
-        failed = {f["name"] for f in self.failures if f["stage"] in main} - judged
-        compared = self._compared
-        n_unlabeled, sample = self.plan.table.n_unlabeled, ""
-        if compared:
-            sample = str(self._statistics.sample(compared[0].verdict.difference)).rstrip(",")
-        found = Findings(
-            *(compared, self.recommended, self.loss.measure, n_unlabeled, sample, sorted(failed)),
-            hurried=bool(self._hurry),
-        )
-        return compose_headline(found, self.alerts)
+        return compose_headline(self.findings, self.alerts)
 
     @property
     def verdict(self) -> str:
@@ -478,12 +327,9 @@ class ComparisonResult:
         return "\n".join(self.headline.lines)
 
     @cached_property
-    def curves(self) -> list[dict[str, Any]]:
-        """Learning curves: mean loss by number of unlabelled or labelled training rows.
-
-        All points of a curve are means over the splits of the first repeat.
-        """
-        return learning_curves(self)
+    def curves(self) -> list[CurvePoint]:
+        """Learning curves: mean loss by number of unlabelled or labelled training rows."""
+        return learning_curves(self.records, self.loss, self._baseline_loss)
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -510,26 +356,10 @@ class ComparisonResult:
             "n_repeats": self.plan.repeats,
             "seed": self.plan.seed,
             "methods": [method.to_dict() for method in self.methods],
-            "curves": self.curves,
+            "curves": [point.to_dict() for point in self.curves],
             "drift": None if self.drift is None else self.drift.to_dict(),
-            "failures": self.failures,
+            "failures": [failure.to_dict() for failure in self.failures],
             "left_out": self.left_out,
             "notes": self.notes,
             "seconds": self.records.seconds,
         }
-
-
-def failed_fit(unit_name: str, number: int) -> str:
-    """Return which fit failed, in words: "ridge failed in split 3"."""
-    stage, _, name = unit_name.partition("/")
-    if stage in (ALL, CROSS_FITTED):
-        return f"{name} failed in split {number}"
-    axis, _, size = stage.partition("=")
-    rows = "unlabelled" if axis == N_UNLABELED else "labelled"
-    return f"{name} failed in the learning curve, with {size} {rows} rows in split {number}"
-
-
-def _needed_scores(part: Predictions) -> Floats:
-    if part.scores is None:
-        raise ValueError("The baselines must have predict_proba or decision_function.")
-    return part.scores

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,10 +25,10 @@ from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegressionCV
 
+from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_left
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Index
-from primum.comparison.identity import distributions_of
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
@@ -40,15 +40,14 @@ from primum.comparison.plan import (
     turn_of,
     weight_of,
 )
-from primum.comparison.progress import TimeLeft, reporting, with_time_left
-from primum.comparison.store import ResultStore, Unit
+from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
+from primum.comparison.store import ResultStore, Unit, distributions_of
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
+from primum.judging.words import judges_itself
 from primum.methods.least_squares.tuning import Tuned
 from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import tuning_folds
-from primum.safe.classifier import SafeClassifier
-from primum.safe.watching import watch_folds
 
 # What scikit-learn's classifiers mean by cv=None.
 USUAL_FOLDS = 5
@@ -89,6 +88,7 @@ def known_rows(y: Any) -> Index:
     return np.flatnonzero([label is not None and label != -1 for label in y])
 
 
+# Digits of stored scores: enough to say which class is the largest, and to judge by them.
 PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
 # With a time budget, a fit is tried with an eighth of the unlabelled rows, if these are enough.
 TRIAL_PART, TRIAL_ROWS = 8, 50
@@ -98,25 +98,6 @@ LEAST_SPLITS = 10
 SELF_JUDGED_SHARE = 0.6
 
 
-@dataclass
-class Records:
-    """The finished fits.
-
-    Attributes
-    ----------
-    done : dict of unit to record
-        Held-out rows, predictions, scores, seconds and the note of every fit.
-    left_out : list of str
-        A sentence for whatever the time budget left out.
-    seconds : float
-        Time that this run took.
-    """
-
-    done: dict[Unit, dict[str, Any]] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-
 def run_comparison(
     plan: ComparisonPlan,
     *,
@@ -124,7 +105,7 @@ def run_comparison(
     resume: bool = False,
     n_jobs: int = 1,
     time_budget: float | None = None,
-    progress: bool = True,
+    verbose: bool = True,
     start: float | None = None,
 ) -> Records:
     """Run the fits of a plan that are not yet stored.
@@ -142,7 +123,7 @@ def run_comparison(
     time_budget : float, optional
         Seconds after which no fit is started that is expected to exceed them. A classifier that
         would take too long is left out, repeats and learning curves are shortened.
-    progress : bool, default=True
+    verbose : bool, default=True
         Whether to show progress.
     start : float, optional
         When the time began, by ``time.monotonic``; default: now.
@@ -153,47 +134,53 @@ def run_comparison(
         The finished fits and what was left out.
     """
     start = time.monotonic() if start is None else start
-    run = _Run(plan, n_jobs, time_budget, progress, start)
+    run = _Run(plan, n_jobs, time_budget, verbose, start)
     if folder is None:
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
     with ResultStore(
         folder, plan.config, resume=resume, packages=packages, part_of=classifier_name
     ) as store:
-        stored = {unit: rows[0] for unit, rows in store.done.items()}
+        stored = {unit: Fit.read(unit, rows[0]) for unit, rows in store.done.items()}
         return run.all_rounds(stored, store)
 
 
-@dataclass
 class _Run:
-    plan: ComparisonPlan
-    n_jobs: int
-    time_budget: float | None
-    progress: bool
-    start: float
-    dropped: set[str] = field(default_factory=set)
-    folder: str | None = None  # where fits leave how long they expect to take
+    """The fits of a plan, within a time budget."""
 
-    def all_rounds(self, stored: dict[Unit, dict[str, Any]], store: ResultStore | None) -> Records:
-        records = Records()
-        rounds = list(self.plan.rounds())
+    def __init__(
+        self,
+        plan: ComparisonPlan,
+        n_jobs: int,
+        time_budget: float | None,
+        verbose: bool,
+        start: float,
+    ) -> None:
+        self.plan, self.n_jobs, self.verbose, self.start = plan, n_jobs, verbose, start
+        self.time_budget = time_budget
+        self.records = Records(plan)
+        self.dropped: set[str] = set()
+        self.folder: str | None = None  # where fits leave how long they expect to take
+
+    def all_rounds(self, stored: dict[Unit, Fit], store: ResultStore | None) -> Records:
+        records, rounds = self.records, list(self.plan.rounds())
         with self._time_left(rounds, stored) as left:
-            work: Iterable[Any] = self._work(rounds, stored, records)
-            for unit, record in work if left is None else with_time_left(work, left, "compare"):
+            work: Iterable[Any] = self._work(rounds, stored)
+            for unit, fit in work if left is None else with_time_left(work, left, "compare"):
                 # A fit that was cut short is not the one that another run would ask for.
-                if store is not None and not record.get("limited"):
-                    store.append(unit, [record])
-                records.done[unit] = record
+                if store is not None and not fit.limited:
+                    store.append(unit, [fit.to_dict()])
+                records.done[unit] = fit
         records.seconds = time.monotonic() - self.start
         return records
 
     @contextmanager
     def _time_left(
-        self, rounds: list[list[Task]], stored: dict[Unit, dict[str, Any]]
+        self, rounds: list[list[Task]], stored: dict[Unit, Fit]
     ) -> Iterator[TimeLeft | None]:
         """Yield an estimate of the time that is left; None if it is not shown."""
         weights = {task.unit: weight_of(task) for tasks in rounds for task in tasks}
-        if not self.progress or weights.keys() <= stored.keys():
+        if not self.verbose or weights.keys() <= stored.keys():
             yield None
             return
         with TemporaryDirectory(prefix="primum-") as self.folder:
@@ -201,19 +188,16 @@ class _Run:
             parts = {task.unit: parts_of(task) for tasks in rounds for task in tasks}
             left = TimeLeft(weights, jobs, self.time_budget, self.start, self.folder, parts)
             for unit in weights.keys() & stored.keys():
-                left.finish(unit, stored[unit]["seconds"])
+                left.finish(unit, stored[unit].seconds)
             yield left
 
     def _work(
-        self,
-        rounds: list[list[Task]],
-        stored: dict[Unit, dict[str, Any]],
-        records: Records,
-    ) -> Iterator[Any]:
+        self, rounds: list[list[Task]], stored: dict[Unit, Fit]
+    ) -> Iterator[tuple[Unit, Fit]]:
         """Yield the fits of all rounds that fit into the budget; stored ones are only kept."""
         missing = []
         for tasks in rounds:
-            records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
+            self.records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
             missing.append([task for task in tasks if task.unit not in stored])
         if self.time_budget is None:
             whole = [task for tasks in missing for task in tasks]
@@ -221,10 +205,10 @@ class _Run:
             return
         baselines, self_judged, first, *later = missing
         yield from self._run_parallel(baselines)
-        yield from self._self_judged(self_judged, records)
-        yield from self._first_split(first, records)
+        yield from self._self_judged(self_judged)
+        yield from self._first_split(first)
         for tasks in later:
-            yield from self._run_parallel(self._affordable(tasks, records))
+            yield from self._run_parallel(self._affordable(tasks))
 
     @property
     def _left(self) -> float:
@@ -232,50 +216,52 @@ class _Run:
         budget = float("inf") if self.time_budget is None else self.time_budget
         return budget - (time.monotonic() - self.start)
 
-    def _self_judged(self, tasks: list[Task], records: Records) -> Iterator[Any]:
+    def _self_judged(self, tasks: list[Task]) -> Iterator[tuple[Unit, Fit]]:
         """Yield the fits of methods that judge themselves, each with a part of the time left."""
         names = [entry.name for entry in self.plan.baselines]
-        least = LEAST_SPLITS * sum(_seconds_of([], name, records) for name in names)
+        least = LEAST_SPLITS * sum(self._seconds_of([], name) for name in names)
         for task in tasks:
             if least < self._left:
                 yield from self._run_parallel([task], SELF_JUDGED_SHARE * self._left)
             else:
-                self._drop(task.entry.name, least, records)
+                self._drop(task.entry.name, least)
 
-    def _first_split(self, tasks: list[Task], records: Records) -> Iterator[Any]:
+    def _first_split(self, tasks: list[Task]) -> Iterator[tuple[Unit, Fit]]:
         """Yield the fits of the first split that can end in time."""
         for task in tasks:
             needed = self._most_seconds(task) if self._left > 0 else 0.0
             if needed < self._left:
                 yield from self._run_parallel([task])
             else:
-                self._drop(task.entry.name, needed, records)
+                self._drop(task.entry.name, needed)
 
     def _most_seconds(self, task: Task) -> float:
         """Return about the longest that a first fit can take, from one with fewer rows.
 
         Times grow no faster than the number of rows.
         """
-        known = self.plan.table.codes[task.train] >= 0
-        unknown = np.flatnonzero(~known)
+        labeled = self.plan.table.codes[task.train] >= 0
+        unknown = np.flatnonzero(~labeled)
         if len(unknown) < TRIAL_ROWS * TRIAL_PART:
             return 0.0
         some = unknown[::TRIAL_PART]
-        rows = task.train[np.sort(np.concatenate([np.flatnonzero(known), some]))]
-        ((_, record),) = self._run_parallel([replace(task, train=rows)])
-        return float(record["seconds"]) * TRIAL_PART
+        rows = task.train[np.sort(np.concatenate([np.flatnonzero(labeled), some]))]
+        ((_, fit),) = self._run_parallel([replace(task, train=rows)])
+        return fit.seconds * TRIAL_PART
 
-    def _drop(self, name: str, seconds: float, records: Records) -> None:
+    def _drop(self, name: str, seconds: float) -> None:
         """Leave out a method for good."""
         self.dropped.add(name)
         reason = f" (it needs about {seconds:.0f} more seconds)" if seconds else ""
-        records.left_out.append(f"{name} was left out to keep within the time budget{reason}.")
+        self.records.left_out.append(f"{name} was left out to keep within the time budget{reason}.")
 
-    def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> Iterator[Any]:
+    def _run_parallel(
+        self, tasks: list[Task], seconds: float | None = None
+    ) -> Iterator[tuple[Unit, Fit]]:
         shared = replace(Shared.of(self.plan), folder=self.folder)
         yield from run_parallel(run_task, ((task, shared, seconds) for task in tasks), self.n_jobs)
 
-    def _affordable(self, tasks: list[Task], records: Records) -> list[Task]:
+    def _affordable(self, tasks: list[Task]) -> list[Task]:
         """Return the tasks that are expected to end in time, the fastest methods first.
 
         In the first repeat a method is left out as a whole, later on the round is.
@@ -283,11 +269,11 @@ class _Run:
         jobs, left = _n_processes(self.n_jobs), self._left
         tasks = [task for task in tasks if task.entry.name not in self.dropped]
         names = list(dict.fromkeys(task.entry.name for task in tasks))
-        cost = {name: _seconds_of(tasks, name, records) / jobs for name in names}
+        cost = {name: self._seconds_of(tasks, name) / jobs for name in names}
         if not tasks or sum(cost.values()) <= left:
             return tasks
         if tasks[0].stage != ALL or tasks[0].number >= self.plan.n_folds:
-            records.left_out.append(_left_out_round(tasks))
+            self.records.left_out.append(_left_out_round(tasks))
             return []
         chosen = []
         for name in sorted(names, key=cost.__getitem__):
@@ -295,16 +281,14 @@ class _Run:
                 chosen.append(name)
                 left -= cost[name]
             else:
-                self._drop(name, cost[name], records)
+                self._drop(name, cost[name])
         return [task for task in tasks if task.entry.name in chosen]
 
-
-def _seconds_of(tasks: list[Task], name: str, records: Records) -> float:
-    """Return the expected time of a classifier's tasks, or of one if there are none."""
-    done = records.done.items()
-    times = [r["seconds"] for unit, r in done if classifier_name(unit[0]) == name]
-    count = sum(task.entry.name == name for task in tasks) if tasks else 1
-    return count * float(np.mean(times)) if times else 0.0
+    def _seconds_of(self, tasks: list[Task], name: str) -> float:
+        """Return the expected time of a classifier's tasks, or of one if there are none."""
+        times = [fit.seconds for fit in self.records.done.values() if fit.name == name]
+        count = sum(task.entry.name == name for task in tasks) if tasks else 1
+        return count * float(np.mean(times)) if times else 0.0
 
 
 def _left_out_round(tasks: list[Task]) -> str:
@@ -359,50 +343,45 @@ class Shared:
         )
 
 
-def run_task(
-    task: Task, shared: Shared, seconds: float | None = None
-) -> tuple[Unit, dict[str, Any]]:
-    """Return (unit, record) of one fit, limited to some seconds if it can be."""
-    entry = task.entry
-    estimator = seeded(entry.estimator, shared.seed, entry.name, task.number)
-    entry = Entry(entry.name, estimator, entry.uses_unlabeled)
+def run_task(task: Task, shared: Shared, seconds: float | None = None) -> tuple[Unit, Fit]:
+    """Return (unit, fit), the fit limited to some seconds if it can be."""
     start = time.perf_counter()
-    record: dict[str, Any] = {"test": task.test.tolist()}
+    fit, note = Fit(task.stage, task.entry.name, task.number, task.test.tolist()), None
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            if seconds is not None:
-                limit_time(estimator, seconds)
-            if task.cv is not None:
-                last_step(estimator).set_params(cv=task.cv)
-            groups = None if shared.groups is None else shared.groups[task.train]
-            with _reported(shared.folder, task.unit):
-                fitted = fit_entry(
-                    entry, take_rows(shared.X, task.train), shared.codes[task.train], groups
-                )
-            record |= _record(fitted, task, shared)
-            note = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
-            record["note"] = "; ".join(sorted(note)) or None
-            record["limited"] = any("time budget" in text for text in record.get("notes", ()))
+            fit = _predicted(_fitted(task, shared, seconds), task, shared, fit)
+            texts = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
+            note = "; ".join(sorted(texts)) or None
         except Exception as failure:  # a failing classifier is a result, and the run continues
-            record = {
-                "test": task.test.tolist(),
-                "predicted": None,
-                "note": f"{type(failure).__name__}: {failure}",
-            }
-    return task.unit, {**record, "seconds": time.perf_counter() - start}
+            note = f"{type(failure).__name__}: {failure}"
+    return task.unit, replace(fit, note=note, seconds=time.perf_counter() - start)
+
+
+def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
+    """Return the fitted classifier of a task."""
+    entry = task.entry
+    estimator = seeded(entry.estimator, shared.seed, entry.name, task.number)
+    if seconds is not None:
+        limit_time(estimator, seconds)
+    if task.cv is not None:
+        last_step(estimator).set_params(cv=task.cv)
+    groups = None if shared.groups is None else shared.groups[task.train]
+    X, codes = take_rows(shared.X, task.train), shared.codes[task.train]
+    with _reported(shared.folder, task.unit):
+        return fit_entry(replace(entry, estimator=estimator), X, codes, groups)
 
 
 def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
     """Report the folds of a fit, inside a ``with`` block, if its progress is shown."""
-    return nullcontext() if folder is None else watch_folds(reporting(folder, unit))
+    return nullcontext() if folder is None else listening(FOLDS, logging_to(folder, unit))
 
 
 def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
     """Return an entry fitted to rows; groups of these stay together in whatever it tunes."""
     if groups is None:
         return entry.fit(X, y)
-    if not isinstance(last_step(entry.estimator), SafeClassifier):
+    if not judges_itself(last_step(entry.estimator)):
         estimator, labeled = clone(entry.estimator), known_rows(y)
         codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
         at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
@@ -415,57 +394,67 @@ def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
 
 
 def limit_time(estimator: Any, seconds: float) -> None:
-    """Limit the time of a SafeClassifier, unless its own limit is lower."""
+    """Limit the time of a classifier that judges itself, unless its own limit is lower."""
     last = last_step(estimator)
-    if isinstance(last, SafeClassifier):
+    if judges_itself(last):
         own = float("inf") if last.time_budget is None else last.time_budget
         last.set_params(time_budget=min(own, seconds))
 
 
-def _record(fitted: Any, task: Task, shared: Shared) -> dict[str, Any]:
-    """Return what is kept of a fit."""
+def _predicted(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
+    """Return a fit with what is kept of the fitted classifier."""
     if len(task.test) == 0:
-        safe = last_step(fitted)
-        own = {"predicted": [], **_own_verdict(safe)}
-        if task.stage != CROSS_FITTED:
-            return own
-        return own | {"held_out": _held_out(safe, task)} | _assigned(fitted, shared)
+        return _own_findings(fitted, task, shared, fit)
     # Rows are prepared once for all predictions: with a table, that takes longer than predicting.
     both = np.concatenate([task.test, shared.probe])
     rows = prepared_rows(fitted, take_rows(shared.X, both))
     classifier, n_test, name = last_step(fitted), len(task.test), task.entry.name
     held_out = take_rows(rows, np.arange(n_test))
-    found = _predictions(classifier, held_out, shared.n_classes, name)
-    if len(shared.probe):
-        probe = take_rows(rows, np.arange(n_test, len(both)))
-        found |= _probe(classifier, probe, shared.n_classes, name, name in shared.baselines)
-    return found
+    predicted, scores, twin, twin_scores = _predictions(classifier, held_out, shared, name)
+    fit = replace(fit, predicted=predicted, scores=scores, twin=twin, twin_scores=twin_scores)
+    if len(shared.probe) == 0:
+        return fit
+    probe = take_rows(rows, np.arange(n_test, len(both)))
+    predicted, _, twin, _ = _predictions(classifier, probe, shared, name)
+    kept = None
+    if name in shared.baselines:
+        scores = class_scores(classifier, probe, shared.n_classes, name)
+        kept = np.round(scores, PROBE_DIGITS).tolist()
+    return replace(fit, probe=predicted, twin_probe=twin, probe_scores=kept)
 
 
-def _held_out(safe: Any, task: Task) -> dict[str, Any]:
-    """Return the cross-fitted predictions of a stack, with the rows and folds they are of."""
-    return {
-        "rows": task.train[safe.held_out_rows_].tolist(),
-        "folds": safe.held_out_folds_.tolist(),
-        "predicted": predicted_codes(safe.held_out_scores_).tolist(),
-        "scores": np.round(safe.held_out_scores_, HELD_OUT_DIGITS).tolist(),
+def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
+    """Return a fit with what a classifier that judges itself has found out."""
+    own = last_step(fitted).own_verdict()
+    verdicts = {
+        against: OwnDifference(verdict.difference, verdict.disagreement)
+        for against, verdict in own.verdicts.items()
     }
+    fit = replace(fit, predicted=[], verdicts=verdicts, notes=own.notes, limited=own.limited)
+    if task.stage != CROSS_FITTED:
+        return fit
+    assigned, changed = _assigned(fitted, shared)
+    held_out = CrossFitted(
+        task.train[own.rows].tolist(),
+        own.folds.tolist(),
+        predicted_codes(own.scores).tolist(),
+        np.round(own.scores, HELD_OUT_DIGITS).tolist(),
+    )
+    return replace(fit, held_out=held_out, assigned=assigned, changed=changed)
 
 
-def _assigned(fitted: Any, shared: Shared) -> dict[str, Any]:
-    """Return the unlabelled rows in every class by a stack, and where its baseline differs.
+def _assigned(fitted: Any, shared: Shared) -> tuple[list[int], list[list[int]]]:
+    """Return the unlabelled rows in every class, and where the baseline of a classifier differs.
 
-    The latter are (position, class by the baseline, class by the stack).
+    The latter are (position, class by the baseline, class by the classifier).
     """
     if len(shared.compared) == 0:
-        return {"assigned": [0] * shared.n_classes, "changed": []}
+        return [0] * shared.n_classes, []
     rows = prepared_rows(fitted, take_rows(shared.X, shared.compared))
-    safe = last_step(fitted)
-    own, others = (np.asarray(stack.predict(rows)) for stack in (safe, safe.baseline_))
-    return {
-        "assigned": np.bincount(own, minlength=shared.n_classes).tolist(),
-        "changed": [[int(i), int(others[i]), int(own[i])] for i in np.flatnonzero(own != others)],
-    }
+    last = last_step(fitted)
+    own, others = (np.asarray(model.predict(rows)) for model in (last, last.baseline_))
+    changed = [[int(i), int(others[i]), int(own[i])] for i in np.flatnonzero(own != others)]
+    return np.bincount(own, minlength=shared.n_classes).tolist(), changed
 
 
 def prepared_rows(fitted: Any, X: Any) -> Any:
@@ -473,46 +462,16 @@ def prepared_rows(fitted: Any, X: Any) -> Any:
     return fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
 
 
-def _own_verdict(safe: Any) -> dict[str, Any]:
-    """Return the differences from the baseline and from the supervised stack, and the notes."""
-    verdicts = {"baseline": safe.verdict_.baseline, "supervised": safe.verdict_.supervised}
-    return {
-        "verdicts": {
-            against: {
-                "difference": asdict(verdict.difference),
-                "disagreement": verdict.disagreement and asdict(verdict.disagreement),
-            }
-            for against, verdict in verdicts.items()
-            if verdict is not None
-        },
-        "notes": list(safe.notes_),
-    }
-
-
-def _predictions(fitted: Any, X: Any, n_classes: int, name: str) -> dict[str, Any]:
+def _predictions(fitted: Any, X: Any, shared: Shared, name: str) -> tuple[Any, Any, Any, Any]:
     """Return the predicted codes and scores of prepared rows, and those of the twin."""
-    predicted, scores = _codes_and_scores(fitted, X, n_classes, name)
-    twin, of_twin = getattr(fitted, "supervised_", None), (None, None)
-    if hasattr(twin, "predict"):
-        of_twin = _codes_and_scores(twin, X, n_classes, f"{name}, supervised")
-    return {
-        "predicted": predicted, "scores": scores, "twin": of_twin[0], "twin_scores": of_twin[1],
-    }  # fmt: skip
+    own, twin = _codes_and_scores(fitted, X, shared, name), getattr(fitted, "supervised_", None)
+    if not hasattr(twin, "predict"):
+        return *own, None, None
+    return *own, *_codes_and_scores(twin, X, shared, f"{name}, supervised")
 
 
-def _codes_and_scores(fitted: Any, X: Any, n_classes: int, name: str) -> tuple[Any, Any]:
+def _codes_and_scores(fitted: Any, X: Any, shared: Shared, name: str) -> tuple[Any, Any]:
     """Return the predicted codes and, if a classifier has them, the scores of rows."""
     has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
-    scores = class_scores(fitted, X, n_classes, name).tolist() if has_scores else None
+    scores = class_scores(fitted, X, shared.n_classes, name).tolist() if has_scores else None
     return np.asarray(fitted.predict(X)).astype(int).tolist(), scores
-
-
-def _probe(fitted: Any, X: Any, n_classes: int, name: str, keep_scores: bool) -> dict[str, Any]:
-    """Return the predictions for some unlabelled rows; of a baseline, its scores."""
-    found = _predictions(fitted, X, n_classes, name)
-    kept = {"probe": found["predicted"], "twin_probe": found["twin"]}
-    if keep_scores:
-        kept["probe_scores"] = np.round(
-            class_scores(fitted, X, n_classes, name), PROBE_DIGITS
-        ).tolist()
-    return kept

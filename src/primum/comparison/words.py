@@ -1,23 +1,21 @@
-"""The result of a comparison in words and as rows of a table.
+"""The result of a comparison in words: its headline, and one row of a table per classifier.
 
-The headline of a comparison: alerts, then the answer in three lines.
-
-Whatever changes what may be believed comes first. Then: what to use; why, with the numbers; what to
-do next. Text, pages and the command are renderings of it.
+In the headline, whatever changes what may be believed comes first. Then: what to use; why, with the
+numbers; what to do next. Text, pages and the command are renderings of it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from primum._words import listed, wrapped
+from primum.judging.losses import ERROR, Measure
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
     HELP,
     NO_DIFFERENCE,
     Alert,
-    Measure,
     Verdict,
     capitalised,
     percent,
@@ -62,13 +60,7 @@ class Headline:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the headline as plain JSON values."""
-        return {
-            "alerts": [alert.to_dict() for alert in self.alerts],
-            "answer": self.answer,
-            "reason": self.reason,
-            "next_step": self.next_step,
-            "kind": self.kind,
-        }
+        return asdict(self) | {"alerts": [alert.to_dict() for alert in self.alerts]}
 
 
 BASELINE = "baseline"
@@ -93,16 +85,16 @@ class MethodResult:
         Whether it is fitted to the unlabelled rows.
     loss : float
         Mean loss on held-out rows.
+    seconds : float
+        Mean time of a fit and its predictions.
+    n_splits : int
+        Number of splits it is judged by.
     verdict : Verdict or None
         Against the baseline; None for a baseline.
     p_value : float or None
         Two-sided, adjusted for the number of methods by Holm's method.
     twin : Verdict or None
         Against its own supervised twin: what the unlabelled rows contribute.
-    seconds : float
-        Mean time of a fit and its predictions.
-    n_splits : int
-        Number of splits it is judged by.
     observed_change : float or None
         Its loss minus the baseline's, as observed on held-out rows; None for a baseline. The
         verdict's ``change`` is an estimate of the true one.
@@ -114,13 +106,26 @@ class MethodResult:
     name: str
     uses_unlabeled: bool
     loss: float
-    verdict: Verdict | None
-    p_value: float | None
-    twin: Verdict | None
     seconds: float
     n_splits: int
+    verdict: Verdict | None = None
+    p_value: float | None = None
+    twin: Verdict | None = None
     observed_change: float | None = None
     twin_measure: Measure | None = None
+
+    @property
+    def judged(self) -> Verdict:
+        """The verdict of a method; a baseline has none."""
+        if self.verdict is None:
+            raise ValueError(f"{self.name} is a baseline, which is compared with nothing.")
+        return self.verdict
+
+    @property
+    def promise(self) -> float:
+        """By how much help is more probable than harm."""
+        odds = self.judged.probabilities
+        return odds.help - odds.harm
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
@@ -128,13 +133,13 @@ class MethodResult:
             "name": self.name,
             "uses_unlabeled": self.uses_unlabeled,
             "loss": self.loss,
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "verdict": self.verdict and self.verdict.to_dict(),
             "p_value": self.p_value,
-            "twin": None if self.twin is None else self.twin.to_dict(),
+            "twin": self.twin and self.twin.to_dict(),
             "seconds": self.seconds,
             "n_splits": self.n_splits,
             "observed_change": self.observed_change,
-            "twin_measure": None if self.twin_measure is None else self.twin_measure.name,
+            "twin_measure": self.twin_measure and self.twin_measure.name,
         }
 
 
@@ -146,6 +151,22 @@ def with_article(name: str) -> str:
 def phrase(name: str) -> str:
     """Return a method's name as part of a sentence; names that the user chose are quoted."""
     return f"{with_article(name)} (SafeClassifier)" if name == SAFE else quoted(name)
+
+
+def unit_of(measure: Measure) -> str:
+    """Return the unit of changes in parentheses, if there is one."""
+    return f" ({measure.unit.strip()})" if measure.unit else ""
+
+
+def show_loss(loss: float, measure: Measure) -> str:
+    """Return a loss, in per cent if its changes are in points."""
+    sign = "%" if measure.unit == ERROR.unit else ""
+    return f"{round(loss * measure.scale, measure.digits) + 0.0:.{measure.digits}f}{sign}"
+
+
+def show_change(change: float, measure: Measure) -> str:
+    """Return a change of a loss with its sign; no change has the sign +."""
+    return f"{round(change * measure.scale, measure.digits) + 0.0:+.{measure.digits}f}"
 
 
 def estimation(scoring: Any) -> str:
@@ -180,13 +201,20 @@ class Findings:
         Whether the time budget left out methods that use unlabelled rows, or candidates of them.
     """
 
-    compared: Sequence[Any]
+    compared: Sequence[MethodResult]
     recommended: str
     measure: Measure
     n_unlabeled: int
     sample: str = ""
     failed: Sequence[str] = ()
     hurried: bool = False
+
+    @property
+    def best(self) -> MethodResult | None:
+        """The recommended method; if that is the baseline, the most promising one, if any."""
+        if self.recommended != BASELINE:
+            return next(method for method in self.compared if method.name == self.recommended)
+        return max(self.compared, key=lambda method: method.promise, default=None)
 
 
 def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
@@ -206,17 +234,15 @@ def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
 
 def answer_line(found: Findings) -> tuple[str, str]:
     """Return what to use in one line, and what is claimed: it says no more than the verdicts do."""
-    compared = found.compared
-    if found.recommended != BASELINE:
-        best = _named(compared, found.recommended)
+    if found.recommended != BASELINE and (best := found.best) is not None:
         if best.twin is not None and best.twin.answer == HELP:
             return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
         return f"Use {with_article(best.name)}: it is better than the tuned {BASELINE}.", HELP
     use = f"use the tuned {BASELINE}."
     if not found.n_unlabeled:
         return f"{NO_UNLABELED} {capitalised(use)}", ""
-    using = [method for method in compared if method.uses_unlabeled]
-    answers = {method.verdict.answer for method in using}
+    using = [method for method in found.compared if method.uses_unlabeled]
+    answers = {method.judged.answer for method in using}
     if answers == {HARM}:
         rows = all(method.twin is not None and method.twin.answer == HARM for method in using)
         what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
@@ -230,22 +256,17 @@ def answer_line(found: Findings) -> tuple[str, str]:
     return capitalised(use), ""
 
 
-def _named(compared: Sequence[Any], name: str) -> Any:
-    return next(method for method in compared if method.name == name)
-
-
 def _reason(found: Findings) -> str:
     """Return why, with the numbers."""
-    compared = found.compared
-    if not compared:
+    compared, best = found.compared, found.best
+    if best is None:
         return f"No method could be compared with the tuned {BASELINE}."
     if found.recommended != BASELINE:
-        return str(_named(compared, found.recommended).verdict.reason)
-    best = max(compared, key=_promise)
-    numbers = _numbers(best, found.measure)
+        return best.judged.reason
+    numbers = _numbers(best.judged, found.measure)
     if len(compared) == 1:
         return f"With {found.sample}, {phrase(best.name)} may change {numbers}."
-    harmful = [phrase(method.name) for method in compared if method.verdict.answer == HARM]
+    harmful = [phrase(method.name) for method in compared if method.judged.answer == HARM]
     harm = f", and {listed(harmful)} would do harm" if harmful else ""
     none = "neither of the 2" if len(compared) == 2 else f"none of the {len(compared)}"
     return (
@@ -254,9 +275,9 @@ def _reason(found: Findings) -> str:
     )
 
 
-def _numbers(method: Any, measure: Measure) -> str:
+def _numbers(verdict: Verdict, measure: Measure) -> str:
     """Return by how much a method changes the loss, and how probable what is."""
-    verdict, odds = method.verdict, method.verdict.probabilities
+    odds = verdict.probabilities
     likely = f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}"
     if verdict.answer == NO_DIFFERENCE:
         likely = f"probability of no practical difference {percent(odds.no_difference)}"
@@ -267,22 +288,16 @@ def _numbers(method: Any, measure: Measure) -> str:
 
 def _next_step(found: Findings) -> str:
     """Return what to do next, or what limits the answer."""
-    if found.recommended != BASELINE:
-        best = _named(found.compared, found.recommended)
-        return f"{_twin_sentence(best)}{FIT}"
-    best = max(found.compared, key=_promise) if found.compared else None
-    if best is None or best.verdict.answer != CANNOT_TELL or not found.n_unlabeled:
+    best = found.best
+    if best is None:
         return ""
-    settled = best.verdict.n_labels_to_settle is not None
+    if found.recommended != BASELINE:
+        return f"{_twin_sentence(best)}{FIT}"
+    if best.judged.answer != CANNOT_TELL or not found.n_unlabeled:
+        return ""
+    settled = best.judged.n_labels_to_settle is not None
     when = "Until then" if settled else "Meanwhile"
-    return f"{best.verdict.next_step} {when}, the tuned {BASELINE} is the cautious choice."
-
-
-def _promise(method: MethodResult) -> float:
-    """Return by how much help is more probable than harm."""
-    assert method.verdict is not None
-    odds = method.verdict.probabilities
-    return odds.help - odds.harm
+    return f"{best.judged.next_step} {when}, the tuned {BASELINE} is the cautious choice."
 
 
 def _twin_sentence(method: MethodResult) -> str:
@@ -298,38 +313,29 @@ def _twin_sentence(method: MethodResult) -> str:
     )
 
 
-ESTIMATES = [
-    *("estimated change", "low", "high"),
-    *("P(help)", "P(no difference)", "P(harm)", "answer"),
-]
-
-
 def _shown(value: float | None) -> float | None:
     return None if value is None else round(value, DIGITS) + 0.0
 
 
 def table_row(method: MethodResult) -> dict[str, Any]:
     """Return a result as a row of a table."""
-    row: dict[str, Any] = {
+    verdict, twin = method.verdict, method.twin
+    odds = None if verdict is None else verdict.probabilities
+    low, high = (None, None) if verdict is None else verdict.interval
+    return {
         "method": method.name,
         "uses unlabelled rows": method.uses_unlabeled,
         "loss": method.loss,
         "observed change": _shown(method.observed_change),
-        **dict.fromkeys(ESTIMATES),
+        "estimated change": verdict and _shown(verdict.change),
+        "low": _shown(low),
+        "high": _shown(high),
+        "P(help)": odds and odds.help,
+        "P(no difference)": odds and odds.no_difference,
+        "P(harm)": odds and odds.harm,
+        "answer": verdict and verdict.answer,
         "p (Holm)": method.p_value,
-        "estimated change to its twin": None if method.twin is None else _shown(method.twin.change),
+        "estimated change to its twin": twin and _shown(twin.change),
         "seconds": method.seconds,
         "splits": method.n_splits,
     }
-    if method.verdict is not None:
-        odds = method.verdict.probabilities
-        row |= {
-            "estimated change": _shown(method.verdict.change),
-            "low": _shown(method.verdict.interval[0]),
-            "high": _shown(method.verdict.interval[1]),
-            "P(help)": odds.help,
-            "P(no difference)": odds.no_difference,
-            "P(harm)": odds.harm,
-            "answer": method.verdict.answer,
-        }
-    return row

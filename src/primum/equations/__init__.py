@@ -1,20 +1,20 @@
 """Least squares over all rows: its sums, its coordinates, and the ways to solve its equations."""
 
-from primum.equations.coordinates import Coordinates, coordinates_of
+from primum.equations.coordinates import Coordinates, NormalEquations, coordinates_of
 from primum.equations.curvature import RowCurvature
-from primum.equations.design import Design, Frame, GivenLabels, RowValues, View
+from primum.equations.design import Design, Frame, GivenLabels, Linear, RowValues, View
 from primum.equations.kernel import KernelCoordinates, KernelFeatures, kernel_features, kernel_ridge
-from primum.equations.moments import FAINT, Moments, gather_columns, gather_moments, refuse_faint
-from primum.equations.normal import NormalEquations, RidgePath, equations_of
+from primum.equations.moments import Moments, gather_columns, gather_moments
+from primum.equations.normal import RidgePath, equations_of
 
 __all__ = [
-    "FAINT",
     "Coordinates",
     "Design",
     "Frame",
     "GivenLabels",
     "KernelCoordinates",
     "KernelFeatures",
+    "Linear",
     "Moments",
     "NormalEquations",
     "RidgePath",
@@ -27,5 +27,4 @@ __all__ = [
     "gather_moments",
     "kernel_features",
     "kernel_ridge",
-    "refuse_faint",
 ]

@@ -23,6 +23,7 @@ the rank is that of the rows without the ridge, unless the ridge is so large (``
 that it leaves no more of the rounding than well-conditioned rows do.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -33,7 +34,7 @@ from scipy.linalg import blas, lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
 from primum.equations.conjugate import conjugate_gradients
-from primum.equations.curvature import Part, curved_gram, curved_product, solve_semidefinite
+from primum.equations.curvature import CurvedRows, curved_gram, curved_product, solve_semidefinite
 from primum.equations.design import Design, Frame
 from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, to_numpy
@@ -58,8 +59,100 @@ VALUE_ROUNDING = 8 * EPS
 NEAR = 100.0
 
 
+class NormalEquations(ABC):
+    """The normal equations of least squares on all rows, however they are solved.
+
+    A fit is represented by its coordinates gamma, whose meaning depends on the implementation. The
+    fits of several classes are the columns of gamma (r, K), of their sums (m, K) and of their
+    coefficients (d, K), and the entries of their intercept (K,).
+
+    Attributes
+    ----------
+    weight : float
+        Number of rows (sum of their weights).
+    center : array (d,)
+        Mean of the rows, or zero without intercept.
+    fit_intercept : bool
+        Whether there is an intercept.
+    ridge : float
+        What is added to the diagonal of A, n alpha.
+    near : bool
+        Whether the means are small compared with the standard deviations of the features.
+    solver : {"normal_equations", "row_space", "conjugate_gradients", "kernel"}
+        How the equations are solved.
+    """
+
+    weight: float
+    center: Floats
+    fit_intercept: bool
+    ridge: float
+    near: bool
+    solver: str
+
+    @property
+    def frame(self) -> Frame:
+        """How rows become design rows."""
+        return Frame(self.center, self.fit_intercept, self.near)
+
+    def design(self, rows: Rows) -> Design:
+        """Return rows as design rows, with this centre."""
+        return Design(rows, self.frame)
+
+    @property
+    def coordinates(self) -> "Coordinates | None":
+        """The same, if A or the rows are factorised, so that least squares is a plain sum."""
+        return None
+
+    @abstractmethod
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
+        """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start."""
+
+    def solve_part(
+        self, sums: Floats, parts: Sequence[CurvedRows], size: float
+    ) -> tuple[Floats, Floats]:
+        """Solve the normal equations of some rows, not of a kernel, as far as they determine a fit.
+
+        Parameters
+        ----------
+        sums : array (m, c)
+            The right-hand side.
+        parts : sequence of (Design, RowCurvature)
+            Rows, and how much each of them counts, in which directions of the c columns.
+        size : float
+            Norm of the sums that have cancelled in the right-hand side. Anything below their
+            rounding counts as zero.
+
+        Returns
+        -------
+        step, rest : arrays
+            Two gammas (r, c) with ``H step + A rest = sums``, where H is A for the given rows and
+            directions alone, including the ridge. ``rest`` is practically zero unless H is nearly
+            singular.
+        """
+        raise NotImplementedError
+
+    @abstractmethod
+    def expand(self, gamma: Floats) -> Floats:
+        """Return the coefficients for design rows."""
+
+    @abstractmethod
+    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:
+        """Return (coefficients, intercept) for uncentred features."""
+
+    @abstractmethod
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
+        """Return the gamma of given coefficients: the inverse of decode."""
+
+    @abstractmethod
+    def length(self, gamma: Floats) -> float:
+        """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge.
+
+        For several columns of gamma, the root of the sum of all of them.
+        """
+
+
 @dataclass(frozen=True)
-class Coordinates:
+class Coordinates(NormalEquations):
     """The map between features, coefficients and the coordinates gamma.
 
     Attributes
@@ -106,16 +199,10 @@ class Coordinates:
         object.__setattr__(self, "basis", T[1:, 1:])  # stored only once
 
     @property
-    def frame(self) -> Frame:
-        """How rows become design rows."""
-        return Frame(self.center, self.fit_intercept, self.near)
+    def coordinates(self) -> "Coordinates":  # noqa: D102
+        return self
 
-    def design(self, rows: Rows) -> Design:
-        """Return rows as design rows, with this centre."""
-        return Design(rows, self.frame)
-
-    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:
-        """Return (coefficients, intercept) for uncentred features."""
+    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:  # noqa: D102
         if not self.fit_intercept:
             return self.basis @ gamma, no_intercept(gamma)
         coef = self.basis @ gamma[1:]
@@ -131,7 +218,7 @@ class Coordinates:
         return float(np.linalg.norm(gamma))
 
     def solve_part(  # noqa: D102
-        self, sums: Floats, parts: Sequence[Part], size: float
+        self, sums: Floats, parts: Sequence[CurvedRows], size: float
     ) -> tuple[Floats, Floats]:
         T, first = self.full_basis, int(self.fit_intercept)
         ridge, right = self.ridge * (T[first:].T @ T[first:]), T.T @ sums
@@ -147,8 +234,7 @@ class Coordinates:
         step = conjugate_gradients(apply, right.reshape(-1, 1)).X
         return step.reshape(right.shape), right - apply(step).reshape(right.shape)
 
-    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
-        """Return the gamma of given coefficients: the inverse of decode."""
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:  # noqa: D102
         gamma = self.inverse @ coef
         if not self.fit_intercept:
             return gamma
@@ -176,24 +262,24 @@ def coordinates_of(
     """
     moments = gather_moments(parts) if moments is None else moments
     columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
-    found = _factor_truncated(columns, moments.weight if fit_intercept else 0.0, rcond) or (
+    factors = _factor_truncated(columns, moments.weight if fit_intercept else 0.0, rcond) or (
         _factor(columns)
     )
-    if found is None:
+    if factors is None:
         rounding = rounding_of(sum(rows.n_rows for rows in parts), len(columns.scale))
         frame = Frame(columns.center, False, columns.near)
         by_products = moments.of_products and _factor_spectrum(columns, rounding, parts, frame)
-        found = by_products or _factor_rows(columns, rounding, parts, fit_intercept)
+        factors = by_products or _factor_rows(columns, rounding, parts, fit_intercept)
     coordinates = Coordinates(
         moments.weight,
-        found.center,
-        found.basis,
-        found.inverse,
+        factors.center,
+        factors.basis,
+        factors.inverse,
         fit_intercept,
         columns.near,
         columns.ridge,
     )
-    return coordinates if found.accurate else corrected(coordinates, parts, columns.ridge)
+    return coordinates if factors.accurate else corrected(coordinates, parts, columns.ridge)
 
 
 @dataclass(frozen=True)
@@ -229,10 +315,6 @@ class _ScaledColumns:
     noise: Floats
     near: bool
 
-    def without_ridge(self) -> "_ScaledColumns":
-        """Return the columns without the ridge, in the same units."""
-        return replace(self, ridge=0.0)
-
     def of_unit_length(self) -> "_ScaledColumns":
         """Return the columns without the ridge, which have unit length then."""
         noise = self.noise * self.scale / self.length
@@ -247,9 +329,9 @@ class _ScaledColumns:
         C.flat[:: len(C) + 1] += self.ridge / self.scale**2
         return np.asarray(C)
 
-    def found(
+    def factors(
         self, part: tuple[Floats, Floats], accurate: bool, shift: Floats | None = None
-    ) -> "_Found":
+    ) -> "_Factors":
         """Return the (basis, inverse) of the columns that vary as those of all columns."""
         center, (basis, inverse) = self.center, part
         if len(self.varying) < len(center):
@@ -259,11 +341,11 @@ class _ScaledColumns:
         if shift is not None:
             center = center.copy()
             center[self.varying] += shift
-        return _Found(center, basis, inverse, accurate)
+        return _Factors(center, basis, inverse, accurate)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Factors:
     """A centre, a basis, its inverse, and whether they are accurate without a correction."""
 
     center: Floats
@@ -304,7 +386,7 @@ def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mas
 
 def _factor_truncated(
     columns: _ScaledColumns, intercept: float, rcond: float | None
-) -> _Found | None:
+) -> _Factors | None:
     """Return a factorisation without weak directions, or None if there are none to drop.
 
     ``intercept`` is the eigenvalue of A that belongs to the intercept.
@@ -322,13 +404,13 @@ def _factor_truncated(
     values, V = np.linalg.eigh(A)
     kept = values > rcond * max(values[-1], intercept)
     V, roots = V[:, kept], np.sqrt(values[kept])
-    return _Found(columns.center, V / roots, (V * roots).T, accurate=False)
+    return _Factors(columns.center, V / roots, (V * roots).T, accurate=False)
 
 
-def _factor(columns: _ScaledColumns) -> _Found | None:
+def _factor(columns: _ScaledColumns) -> _Factors | None:
     """Return a factorisation of the moments, or None if they are too ill-conditioned for it."""
     if len(columns.varying) == 0:
-        return columns.found((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
+        return columns.factors((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
     R, reciprocal_condition = _triangle_of(columns)
     accurate = reciprocal_condition > CORRECT_BELOW
     if not accurate:
@@ -338,7 +420,7 @@ def _factor(columns: _ScaledColumns) -> _Found | None:
     R_inverse, _ = lapack.dtrtri(R, lower=0)
     R_inverse /= columns.scale[:, None]
     R *= columns.scale
-    return columns.found((R_inverse, R), accurate)
+    return columns.factors((R_inverse, R), accurate)
 
 
 def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
@@ -352,13 +434,13 @@ def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
 
 def _factor_spectrum(
     columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], frame: Frame
-) -> _Found | None:
+) -> _Factors | None:
     """Return a factorisation of the moments without directions that are just rounding.
 
     Squares lose half of the digits, so weak directions are checked against the rows; None if one of
     them is more than rounding. The ridge is added afterwards.
     """
-    squares, V = np.linalg.eigh(columns.without_ridge().correlation())
+    squares, V = np.linalg.eigh(replace(columns, ridge=0.0).correlation())
     values = np.sqrt(np.maximum(squares, 0.0))
     kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
     weak = np.zeros((len(columns.center), int(np.count_nonzero(~kept))))
@@ -368,12 +450,12 @@ def _factor_spectrum(
     if (lengths > np.maximum(rounding * values.max(initial=0.0), of_values)).any():
         return None
     part = shortest(V[:, kept], values[kept], columns.scale, columns.ridge)
-    return columns.found(part, accurate=False)
+    return columns.factors(part, accurate=False)
 
 
 def _factor_rows(
     columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], fit_intercept: bool
-) -> _Found:
+) -> _Factors:
     """Return a factorisation of the rows themselves, to which the ridge is added afterwards.
 
     Rows get a leading 1, if there is an intercept. The triangle below the first line is that of the
@@ -387,7 +469,7 @@ def _factor_rows(
     kept = determined(values, Vt.T, columns.noise, rounding)
     part = shortest(Vt[kept].T, values[kept], columns.scale, columns.ridge)
     shift = R[0, 1:] / R[0, 0] * columns.scale if fit_intercept else None
-    return columns.found(part, accurate=False, shift=shift)
+    return columns.factors(part, accurate=False, shift=shift)
 
 
 def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> tuple[Floats, Floats]:

@@ -55,10 +55,10 @@ class RowCurvature:
         return product
 
 
-Part = tuple[Design, RowCurvature]
+CurvedRows = tuple[Design, RowCurvature]
 
 
-def curved_gram(parts: Sequence[Part], T: Floats, ridge: Floats) -> Floats:
+def curved_gram(parts: Sequence[CurvedRows], T: Floats, ridge: Floats) -> Floats:
     """Return ``sum w (T'x x'T) (x) M`` over all rows, plus ``ridge (x) identity``."""
     (r, c), plain = (len(ridge), parts[0][1].matrices.shape[1]), ridge
     grams, matrices = [], []
@@ -81,7 +81,7 @@ def curved_gram(parts: Sequence[Part], T: Floats, ridge: Floats) -> Floats:
     return H.reshape(r * c, r * c)
 
 
-def curved_product(parts: Sequence[Part], V: Floats) -> Floats:
+def curved_product(parts: Sequence[CurvedRows], V: Floats) -> Floats:
     """Return ``sum w x (x'V) M`` over all rows, for coefficients V (m, c): one pass."""
 
     def of_part(design: Design, curvature: RowCurvature) -> Floats:

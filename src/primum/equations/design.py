@@ -2,16 +2,14 @@
 
 Sparse rows cannot be centred without densifying them, and centring dense ones costs as much as a
 product. So the centre enters the products as a rank-one correction, unless means are so large that
-this would cancel.
-
-Products with triangular matrices, which take half as many operations as others.
+this would cancel. Products with triangular matrices take half as many operations as others.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -21,8 +19,16 @@ from primum._sklearn import library_of
 from primum._typing import Floats
 from primum.rows.base import Block, Rows, to_numpy
 
+T = TypeVar("T")
+# A linear model: its coefficients (d,) and intercept, or (d, K) and (K,) for several classes.
+Linear = tuple[Floats, Any]
+
 # Smaller triangles save no time.
 WIDE_TRIANGLE = 64
+# Arrays of at most this many bytes are sent to a device once.
+SENT_ONCE = 2**18
+# With at least WIDE features, up to FEW_PRODUCTS products are faster row by row.
+WIDE, FEW_PRODUCTS = 16, 8
 
 
 def product(A: Floats, V: Floats) -> Floats:
@@ -40,12 +46,6 @@ def times_triangle(rows: Floats, V: Floats) -> Floats:
     """Return rows, in C order, times an upper triangular V. The rows are overwritten."""
     # BLAS computes V' times the transpose of the rows, which is in Fortran order: without a copy.
     return np.asarray(blas.dtrmm(1.0, V.T, rows.T, lower=1, overwrite_b=1).T)
-
-
-# Arrays of at most this many bytes are sent to a device once.
-SENT_ONCE = 2**18
-# With at least WIDE features, up to FEW_PRODUCTS products are faster row by row.
-WIDE, FEW_PRODUCTS = 16, 8
 
 
 @dataclass(frozen=True)
@@ -271,33 +271,32 @@ class Design:
 
         return self.rows.fill(product)
 
+    def add_up(self, kernel: Callable[[View], T], *, rough: bool = False) -> T:
+        """Return the sum of ``kernel(view)`` over all blocks of rows: one pass."""
+        frame = self.frame
+        return self.rows.map_reduce(lambda block: kernel(frame.view(block, rough=rough)), add)
+
     def weighted_sum(self, q: Floats | RowValues) -> Floats:
         """Return the sum of the design rows, each times its weight and its label.
 
         With several labels per row, one per class, there are as many sums, as columns.
         """
-        labels, frame = GivenLabels(q) if isinstance(q, np.ndarray) else q, self.frame
-
-        def block_sum(block: Block) -> Any:
-            view = frame.view(block)
-            return view.sum(labels(view))
-
+        labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
         if self.n_rows == 0:
-            return np.asarray(block_sum(Block(0, np.zeros((0, len(frame.center))))))
-        return np.asarray(to_numpy(self.rows.map_reduce(block_sum, add)))
+            view = self.frame.view(Block(0, np.zeros((0, len(self.frame.center)))))
+            return np.asarray(view.sum(labels(view)))
+        return np.asarray(to_numpy(self.add_up(lambda view: view.sum(labels(view)))))
 
     def gram(self, V: Floats, chosen: Floats) -> Floats:
         """Return ``V'(sum of x x')V`` over the design rows x, each times its entry of chosen."""
-        frame = self.frame
 
-        def block_gram(block: Block) -> Floats:
-            factor = chosen[block.where]
+        def gram_of(view: View) -> Floats:
+            factor = chosen[view.block.where]
             present = np.flatnonzero(factor)
-            view = frame.view(block)
             P = to_numpy(view.pick(view.like(present)).dot(V))
             return (P.T * factor[present]) @ P
 
-        return self.rows.map_reduce(block_gram, add)
+        return self.add_up(gram_of)
 
     def write_down(self, labels: RowValues) -> Any:
         """Return the label of every row, on the device of the rows."""

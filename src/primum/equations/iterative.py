@@ -14,18 +14,17 @@ themselves, for design rows.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
-from primum.equations.coordinates import no_intercept, rounding_of
-from primum.equations.curvature import Part, curved_product
+from primum.equations.coordinates import NormalEquations, no_intercept, rounding_of
+from primum.equations.curvature import CurvedRows, curved_product
 from primum.equations.design import Design, Frame
 from primum.equations.moments import gather_columns
-from primum.rows import Block, Rows
+from primum.rows import Rows
 
 # Right-hand sides are solved together up to this many numbers: few enough to stay in cache (4 MB)
 # or, if every pass over the rows is expensive, more (64 MB).
@@ -36,7 +35,7 @@ LARGE_RESIDUAL = 1e-9
 
 
 @dataclass(frozen=True)
-class IterativeEquations:
+class IterativeEquations(NormalEquations):
     """Normal equations of the given rows, solved through passes over them.
 
     Attributes
@@ -56,8 +55,6 @@ class IterativeEquations:
     varying : array (d, 1)
         1, or 0 for columns whose sums of squares do not distinguish them from constant ones. Their
         products are just rounding, which would mislead conjugate gradients.
-    solver : str
-        How the equations are solved.
     """
 
     parts: tuple[Rows, ...]
@@ -67,19 +64,14 @@ class IterativeEquations:
     diagonal: Floats
     fit_intercept: bool
     varying: Floats
-    solver: str = "conjugate_gradients"
 
-    @property
-    def frame(self) -> Frame:  # noqa: D102
-        return Frame(self.center, self.fit_intercept)
-
-    def design(self, rows: Rows) -> Design:  # noqa: D102
-        return Design(rows, self.frame)
+    near, solver = False, "conjugate_gradients"
 
     def apply(self, V: Floats) -> Floats:
         """Return ``A_c V`` for coefficients V (d, k): one pass."""
         frame, kept = Frame(self.center, False), self.varying * V
-        product = reduce(np.add, (_gram_times(rows, frame, kept) for rows in self.parts))
+        designs = [Design(rows, frame) for rows in self.parts if rows.n_rows]
+        product = sum(design.add_up(lambda view: view.sum(view.dot(kept))) for design in designs)
         return self.ridge * V + self.varying * product
 
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
@@ -123,7 +115,7 @@ class IterativeEquations:
         )
 
     def solve_part(  # noqa: D102
-        self, sums: Floats, parts: Sequence[Part], size: float
+        self, sums: Floats, parts: Sequence[CurvedRows], size: float
     ) -> tuple[Floats, Floats]:
         first, shape = int(self.fit_intercept), sums.shape
 
@@ -151,13 +143,9 @@ class IterativeEquations:
         return gamma
 
     def length(self, gamma: Floats) -> float:  # noqa: D102
-        V = gamma.reshape(len(gamma), -1)
-        return float(np.vdot(V, self._apply_design(V))) ** 0.5
-
-    def _apply_design(self, V: Floats) -> Floats:
-        """Return ``A V``, including the row and column of the intercept."""
-        first = int(self.fit_intercept)
-        return np.concatenate([self.weight * V[:first], self.apply(V[first:])])
+        V, first = gamma.reshape(len(gamma), -1), int(self.fit_intercept)
+        images = np.concatenate([self.weight * V[:first], self.apply(V[first:])])
+        return float(np.vdot(V, images)) ** 0.5
 
     def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:  # noqa: D102
         if not self.fit_intercept:
@@ -180,13 +168,3 @@ def iterative_equations(
     varying = (squares > rounding * weight * mean**2) | (not fit_intercept)
     kept = varying.astype(np.float64)[:, None]
     return IterativeEquations(tuple(parts), weight, center, ridge, diagonal, fit_intercept, kept)
-
-
-def _gram_times(rows: Rows, frame: Frame, V: Floats) -> Floats:
-    """Return the sum of ``x x'V`` over design rows x, each times its weight."""
-
-    def block_product(block: Block) -> Floats:
-        view = frame.view(block)
-        return view.sum(view.dot(V))
-
-    return rows.map_reduce(block_product, np.add) if rows.n_rows else np.zeros_like(V)

@@ -23,34 +23,33 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from primum._typing import Floats
-from primum.equations.coordinates import no_intercept
-from primum.equations.design import Design, Frame
-from primum.rows import ArrayRows, Rows
+from primum.equations.coordinates import NormalEquations, no_intercept
+from primum.equations.design import Linear
+from primum.rows import ArrayRows
 
 # Rounding of the entries of a kernel matrix and of their sums, relative to the largest of them.
-ROUNDING = 8 * float(np.finfo(float).eps)
+KERNEL_ROUNDING = 8 * float(np.finfo(float).eps)
 # A kernel matrix with an eigenvalue below minus this fraction of its largest row sum (of absolute
 # values) is not positive semi-definite; anything above is the rounding of its computation.
-NEGATIVE = 1e-7
+NEGATIVE_EIGENVALUE = 1e-7
 # The eigenvectors have hardly a digit for rows of less than this fraction of the largest weight:
 # their features are computed from their kernel values instead.
-LIGHT = 1e-6
-# Models, as (coefficients, intercept): of the rows of Phi, or of the kernel values with all rows.
-Model = tuple[Floats, Floats | float]
+LIGHT_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
-class KernelCoordinates:
+class KernelCoordinates(NormalEquations):
     """The coordinates in which least squares on the rows of Phi is a plain sum.
 
     With design rows ``x = [1, phi]`` and the diagonal normal matrix A, ``gamma = A^(-1/2) sum x q``
-    for labels q, and the coefficients are ``A^(-1/2) gamma``. It has the part of the interface of
-    ``NormalEquations`` that the implicit-constraint problem needs.
+    for labels q, and the coefficients are ``A^(-1/2) gamma``.
 
     Attributes
     ----------
     weight : float
         Number of rows (sum of their weights).
+    center : array (d,)
+        The mean of the rows, which are centred already: zeros.
     roots : array (m,)
         Square roots of the diagonal of A, the first for the intercept if there is one.
     fit_intercept : bool
@@ -60,19 +59,12 @@ class KernelCoordinates:
     """
 
     weight: float
+    center: Floats
     roots: Floats
     fit_intercept: bool
     ridge: float
 
-    @property
-    def center(self) -> Floats:
-        """The mean of the rows, which are centred already."""
-        return np.zeros(len(self.roots) - int(self.fit_intercept))
-
-    @property
-    def frame(self) -> Frame:
-        """How rows become design rows."""
-        return Frame(self.center, self.fit_intercept, near=True)
+    near, solver = True, "kernel"
 
     @property
     def penalty(self) -> Floats:
@@ -81,28 +73,23 @@ class KernelCoordinates:
         squares[: int(self.fit_intercept)] = 0.0
         return squares
 
-    def design(self, rows: Rows) -> Design:
-        """Return rows as design rows."""
-        return Design(rows, self.frame)
-
     def rows(self, X: Floats) -> Floats:
         """Return design rows in coordinates, for an array of rows."""
         return self.frame.expand(X) / self.roots
 
-    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
-        """Return gamma of ``A^-1 sums``."""
+    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
         return _times(sums, 1.0 / self.roots)
 
-    def expand(self, gamma: Floats) -> Floats:
-        """Return the coefficients for design rows."""
+    def expand(self, gamma: Floats) -> Floats:  # noqa: D102
         return _times(gamma, 1.0 / self.roots)
 
-    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
-        """Return the gamma of given coefficients: the inverse of decode."""
+    def length(self, gamma: Floats) -> float:  # noqa: D102
+        return float(np.linalg.norm(gamma))
+
+    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:  # noqa: D102
         return _times(self.frame.coefficients(coef, intercept), self.roots)
 
-    def decode(self, gamma: Floats) -> Model:
-        """Return (coefficients, intercept)."""
+    def decode(self, gamma: Floats) -> Linear:  # noqa: D102
         beta = self.expand(gamma)
         return (beta[1:], beta[0]) if self.fit_intercept else (beta, no_intercept(gamma))
 
@@ -137,9 +124,10 @@ class KernelFeatures:
         diagonal = self.values + total * alpha
         if self.fit_intercept:
             diagonal = np.concatenate([[total], diagonal])
-        return KernelCoordinates(total, np.sqrt(diagonal), self.fit_intercept, total * alpha)
+        center, roots = np.zeros(len(self.values)), np.sqrt(diagonal)
+        return KernelCoordinates(total, center, roots, self.fit_intercept, total * alpha)
 
-    def to_kernel(self, coef: Floats, intercept: Floats | float) -> Model:
+    def to_kernel(self, coef: Floats, intercept: Floats | float) -> Linear:
         """Return the same model as (coefficients of the kernel values, intercept)."""
         dual = self.rows @ _times(coef, 1.0 / self.values)
         if self.weight is not None:
@@ -148,7 +136,7 @@ class KernelFeatures:
             dual = _centred_dual(dual, self.weight)
         return dual, intercept - self.means @ dual
 
-    def from_kernel(self, dual: Floats, intercept: Floats | float) -> Model:
+    def from_kernel(self, dual: Floats, intercept: Floats | float) -> Linear:
         """Return a model of the kernel values with the first rows as (coefficients, intercept).
 
         With an intercept, the coefficients of the kernel values add up to 0.
@@ -163,7 +151,9 @@ class _CentredKernel:
     def __init__(self, K: Floats, weight: Floats | None, fit_intercept: bool) -> None:
         self.weight, self.fit_intercept = weight, fit_intercept
         # The rounding of each entry is relative to the diagonal before centring.
-        self.rounding = ROUNDING * _total(K, weight) * float(np.abs(K.diagonal()).max(initial=0.0))
+        self.rounding = (
+            KERNEL_ROUNDING * _total(K, weight) * float(np.abs(K.diagonal()).max(initial=0.0))
+        )
         self.means = np.zeros(len(K))
         if fit_intercept:
             shares = _shares(K, weight)
@@ -176,7 +166,7 @@ class _CentredKernel:
         self.matrix = K
         # A negative eigenvalue of this size may be due to the computation of K.
         largest = max(float(np.abs(row).sum()) for row in K)
-        self.negative = max(NEGATIVE * largest, self.rounding)
+        self.negative = max(NEGATIVE_EIGENVALUE * largest, self.rounding)
 
     def refuse_negative(self, smallest: float) -> None:
         """Raise an error if the matrix is not positive semi-definite."""
@@ -198,7 +188,9 @@ def kernel_features(K: Floats, weight: Floats | None, fit_intercept: bool) -> Ke
 def _features_of(centred: _CentredKernel) -> KernelFeatures:
     K, weight = centred.matrix, centred.weight
     light = (
-        np.zeros(0, np.intp) if weight is None else np.flatnonzero(weight < LIGHT * weight.max())
+        np.zeros(0, np.intp)
+        if weight is None
+        else np.flatnonzero(weight < LIGHT_WEIGHT * weight.max())
     )
     of_light = K[light]
     # This driver overwrites the matrix by its eigenvectors. K is symmetric: the transpose is in
@@ -217,7 +209,7 @@ def _features_of(centred: _CentredKernel) -> KernelFeatures:
 
 def kernel_ridge(
     K: Floats, y: Floats, weight: Floats | None, *, alpha: float, fit_intercept: bool
-) -> Model:
+) -> Linear:
     """Return the least-squares model of labelled rows: (coefficients of kernel values, intercept).
 
     It minimises the mean squared loss plus alpha times the squared norm of the function, by one
@@ -246,7 +238,7 @@ def _check_semidefinite(centred: _CentredKernel) -> None:
         centred.refuse_negative(float(eigvalsh(centred.matrix)[0]))
 
 
-def _by_spectrum(centred: _CentredKernel, y: Floats, alpha: float) -> Model:
+def _by_spectrum(centred: _CentredKernel, y: Floats, alpha: float) -> Linear:
     """Return the same model for a ridge so small that directions below rounding must be dropped."""
     features = _features_of(centred)
     coordinates = features.coordinates(alpha)

@@ -6,20 +6,14 @@ With the labels q of the rows, ``A beta = X'q``. There are three ways to solve t
     few columns                 A is formed and factorised                  ``coordinates.py``
     many of both                A is applied by products with vectors       ``iterative.py``
 
-The normal equations of the same rows for several ridges.
-
-Only ``n alpha D`` differs between them: the sums over the rows, or their singular values if there
-are fewer rows than columns, are computed once.
+For several ridges, only ``n alpha D`` differs: the sums over the rows, or their singular values if
+there are fewer rows than columns, are computed once (``RidgePath``).
 """
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 
-from primum._typing import Floats
-from primum.equations.coordinates import coordinates_of
-from primum.equations.curvature import Part
-from primum.equations.design import Design, Frame
+from primum.equations.coordinates import NormalEquations, coordinates_of
 from primum.equations.iterative import iterative_equations
 from primum.equations.moments import Moments, gather_moments
 from primum.equations.row_space import RowSpacePath, row_space_coordinates
@@ -30,94 +24,6 @@ from primum.rows import Rows
 FORM_A_UP_TO = 2**12
 # Rows are factorised up to this many numbers (256 MB), if there are fewer rows than columns.
 FACTORISE_ROWS_UP_TO = 2**25
-
-
-class NormalEquations(Protocol):
-    """The interface of the normal equations.
-
-    A fit is represented by its coordinates gamma, whose meaning depends on the implementation. The
-    fits of several classes are the columns of gamma (r, K), of their sums (m, K) and of their
-    coefficients (d, K), and the entries of their intercept (K,).
-    """
-
-    @property
-    def weight(self) -> float:
-        """Number of rows (sum of their weights)."""
-        ...
-
-    @property
-    def center(self) -> Floats:
-        """Mean of the rows, or zero without intercept."""
-        ...
-
-    @property
-    def fit_intercept(self) -> bool:
-        """Whether there is an intercept."""
-        ...
-
-    @property
-    def ridge(self) -> float:
-        """What is added to the diagonal of A, n alpha."""
-        ...
-
-    @property
-    def solver(self) -> str:
-        """Which of the three methods is used."""
-        ...
-
-    @property
-    def frame(self) -> Frame:
-        """How rows become design rows."""
-        ...
-
-    def design(self, rows: Rows) -> Design:
-        """Return rows as design rows, with this centre."""
-        ...
-
-    def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
-        """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start."""
-        ...
-
-    def solve_part(self, sums: Floats, parts: Sequence[Part], size: float) -> tuple[Floats, Floats]:
-        """Solve the normal equations of some of the rows, as far as these determine a fit.
-
-        Parameters
-        ----------
-        sums : array (m, c)
-            The right-hand side.
-        parts : sequence of (Design, RowCurvature)
-            Rows, and how much each of them counts, in which directions of the c columns.
-        size : float
-            Norm of the sums that have cancelled in the right-hand side. Anything below their
-            rounding counts as zero.
-
-        Returns
-        -------
-        step, rest : arrays
-            Two gammas (r, c) with ``H step + A rest = sums``, where H is A for the given rows and
-            directions alone, including the ridge. ``rest`` is practically zero unless H is nearly
-            singular.
-        """
-        ...
-
-    def expand(self, gamma: Floats) -> Floats:
-        """Return the coefficients for design rows."""
-        ...
-
-    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:
-        """Return (coefficients, intercept) for uncentred features."""
-        ...
-
-    def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
-        """Return the gamma of given coefficients: the inverse of decode."""
-        ...
-
-    def length(self, gamma: Floats) -> float:
-        """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge.
-
-        For several columns of gamma, the root of the sum of all of them.
-        """
-        ...
 
 
 def equations_of(

@@ -80,14 +80,14 @@ def row_space_coordinates(
     if len(varying) < len(center):
         Z, lengths, noise = Z[:, varying], lengths[varying], noise[varying]
     if rcond is not None:
-        found = _factor_truncated(Z, ridge, rcond, weight if fit_intercept else 0.0)
+        factors = _factor_truncated(Z, ridge, rcond, weight if fit_intercept else 0.0)
     else:
-        found = _factor_gram(Z, lengths, ridge, len(Z) - int(fit_intercept)) or (
+        factors = _factor_gram(Z, lengths, ridge, len(Z) - int(fit_intercept)) or (
             _factor_scaled(Z, np.sqrt(lengths**2 + ridge), noise, ridge)
         )
-    basis = np.zeros((len(center), found[0].shape[1]))
+    basis = np.zeros((len(center), factors[0].shape[1]))
     inverse = np.zeros(basis.T.shape)
-    basis[varying], inverse[:, varying] = _orthonormal(Z, found, ridge)
+    basis[varying], inverse[:, varying] = _orthonormal(Z, factors, ridge)
     return Coordinates(
         weight, center, basis, inverse, fit_intercept, ridge=ridge, solver="row_space"
     )
@@ -131,11 +131,11 @@ def _dense(block: Block) -> Floats:
     return X
 
 
-def _orthonormal(Z: Floats, found: Factors, ridge: float) -> Factors:
+def _orthonormal(Z: Floats, factors: Factors, ridge: float) -> Factors:
     """Return (basis, its inverse) corrected from the rows, so that ``T'A T`` is the identity."""
-    basis, inverse = found
+    basis, inverse = factors
     if basis.shape[1] == 0:
-        return found
+        return factors
     scores = Z @ basis
     R = np.linalg.cholesky(scores.T @ scores + ridge * basis.T @ basis).T
     return solve_triangular(R, basis.T, trans="T").T, R @ inverse

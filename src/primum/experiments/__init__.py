@@ -5,30 +5,23 @@ from primum._lazy import lazy
 # The public names, by the modules that define them; each is imported when first used.
 _HOMES = {
     "primum.comparison.store": ("ResultsError",),
-    "primum.experiments.experiment": ("Experiment",),
-    "primum.experiments.measures": (
-        "Harm",
-        "error",
-        "score_minus_half",
-        "score_probability",
-        "score_signed",
-        "squared_hinge",
-        "squared_loss",
+    f"{__name__}.measures": (
+        *("error", "squared_hinge", "squared_loss"),
+        *("score_minus_half", "score_probability", "score_signed"),
     ),
-    "primum.experiments.methods": (
-        "BASELINES",
-        "LEAST_SQUARES",
-        "METHODS",
-        "Method",
-        "SUPPORT_VECTORS",
-        "find_method",
+    f"{__name__}.methods": (
+        *("BASELINES", "LEAST_SQUARES", "METHODS", "SUPPORT_VECTORS", "Method", "find_method"),
     ),
-    "primum.experiments.pages.experiment": ("results_table", "write_report"),
-    "primum.experiments.pages.figures": ("curves_figure",),
-    "primum.experiments.runner": ("run_experiment",),
-    "primum.experiments.splits": ("CrossValidation", "HoldOut", "LearningCurve"),
-    "primum.experiments.summary": ("failures", "fit_warnings", "harm", "summarise"),
+    f"{__name__}.pages.figures": ("curves_figure",),
+    f"{__name__}.pages.experiment": ("results_table", "write_report"),
+    f"{__name__}.runner": ("Experiment", "run_experiment"),
+    f"{__name__}.splits": ("CrossValidation", "HoldOut", "LearningCurve"),
+    f"{__name__}.summary": ("Harm", "failures", "fit_warnings", "harm", "summarize"),
 }
 __all__ = sorted(name for names in _HOMES.values() for name in names)
 
-__getattr__ = lazy(__name__, {name: home for home, names in _HOMES.items() for name in names})
+__getattr__ = lazy(
+    __name__,
+    {name: home for home, names in _HOMES.items() for name in names}
+    | {name: f"{__name__}.{name}" for name in ("datasets", "pages")},
+)

@@ -1,16 +1,10 @@
-"""Measures of a fit, and harm: how often and by how much it is worse than the supervised twin.
+"""What is measured of a fit: the error, and losses of scores on which the labels are 0 and 1.
 
 With two classes, scores are an array of shape (n,), the scores s of class 1 for labels y of 0 and
-1. With more, they have shape (n, K), for one-hot labels, and a loss is the sum of the same loss
-over the K classes: what the least-squares classifiers and the SVMs, one against the rest, minimise.
-For two classes, written as K = 2 columns 1 - s and s, that sum would be exactly twice the loss of
-s; it is not used, so that the numbers remain those of the paper.
-
-The scores of a fitted classifier, on a scale on which the labels are 0 and 1.
-
-With two classes there is one score per row, that of class 1. With more there is one per row and
-class, in the order of ``classes_``, and the labels are one-hot: 1 for the class of the row, 0 for
-the others.
+1. With more, they have shape (n, K), in the order of ``classes_``, for one-hot labels, and a loss
+is the sum of the same loss over the K classes: what the least-squares classifiers and the SVMs, one
+against the rest, minimise. For two classes, written as K = 2 columns 1 - s and s, that sum would be
+exactly twice the loss of s; it is not used, so that the numbers remain those of the paper.
 
 Decision values mean different things in different classifiers: scores fitted to 0 and 1 or to -1
 and 1, log-odds, votes. Read on the wrong scale they give meaningless losses. So the score is, in
@@ -20,21 +14,20 @@ from its predictions, and no loss.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import wilcoxon
 from sklearn.pipeline import Pipeline
 
 from primum._typing import AnyArray, Floats, Index
 from primum.methods import LaplacianLeastSquaresClassifier, SelfLearningClassifier
 from primum.methods.kernels import KernelClassifier
-from primum.methods.least_squares.base import LeastSquaresBase
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.svm.base import LinearMachine
 
+# How a fitted classifier is read, and what is measured; their names are columns of the results.
+Score = Callable[[Any, AnyArray], Floats]
 MEASURES = ("error", "loss_labeled", "loss_train", "loss_test", "seconds")
-SIGNIFICANCE = 0.01
 
 
 def error(scores: Floats, y: Index) -> float:
@@ -128,70 +121,6 @@ def _mean_of_sums(losses: Floats) -> float:
     return float(np.mean(losses if losses.ndim == 1 else losses.sum(axis=1)))
 
 
-@dataclass(frozen=True)
-class Harm:
-    """Comparison of a method with its supervised twin, over repeats.
-
-    Attributes
-    ----------
-    times_worse : int
-        Number of repeats in which the method's value is higher.
-    share_worse : float
-        The same as a fraction of the repeats.
-    mean_difference : float
-        Mean of method minus twin; if negative, the method helps on average.
-    mean_harm : float
-        Mean difference over the repeats in which the method is worse; 0 if there is none.
-    worst_harm : float
-        Largest difference, at least 0.
-    p_value : float
-        Two-sided Wilcoxon signed-rank test of no difference; 1 if all differences are 0.
-    significantly_worse : bool
-        Whether it is worse on average with p below 0.01 (underlined in the paper).
-
-    Examples
-    --------
-    >>> from primum.experiments import harm
-    >>> round(harm([0.21, 0.25, 0.19], [0.20, 0.26, 0.22]).share_worse, 2)
-    0.33
-    """
-
-    times_worse: int
-    share_worse: float
-    mean_difference: float
-    mean_harm: float
-    worst_harm: float
-    p_value: float
-    significantly_worse: bool
-
-
-def harm_over_repeats(method: Floats, twin: Floats) -> Harm:
-    """Compare errors or losses of a method with its supervised twin's, repeat by repeat."""
-    method, twin = np.asarray(method, dtype=float), np.asarray(twin, dtype=float)
-    if method.ndim != 1 or method.shape != twin.shape or not len(method):
-        raise ValueError(
-            "harm needs one value per repeat of the method and one of the twin, got shapes "
-            f"{method.shape} and {twin.shape}."
-        )
-    difference = method - twin
-    worse = difference > 0
-    unequal = difference[difference != 0]  # ties carry no information about the sign
-    p_value = float(wilcoxon(unequal).pvalue) if len(unequal) else 1.0
-    mean = float(difference.mean())
-    return Harm(
-        times_worse=int(worse.sum()),
-        share_worse=float(worse.mean()),
-        mean_difference=mean,
-        mean_harm=float(difference[worse].mean()) if worse.any() else 0.0,
-        worst_harm=float(max(difference.max(), 0.0)),
-        p_value=p_value,
-        significantly_worse=mean > 0 and p_value < SIGNIFICANCE,
-    )
-
-
-Score = Callable[[Any, AnyArray], Floats]
-
-
 def score_minus_half(clf: Any, X: AnyArray) -> Floats:
     """Return the scores of one of this library's least-squares classifiers.
 
@@ -275,7 +204,7 @@ def score_probability(clf: Any, X: AnyArray) -> Floats:
 
 
 def default_score(clf: Any) -> Score | None:
-    """Return the score function of a fitted classifier whose method does not declare one."""
+    """Return the score function of a classifier whose method does not declare one."""
     inner = _innermost(clf)
     if isinstance(inner, LeastSquaresBase | KernelClassifier | LaplacianLeastSquaresClassifier):
         return score_minus_half
@@ -289,7 +218,7 @@ def _innermost(clf: Any) -> Any:
     if isinstance(clf, Pipeline):
         return _innermost(clf.steps[-1][1])
     if isinstance(clf, SelfLearningClassifier):
-        return _innermost(clf.estimator_)
+        return _innermost(clf.estimator_ if hasattr(clf, "estimator_") else clf.estimator)
     return _innermost(clf.best_estimator_) if hasattr(clf, "best_estimator_") else clf
 
 

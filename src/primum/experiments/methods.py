@@ -23,36 +23,25 @@ from sklearn.linear_model import RidgeClassifierCV
 from primum._sklearn import logistic_regression_cv
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
-from primum.comparison.identity import describe
+from primum.comparison.store import describe
+from primum.experiments.as_published import (
+    PublishedEM,
+    PublishedHealyWestmacott,
+    PublishedICLS,
+    PublishedLeastSquares,
+    PublishedUSM,
+)
 from primum.experiments.measures import (
     Score,
+    default_score,
     score_minus_half,
     score_probability,
     score_signed,
     squared_hinge,
     squared_loss,
 )
-from primum.methods import (
-    ContrastivePessimisticLDAClassifier,
-    EMLDAClassifier,
-    EMLeastSquaresClassifier,
-    EntropyLogisticClassifier,
-    HealyWestmacottClassifier,
-    ICLDAClassifier,
-    ICLSClassifier,
-    KernelICLSClassifier,
-    KernelLeastSquaresClassifier,
-    LaplacianLeastSquaresClassifier,
-    LaplacianSVMClassifier,
-    LDAClassifier,
-    LeastSquaresClassifier,
-    MomentConstrainedLDAClassifier,
-    S4VMClassifier,
-    ScatterLDAClassifier,
-    TSVMClassifier,
-    USMClassifier,
-    WellSVMClassifier,
-)
+from primum.methods import TSVMClassifier
+from primum.methods.registry import Variant, commands
 from primum.methods.self_learning import SelfLearningClassifier
 from primum.methods.svm.l2_svm import L2SVMClassifier
 
@@ -163,16 +152,10 @@ class Method:
         }
 
 
-# The published values agree with a pseudo-inverse of the second moment that ignores eigenvalues
-# below the square root of the machine precision, a common default; this is inferred, not stated in
-# the paper. On Parkinsons, BCI and COIL2, whose features are nearly collinear, it acts as a
-# regularisation that affects the results.
-PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
-_least_squares = LeastSquaresClassifier(rcond=PSEUDO_INVERSE)
-# The paper's method, as run in all of its experiments. Where the labelled rows do not determine the
-# model, the authors' code ends near labels of 1/2.
-PAPER_ICLS = ICLSClassifier(metric="labeled", rcond=PSEUDO_INVERSE, tie_break="half")
-_projection = ICLSClassifier(metric="all", rcond=PSEUDO_INVERSE)
+_least_squares = PublishedLeastSquares()
+# The paper's method, as run in all of its experiments.
+PAPER_ICLS = PublishedICLS()
+_projection = PublishedICLS(metric="all", tie_break="twin")
 
 
 def _least_squares_method(name: str, estimator: Any, sees: str = "partly") -> Method:
@@ -182,7 +165,7 @@ def _least_squares_method(name: str, estimator: Any, sees: str = "partly") -> Me
 LEAST_SQUARES = (
     _least_squares_method("Supervised", _least_squares, sees="labeled"),
     _least_squares_method("Self-Learning", SelfLearningClassifier(_least_squares)),
-    _least_squares_method("USM", USMClassifier(rcond=PSEUDO_INVERSE)),
+    _least_squares_method("USM", PublishedUSM()),
     _least_squares_method("ICLS", PAPER_ICLS),
     _least_squares_method("Oracle", _least_squares, sees="all"),
 )
@@ -190,7 +173,7 @@ LEAST_SQUARES = (
 # In the published learning curves, in addition to the five of the tables.
 FURTHER_LEAST_SQUARES = (
     _least_squares_method("Projection", _projection),
-    _least_squares_method("EM-LS", EMLeastSquaresClassifier("soft", rcond=PSEUDO_INVERSE)),
+    _least_squares_method("EM-LS", PublishedEM()),
 )
 
 # The same two with the true shares of the classes among the unlabelled rows: with one unlabelled
@@ -201,9 +184,7 @@ WITH_TRUE_SHARES = (
 )
 
 # The same with this library's tie-break where the labelled rows do not determine the model.
-NEAREST_TWIN = _least_squares_method(
-    "ICLS (twin)", ICLSClassifier(metric="labeled", rcond=PSEUDO_INVERSE)
-)
+NEAREST_TWIN = _least_squares_method("ICLS (twin)", PublishedICLS(tie_break="twin"))
 
 # What is possible without unlabelled rows: regularisation chosen by cross-validation on the
 # labelled ones.
@@ -249,45 +230,25 @@ SUPPORT_VECTORS = (
 )
 
 
-def _probabilistic(name: str, estimator: Any, sees: str = "partly") -> Method:
-    return Method(name, estimator, sees, score_probability)
+# Methods that commands offer, where the paper's runs have a pseudo-inverse.
+AS_PUBLISHED = {
+    "EM-LS (hard)": PublishedEM("hard"),
+    "Healy-Westmacott": PublishedHealyWestmacott(tol=1e-4),
+}
+
+
+def _on_request(variant: Variant) -> Method:
+    """Return a method of the registry; its scores are read as its class implies."""
+    estimator = AS_PUBLISHED.get(variant.name) or variant.estimator()
+    sees = "labeled" if variant.supervised else "partly"
+    score = default_score(estimator) or score_signed
+    loss = squared_hinge if score is score_signed else squared_loss
+    return Method(variant.name, estimator, sees, score, loss)
 
 
 # In no experiment of the paper: further columns on request. The penalty is the default, and the
 # features of the experiments are standardised.
-ON_REQUEST = (
-    _least_squares_method("EM-LS (hard)", EMLeastSquaresClassifier("hard", rcond=PSEUDO_INVERSE)),
-    # Rounds converge slowly where the labelled rows hardly determine the model.
-    _least_squares_method(
-        "Healy-Westmacott", HealyWestmacottClassifier(rcond=PSEUDO_INVERSE, tol=1e-4)
-    ),
-    _probabilistic("Logistic", EntropyLogisticClassifier(0.0), sees="labeled"),
-    _probabilistic("Entropy logistic", EntropyLogisticClassifier()),
-    _probabilistic(
-        "Self-Learning (logistic)", SelfLearningClassifier(EntropyLogisticClassifier(0.0))
-    ),
-    _machine("S4VM", S4VMClassifier()),
-    _machine("WellSVM", WellSVMClassifier()),
-    _least_squares_method("Kernel LS", KernelLeastSquaresClassifier(), sees="labeled"),
-    _least_squares_method("Kernel ICLS", KernelICLSClassifier(metric="labeled")),
-    _least_squares_method("Laplacian LS", LaplacianLeastSquaresClassifier()),
-    _machine("Laplacian SVM", LaplacianSVMClassifier()),
-)
-
-
-# On request, too. A ridge makes the likelihoods finite where there are fewer rows than features.
-COVARIANCE_RIDGE = 0.1
-GENERATIVE = (
-    _probabilistic("Nearest mean", LDAClassifier("spherical", prior="equal"), sees="labeled"),
-    _probabilistic("EM nearest mean", EMLDAClassifier("spherical")),
-    _probabilistic("MC nearest mean", MomentConstrainedLDAClassifier("spherical")),
-    _probabilistic("LDA", LDAClassifier(alpha=COVARIANCE_RIDGE), sees="labeled"),
-    _probabilistic("EM-LDA", EMLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _probabilistic("MC-LDA", MomentConstrainedLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _probabilistic("IC-LDA", ICLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _probabilistic("Scatter LDA", ScatterLDAClassifier(alpha=COVARIANCE_RIDGE)),
-    _probabilistic("CP-LDA", ContrastivePessimisticLDAClassifier(alpha=COVARIANCE_RIDGE)),
-)
+ON_REQUEST = tuple(_on_request(variant) for variant in commands())
 
 
 def _named_apart(methods: tuple[Method, ...]) -> tuple[Method, ...]:
@@ -310,7 +271,6 @@ METHODS = {
         *BASELINES,
         *_named_apart(SUPPORT_VECTORS),
         *ON_REQUEST,
-        *GENERATIVE,
     )
 }
 
@@ -332,7 +292,7 @@ def find_method(name: str) -> Method:
     --------
     >>> from primum.experiments import find_method
     >>> find_method("EM-LS").estimator
-    EMLeastSquaresClassifier(rcond=1.4901161193847656e-08)
+    PublishedEM()
     """
     key = key_of(name)
     if key in METHODS:

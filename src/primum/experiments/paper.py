@@ -1,8 +1,7 @@
 """The paper's experiments: designs, methods, data sets and repeats.
 
-A further table is a further entry here; the runner does not change.
-
-A problem for the paper's illustrations: few labels, and unlabelled rows that matter.
+A further table is a further entry here; the runner does not change. The illustrations are no
+experiments: they draw one fit, to few labels that the unlabelled rows move far.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.experiments.datasets import CATALOGUE, Dataset
-from primum.experiments.experiment import Experiment
+from primum.experiments.datasets.catalogue import CATALOGUE
+from primum.experiments.datasets.loading import Dataset
 from primum.experiments.methods import (
     BASELINES,
     FURTHER_LEAST_SQUARES,
@@ -22,6 +21,7 @@ from primum.experiments.methods import (
     WITH_TRUE_SHARES,
     Method,
 )
+from primum.experiments.runner import Experiment
 from primum.experiments.splits import CrossValidation, LearningCurve, SplitDesign
 from primum.methods import ICLSClassifier, LeastSquaresClassifier
 
@@ -136,12 +136,13 @@ PLANS = {
 }
 
 
+# Of an illustration: the draws from which the clearest is chosen, and its labels of each class.
 DRAWS, LABELED_PER_CLASS = 20, 2
 
 
 @dataclass(frozen=True)
 class Illustration:
-    """Labels of which most are hidden (-1), the fit to them, and the fit to all labels."""
+    """Labels, most of them hidden (-1), the fit to them, and the fit to all labels."""
 
     y: Index
     clf: ICLSClassifier
@@ -155,9 +156,10 @@ def most_moved(
     oracle = LeastSquaresClassifier(fit_intercept=fit_intercept).fit(X, y)
     draws = []
     for _ in range(DRAWS):
-        known = [rng.choice(np.flatnonzero(y == label), LABELED_PER_CLASS) for label in (0, 1)]
+        members = (np.flatnonzero(y == label) for label in (0, 1))
+        labeled = np.concatenate([rng.choice(rows, LABELED_PER_CLASS) for rows in members])
         labels = np.full(len(y), -1)
-        labels[np.concatenate(known)] = y[np.concatenate(known)]
+        labels[labeled] = y[labeled]
         clf = ICLSClassifier(metric="labeled", fit_intercept=fit_intercept).fit(X, labels)
         draws.append(Illustration(labels, clf, oracle))
     return max(draws, key=lambda draw: draw.clf.certificate_.shift)

@@ -1,15 +1,19 @@
 """Agreement of a reproduction with the published values, and with the paper's claims.
 
-The published values, and how far ours are from them.
-
 The random draws differ, so values are compared statistically:
 
     z = (ours - theirs) / sqrt(sd_ours^2 / n_ours + sd_theirs^2 / n_theirs).
 
 In a faithful reproduction z is distributed like a standard normal variable. This assumes that the
 standard deviation over our repeats is well estimated, so z is not computed for a handful of them.
+
+The objective of the TSVM has many local minima. Two searches for its minimum on the same folds,
+switching and annealing, show how far apart such minima are, in the objective and in the errors.
+Where switching disagrees with a published value, either this difference is as large as the
+disagreement, or something else must explain it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -30,6 +34,11 @@ TABLES = {
     "table3": "crossvalidation_svm.csv",
     "curves": "learning_curves.csv.gz",
 }
+# The two searches, and the measures that are compared, with their names in sentences.
+SEARCH, OTHER_SEARCH = "TSVM", "TSVM (annealing)"
+NAMES = {"error": "error", "loss_test": "test loss"}
+# Objectives whose relative difference is smaller belong to the same minimum: searches stop closer.
+SAME_MINIMUM = 1e-6
 
 
 def published(table: str) -> "pd.DataFrame":
@@ -47,11 +56,12 @@ def compare_with_published(summary: "pd.DataFrame", table: str) -> "pd.DataFrame
     theirs = published(table)[[*keys, "mean", "sd", "repeats"]]
     theirs = theirs.rename(columns={name: f"{name}_theirs" for name in ("mean", "sd", "repeats")})
     both = summary.merge(theirs, on=keys, how="left")
-    ours_variance = both["sd_over_repeats"] ** 2 / both["repeats"]
-    theirs_variance = both["sd_theirs"] ** 2 / both["repeats_theirs"]
-    spread = np.sqrt(ours_variance + theirs_variance)
-    both["published_mean"] = both["mean_theirs"]
+    spread = np.sqrt(
+        both["sd_over_repeats"] ** 2 / both["repeats"]
+        + both["sd_theirs"] ** 2 / both["repeats_theirs"]
+    )
     z = (both["mean"] - both["mean_theirs"]) / spread
+    both["published_mean"] = both["mean_theirs"]
     both["z"] = z.where(both["repeats"] >= MIN_REPEATS_FOR_Z)
     return both[[*summary.columns, "published_mean", "z"]]
 
@@ -94,22 +104,17 @@ class Agreement:
 
 def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
     """Return the agreement of one measure of a summary with the published values."""
-    known = summary[(summary["measure"] == measure) & summary["published_mean"].notna()]
-    repeats = int(known["repeats"].max()) if len(known) else 0
-    cells = known[known["z"].notna()]
+    cells = summary[(summary["measure"] == measure) & summary["published_mean"].notna()]
+    repeats = int(cells["repeats"].max()) if len(cells) else 0
+    cells = cells[cells["z"].notna()]
     if cells.empty:
         return Agreement(measure, 0, 0.0, 0.0, "none", repeats)
     size = cells["z"].abs()
     worst = cells.loc[size.idxmax()]
     at = f", U = {worst['n_unlabeled']}" if "n_unlabeled" in cells else ""
-    return Agreement(
-        measure,
-        len(cells),
-        float(np.mean(size < 2)),
-        float(size.max()),
-        f"{worst['classifier']} on {worst['dataset']}{at}",
-        repeats,
-    )
+    where = f"{worst['classifier']} on {worst['dataset']}{at}"
+    share = float(np.mean(size < 2))
+    return Agreement(measure, len(cells), share, float(size.max()), where, repeats)
 
 
 def stand_in_sentence(
@@ -138,32 +143,127 @@ class Claim:
 
     def sentence(self) -> str:
         """Return a description in words."""
-        holds = (
-            "holds on every data set"
-            if not self.exceptions
-            else "fails on " + ", ".join(self.exceptions)
-        )
-        return f"{self.text}: {holds}."
+        where = f"fails on {', '.join(self.exceptions)}" if self.exceptions else ""
+        return f"{self.text}: {where or 'holds on every data set'}."
 
 
 def ordering_claims(summary: "pd.DataFrame") -> list[Claim]:
     """Check the paper's claims about Table 2."""
-    errors = summary[summary["measure"] == "error"].set_index(["dataset", "classifier"])
-    names = list(dict.fromkeys(errors.index.get_level_values("dataset")))
-
-    def value(name: str, classifier: str, column: str) -> float:
-        return float(errors.loc[(name, classifier), column])
-
-    often = [
-        name
-        for name in names
-        if value(name, "ICLS", "times_worse") > value(name, "Self-Learning", "times_worse")
-    ]
-    worse = [name for name in names if errors.loc[(name, "ICLS"), "significantly_worse"]]
+    errors = summary[summary["measure"] == "error"].set_index("dataset")
+    icls, self_learning = (
+        errors[errors["classifier"] == name] for name in ("ICLS", "Self-Learning")
+    )
+    often = icls.index[icls["times_worse"] > self_learning.loc[icls.index, "times_worse"]]
+    worse = icls.index[icls["significantly_worse"].astype(bool)]
+    seldom = "ICLS is worse than the supervised classifier in no more repeats than self-learning is"
     return [
-        Claim(
-            "ICLS is worse than the supervised classifier in no more repeats than self-learning is",
-            tuple(often),
-        ),
+        Claim(seldom, tuple(often)),
         Claim("ICLS is not significantly worse than the supervised classifier", tuple(worse)),
     ]
+
+
+@dataclass(frozen=True)
+class Minima:
+    """Comparison of two searches on the same folds.
+
+    Attributes
+    ----------
+    folds : int
+        Number of folds on which both were run.
+    objective, other_objective : float
+        Mean objective of switching and of annealing.
+    lower, higher : float
+        Fractions of the folds in which annealing ends lower, and higher, than switching.
+    shift : dict of (float, float)
+        For each measure, its mean with annealing minus that with switching, and the standard error
+        of this difference over repeats.
+    """
+
+    folds: int
+    objective: float
+    other_objective: float
+    lower: float
+    higher: float
+    shift: dict[str, tuple[float, float]]
+
+    @property
+    def same(self) -> float:
+        """Fraction of the folds in which both end in the same minimum."""
+        return 1.0 - self.lower - self.higher
+
+
+def paired_folds(results: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the folds on which both searches were run, with their results."""
+    keys = ["dataset", "repeat", "at"]
+    both = results[results["classifier"].isin((SEARCH, OTHER_SEARCH))]
+    wide = both.pivot(index=keys, columns="classifier", values=["objective", *NAMES])
+    if both["classifier"].nunique() < 2:
+        return wide[:0]
+    # In the order of the data sets in the results, not sorted by name.
+    return wide.astype(float).dropna().reindex(both["dataset"].unique(), level="dataset")
+
+
+def minima_of(folds: "pd.DataFrame") -> Minima:
+    """Compare the two searches on some paired folds."""
+    objective = folds["objective"]
+    change = objective[OTHER_SEARCH] / objective[SEARCH] - 1.0
+    return Minima(
+        len(folds),
+        float(objective[SEARCH].mean()),
+        float(objective[OTHER_SEARCH].mean()),
+        float(np.mean(change < -SAME_MINIMUM)),
+        float(np.mean(change > SAME_MINIMUM)),
+        {measure: _shift(folds[measure]) for measure in NAMES},
+    )
+
+
+def _shift(values: "pd.DataFrame") -> tuple[float, float]:
+    difference = values[OTHER_SEARCH] - values[SEARCH]
+    by_repeat = difference.groupby(["dataset", "repeat"]).mean()
+    return float(difference.mean()), float(by_repeat.std() / np.sqrt(len(by_repeat)))
+
+
+def local_optima_sentences(folds: "pd.DataFrame", summary: "pd.DataFrame") -> Iterator[str]:
+    """Describe how often the searches differ, and whether that explains cells that disagree."""
+    minima = minima_of(folds)
+    yield (
+        f"Local optima of the TSVM: on the {minima.folds} folds where both searches were run, "
+        f"annealing ends in a lower minimum than switching in {minima.lower:.0%}, in the same one "
+        f"in {minima.same:.0%} and in a higher one in {minima.higher:.0%}; mean objective "
+        f"{minima.objective:.5f} by switching, {minima.other_objective:.5f} by annealing."
+    )
+    cells = summary[(summary["classifier"] == SEARCH) & summary["measure"].isin(NAMES)]
+    apart = cells[cells["z"].abs() >= 2]
+    if apart.empty and cells["z"].notna().any():
+        yield "No TSVM cell is two standard errors or more from the published one."
+    for _, cell in apart.iterrows():
+        here = folds[folds.index.get_level_values("dataset") == cell["dataset"]]
+        if len(here):
+            yield _explanation(cell, minima_of(here))
+
+
+def _explanation(cell: "pd.Series", minima: Minima) -> str:
+    """Describe whether other minima could explain a published value."""
+    missing = cell["published_mean"] - cell["mean"]
+    measure, (shift, spread) = NAMES[cell["measure"]], minima.shift[cell["measure"]]
+    return (
+        f"TSVM on {cell['dataset']}, {measure}: z = {cell['z']:+.1f}, the published "
+        f"mean differs by {missing:+.4f}. Mean objective {minima.objective:.5f} by switching and "
+        f"{minima.other_objective:.5f} by annealing on the same {minima.folds} folds; they end in "
+        f"different minima in {1 - minima.same:.0%}, and annealing changes the {measure} "
+        f"by {shift:+.4f} ± {spread:.4f}: {_verdict(missing, shift, spread)}."
+    )
+
+
+def _verdict(missing: float, shift: float, spread: float) -> str:
+    """Assess whether a change, within two standard errors, explains a disagreement.
+
+    It does if it is in the direction of the published value and at least half of the disagreement;
+    it does not if it is significantly less.
+    """
+    towards, half = shift * np.sign(missing), 0.5 * abs(missing)
+    if towards + 2 * spread < half:
+        return "local optima do not account for the disagreement"
+    if towards - 2 * spread > 0 and towards >= half:
+        return "local optima can account for the disagreement"
+    return "too uncertain to say whether local optima account for the disagreement"

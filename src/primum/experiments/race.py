@@ -6,7 +6,7 @@ with a t-test on each data set, and with Holm's correction over all data sets. W
 contribute is the difference between the safe stack and the stack of supervised models.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
@@ -17,16 +17,22 @@ from primum.experiments.methods import Method
 from primum.experiments.paper import Plan
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
+from primum.judging.held_out import HeldOut
 from primum.safe import SafeClassifier
-from primum.safe.candidates import BASELINES, CANDIDATES
-from primum.safe.stack import StackedClassifier
+from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
+from primum.safe.candidates import CANDIDATES
+from primum.safe.candidates.entrants import Entrants
+from primum.safe.out_of_fold import OutOfFold
+from primum.safe.stack import StackedClassifier, stack_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# The names of the two stacks and of the tuned supervised model, in results and tables.
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
 # |t| above this is a difference; 5% two-sided with 20 repeats.
 CRITICAL = 2.1
+# The level of the family of tests over all data sets, after Holm's correction.
 LEVEL = 0.05
 # Differences of errors and losses below this are rounding.
 ROUNDING = 1e-12
@@ -35,16 +41,19 @@ ROUNDING = 1e-12
 class RaceClassifier(SafeClassifier):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
-    _fit_all: ClassVar[bool] = True
+    def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
+        super()._combine(scored, entrants, held_out)
+        models = {**self.baseline_.models_, **self.supervised_.models_, **self.models_}
+        others = [name for name in scored.scores if name not in models]
+        for name, (model, _) in scored.refit(others, scored.rows.unlabeled[:0]).items():
+            models[name] = model
+        self.all_models_ = {name: models[name] for name in scored.scores if name in models}
 
     @property
     def parts_(self) -> dict[str, StackedClassifier]:
         """The candidates and the stacks, each as a classifier."""
-        single = {name: self._single(name) for name in self.all_models_}
+        single = {name: stack_of(self, {name: 1.0}, self.all_models_) for name in self.all_models_}
         return {**single, SUPERVISED: self.supervised_, BASELINE: self.baseline_}
-
-    def _single(self, name: str) -> StackedClassifier:
-        return StackedClassifier._of(self, {name: 1.0}, self.all_models_)
 
 
 def race_method(n_classes: int = 2) -> Method:
@@ -83,23 +92,14 @@ def differences(
     rows = []
     for dataset, group in results.groupby("dataset", sort=False):
         values = group.pivot(index="repeat", columns="classifier", values=measure)
-        reference = values[list(BASELINES)].mean().idxmin() if against is None else against
+        reference = values[list(PARTS_OF_BASELINE)].mean().idxmin() if against is None else against
         for name in group["classifier"].unique():
             change = (values[name] - values[reference]).dropna().to_numpy()
             t, p = _paired_t(change)
-            rows.append(
-                {
-                    "dataset": dataset,
-                    "classifier": name,
-                    "reference": reference,
-                    "reference_mean": values[reference].mean(),
-                    "mean": change.mean(),
-                    "t": t,
-                    "p": p,
-                    "repeats": len(change),
-                }
-            )
-    return pd.DataFrame(rows)
+            row = (dataset, name, reference, values[reference].mean(), change.mean(), t, p)
+            rows.append((*row, len(change)))
+    columns = ["dataset", "classifier", "reference", "reference_mean", "mean", "t", "p", "repeats"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _paired_t(change: Floats) -> tuple[float, float]:
@@ -124,18 +124,12 @@ def race_summary(compared: "pd.DataFrame") -> "pd.DataFrame":
     rows = []
     for name, group in compared.groupby("classifier", sort=False):
         sure, sign = holm(group["p"].to_numpy()) <= LEVEL, np.sign(group["mean"].to_numpy())
-        rows.append(
-            {
-                "classifier": name,
-                "mean": group["mean"].mean(),
-                "better": int((group["t"] < -CRITICAL).sum()),
-                "worse": int((group["t"] > CRITICAL).sum()),
-                "better_holm": int((sure & (sign < 0)).sum()),
-                "worse_holm": int((sure & (sign > 0)).sum()),
-                "largest_loss": group["mean"].max(),
-            }
-        )
-    return pd.DataFrame(rows)
+        better, worse = group["t"] < -CRITICAL, group["t"] > CRITICAL
+        counts = (better, worse, sure & (sign < 0), sure & (sign > 0))
+        numbers = (int(chosen.sum()) for chosen in counts)
+        rows.append((name, group["mean"].mean(), *numbers, group["mean"].max()))
+    columns = ["classifier", "mean", "better", "worse", "better_holm", "worse_holm", "largest_loss"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def digits() -> tuple[Floats, Index]:
@@ -146,32 +140,18 @@ def digits() -> tuple[Floats, Index]:
     return X, y
 
 
-_TWO, _TEN = race_method(2), race_method(10)
+def _race(title: str, n_labeled: int | None = None, n_classes: int = 2, **data: Any) -> Plan:
+    return Plan(title, HoldOut(n_labeled), (race_method(n_classes),), repeats=20, **data)
+
+
+_DIGITS = {"datasets": (), "further": {"digits": digits}}
 # By target of the command line: labels by the paper's rule, fixed numbers of them, and digits.
 RACES = {
-    "safe-choice": Plan(
-        title="The safe choice against tuned supervised models",
-        design=HoldOut(),
-        methods=(_TWO,),
-        repeats=20,
-    ),
+    "safe-choice": _race("The safe choice against tuned supervised models"),
+    **{f"safe-choice-{n}": _race(f"The safe choice with {n} labels", n) for n in (20, 50, 100)},
     **{
-        f"safe-choice-{n}": Plan(
-            title=f"The safe choice with {n} labels",
-            design=HoldOut(n_labeled=n),
-            methods=(_TWO,),
-            repeats=20,
-        )
-        for n in (20, 50, 100)
-    },
-    **{
-        f"safe-choice-digits-{n}": Plan(
-            title=f"The safe choice on digits, with {n} labels",
-            design=HoldOut(n_labeled=n),
-            methods=(_TEN,),
-            datasets=(),
-            further={"digits": digits},
-            repeats=20,
+        f"safe-choice-digits-{n}": _race(
+            f"The safe choice on digits, with {n} labels", n, 10, **_DIGITS
         )
         for n in (50, 150)
     },

@@ -1,48 +1,210 @@
-"""Running an experiment: every method on every split of every repeat of every data set.
+"""An experiment, and its run: every method on every split of every repeat of every data set.
 
 The unit of work is one repeat of one data set. Units are independent, run in parallel with one
-BLAS thread each, and are stored as soon as they are done; stored units are not run again.
-A fit that raises an exception becomes a row with its message, and the experiment continues; a
-warning at the end lists the failures.
-
-Further methods beside those of an experiment, with results of their own.
+BLAS thread each, and are stored as soon as they are done; stored units are not run again. A fit
+that raises an exception becomes a row with its message, and the experiment continues; a warning at
+the end lists the failures.
 
 Splits derive from the seed, the design, the data set and the repeat, and not from the methods, so a
-method that is run alone sees the splits of the others. Every further method has a results folder of
-its own inside that of the experiment: requesting it, or another one later, repeats and invalidates
-nothing, and all of them can be continued after an interruption.
+method that is run alone sees the splits of the others. Further methods, beside those of an
+experiment, therefore have results folders of their own inside its folder: requesting one, or
+another one later, repeats and invalidates nothing, and all of them can be continued after an
+interruption.
 """
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
+from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
-from primum.comparison.identity import distributions_of
-from primum.comparison.progress import with_progress
-from primum.comparison.store import ResultStore
+from primum.comparison.store import ResultStore, describe, describe_data, distributions_of
 from primum.comparison.workers import rng_for, run_parallel, seeded
-from primum.experiments.experiment import ROLES, Experiment, codes_of
 from primum.experiments.measures import MEASURES, default_score, error, refuse_marker_as_class
 from primum.experiments.methods import Method
 from primum.experiments.splits import Split, SplitDesign, SplitRows, scale_features
-from primum.experiments.summary import failed_sentence
+from primum.experiments.summary import TWIN, failed_sentence
+from primum.reading.arrays import locating_bad_values
+from primum.reading.labels import AS_TEXT, refuse_numeric_target
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
+Unit = tuple[str, int]  # data set, repeat
+# The role of a method in a comparison, by the labels it sees; one of them may be the twin.
+ROLES = {
+    "labeled": "supervised",
+    "partly": "semi-supervised",
+    "shares": "semi-supervised",
+    "all": "oracle",
+}
+# The columns of the results: which fit it is, and what was measured of it.
 KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
 NUMBERS = (*MEASURES, "objective")
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What was measured of a fit; None where there is nothing, as in a fit that failed."""
+
+    error: float | None = None
+    loss_labeled: float | None = None
+    loss_train: float | None = None
+    loss_test: float | None = None
+    seconds: float | None = None
+    objective: float | None = None
+    score: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A comparison of methods on data sets, over random repeats.
+
+    Parameters
+    ----------
+    name : str
+        Name in the configuration and the report.
+    data : mapping of name to (X, y)
+        Fully labelled data of two or more classes: arrays, or a DataFrame and a Series, in the
+        same order.
+    design : SplitDesign
+        How rows are split.
+    methods : sequence of Method
+        The methods to compare.
+    repeats : int
+        Number of random repeats; more can be added later.
+    seed : int
+        Seed of all splits.
+    twin : str, optional
+        Name of the supervised twin, with which all others are compared repeat by repeat; by default
+        the first method that sees only the labelled rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.experiments import LEAST_SQUARES, CrossValidation, Experiment
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=5)
+    >>> experiment.twin
+    'Supervised'
+    """
+
+    name: str
+    data: Mapping[str, tuple[Floats, AnyArray]]
+    design: SplitDesign
+    methods: Sequence[Method]
+    repeats: int = 100
+    seed: int = 0
+    twin: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1:
+            raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
+        names = [name for method in self.methods for name in method.sees_by_name]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"Method names must be unique, but {twice[0]!r} is used twice.")
+        if self.twin is None:
+            first = (name for name, sees in self._sees.items() if sees == "labeled")
+            object.__setattr__(self, "twin", next(first, None))
+        elif self.twin not in names:
+            raise ValueError(f"twin must name a method ({', '.join(names)}), got {self.twin!r}.")
+        pairs = _named_pairs(self.data)
+        arrays = {name: _read_data(name, X, y) for name, (X, y) in pairs.items()}
+        object.__setattr__(self, "data", arrays)
+
+    def __repr__(self) -> str:
+        """Say all but the values of the data."""
+        shown = {field.name: repr(getattr(self, field.name)) for field in fields(self)}
+        sizes = (f"{name!r}: {len(X)} x {X.shape[1]}" for name, (X, _) in self.data.items())
+        shown["data"] = "{" + ", ".join(sizes) + "}"
+        return f"Experiment({', '.join(f'{name}={text}' for name, text in shown.items())})"
+
+    @property
+    def _sees(self) -> dict[str, str]:
+        return {k: v for method in self.methods for k, v in method.sees_by_name.items()}
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The role of every method in the comparison."""
+        roles = {name: ROLES[sees] for name, sees in self._sees.items()}
+        return {**roles, self.twin: TWIN} if self.twin is not None else roles
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the results depend on; repeats and further data sets may be added later."""
+        design = {"kind": self.design.name, **asdict(self.design)}
+        return {
+            "experiment": self.name,
+            "design": describe(design, "The design"),
+            "methods": {method.name: method.config for method in self.methods},
+            "seed": int(self.seed),
+            "data": {name: describe_data(X, codes_of(y)) for name, (X, y) in self.data.items()},
+        }
+
+    @property
+    def units(self) -> list[Unit]:
+        """All pairs (data set, repeat)."""
+        return [(name, repeat) for name in self.data for repeat in range(self.repeats)]
+
+
+def codes_of(y: AnyArray) -> AnyArray:
+    """Return the labels as numbers 0, 1, ..., in the sorted order of the classes."""
+    return np.unique(y, return_inverse=True)[1]
+
+
+def _named_pairs(data: Any) -> Mapping[str, tuple[Any, Any]]:
+    """Return the data if they are named pairs."""
+    if not isinstance(data, Mapping):
+        raise ValueError(
+            "data must be a dict {name: (X, y)}, for example {'mine': (X, y)}, got "
+            f"{type(data).__name__}."
+        )
+    for name, pair in data.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(
+                f"data must be a dict {{name: (X, y)}}, but data[{name!r}] is no pair (X, y): got "
+                f"{type(pair).__name__}."
+            )
+    return data
+
+
+def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
+    """Return features and labels as arrays; raise an error if they are not valid."""
+    import pandas as pd
+
+    labels = np.asarray(y)
+    missing = pd.isna(labels)
+    if np.any(missing):
+        raise ValueError(
+            f"Data set {name!r} must be fully labelled, but {np.sum(missing)} labels are missing: "
+            "drop those rows. (For partly labelled data, use SemiSupervisedSplit.)"
+        )
+    try:
+        with locating_bad_values(X, "X"):
+            rows = check_array(X, ensure_all_finite=False, ensure_min_samples=0)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"Data set {name!r} must have numeric features: {problem}") from problem
+    n_classes = len(np.unique(labels))
+    if labels.ndim != 1 or n_classes < 2 or len(rows) != len(labels):
+        raise ValueError(
+            f"Data set {name!r} must have one label per row and at least two classes, got "
+            f"{len(rows)} rows, labels of shape {labels.shape} and {n_classes} classes."
+        )
+    refuse_numeric_target(labels, f"The target of data set {name!r}", AS_TEXT)
+    return rows, labels
 
 
 def run_experiment(
@@ -93,8 +255,14 @@ def run_experiment(
     """
     packages = distributions_of([method.estimator for method in experiment.methods])
     with ResultStore(folder, experiment.config, resume=resume, packages=packages) as store:
+        # Interleave the data sets, so that the progress bar advances evenly.
         missing = [unit for unit in experiment.units if unit not in store.done]
-        for unit, rows in _compute(experiment, missing, jobs, progress):
+        missing.sort(key=lambda unit: unit[1])
+        shared = (experiment.design, tuple(experiment.methods), experiment.seed)
+        tasks = ((*experiment.data[unit[0]], unit, *shared) for unit in missing)
+        work = run_parallel(run_unit, tasks, jobs)
+        shown = with_progress(work, len(missing), experiment.name, "repeat") if progress else work
+        for unit, rows in shown:
             store.append(unit, rows)
         results = collect(store, experiment)
     if sentence := failed_sentence(results):
@@ -108,9 +276,7 @@ def collect(store: ResultStore, experiment: Experiment) -> "pd.DataFrame":
 
     rows = [row for unit in experiment.units for row in store.done[unit]]
     results = pd.DataFrame(rows, columns=[*KEYS, *NUMBERS, "score", "note"])
-    losses = {
-        name: _name(method.loss) for method in experiment.methods for name in method.sees_by_name
-    }
+    losses = {name: _name(one.loss) for one in experiment.methods for name in one.sees_by_name}
     return results.astype(dict.fromkeys(NUMBERS, float)).assign(
         role=results["classifier"].map(experiment.roles), loss=results["classifier"].map(losses)
     )
@@ -120,77 +286,47 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", function))
 
 
-def _compute(
-    experiment: Experiment, units: list[tuple[str, int]], jobs: int, progress: bool
-) -> Iterable[Any]:
-    # Interleave the data sets, so that the progress bar advances evenly.
-    units = sorted(units, key=lambda unit: unit[1])
-    shared = (experiment.design, tuple(experiment.methods), experiment.seed)
-    work = run_parallel(
-        run_unit, ((*experiment.data[unit[0]], unit, *shared) for unit in units), jobs
-    )
-    if not progress:
-        return work
-    return with_progress(work, len(units), experiment.name, "repeat")
-
-
 def run_unit(
-    X: Floats,
-    y: AnyArray,
-    unit: tuple[str, int],
-    design: SplitDesign,
-    methods: Sequence[Method],
-    seed: int,
-) -> tuple[tuple[str, int], list[dict[str, Any]]]:
+    X: Floats, y: AnyArray, unit: Unit, design: SplitDesign, methods: Sequence[Method], seed: int
+) -> tuple[Unit, list[dict[str, Any]]]:
     """Return (unit, the rows of one repeat of one data set)."""
     dataset, repeat = unit
-    codes = codes_of(y)
-    rng = rng_for(seed, design.name, dataset, repeat)
+    codes, rng = codes_of(y), rng_for(seed, design.name, dataset, repeat)
     methods = [
         replace(method, estimator=seeded(method.estimator, seed, dataset, repeat, method.name))
         for method in methods
         if repeat % method.every == 0
     ]
     with threadpool_limits(1):
-        rows = [
-            row
+        return unit, [
+            {**dict(zip(KEYS, (*unit, *place, name), strict=True)), **asdict(measures)}
             for split in design.splits(y, X.shape[1], rng)  # the classes by name, for errors
-            for row in _run_split(scale_features(X, split, design.scaling), codes, split, methods)
+            for place in [(split.at, len(split.labeled), len(split.unlabeled))]
+            for name, measures in _run_split(
+                scale_features(X, split, design.scaling), codes, split, methods
+            )
         ]
-    return unit, [{"dataset": dataset, "repeat": repeat, **row} for row in rows]
 
 
 def _run_split(
     X: Floats, y: Index, split: Split, methods: Sequence[Method]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[str, Measures]]:
+    """Yield the measures of every method and of its parts, or the message of a fit that failed."""
     rows, n_classes = SplitRows.of(X, y, split), int(y.max()) + 1
     for method in methods:
-        for name, measures in _measure(method, rows, n_classes).items():
-            yield {
-                "at": split.at,
-                "n_labeled": len(split.labeled),
-                "n_unlabeled": len(split.unlabeled),
-                "classifier": name,
-                **measures,
-            }
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                measures = _fit_and_score(method, rows, n_classes)
+                said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
+            except Exception as failure:  # a failing classifier is a result, and the run continues
+                measures = dict.fromkeys(method.sees_by_name, Measures())
+                said = {f"{type(failure).__name__}: {failure}"}
+        for name, measured in measures.items():
+            yield name, replace(measured, note="; ".join(sorted(said)) or None)
 
 
-def _measure(method: Method, rows: SplitRows, n_classes: int) -> dict[str, dict[str, Any]]:
-    """Fit a method; return the measures of it and of its parts, or the message if it fails."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            measures = _fit_and_score(method, rows, n_classes)
-        except Exception as failure:  # a failing classifier is a result, and the run continues
-            nothing = dict.fromkeys((*NUMBERS, "score"))
-            message = {"note": f"{type(failure).__name__}: {failure}"}
-            return {name: {**nothing, **message} for name in method.sees_by_name}
-    said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
-    note = {"note": "; ".join(sorted(said)) or None}
-    return {name: {**found, **note} for name, found in measures.items()}
-
-
-def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str, dict[str, Any]]:
+def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str, Measures]:
     clf = clone(method.estimator)
     if method.sees == "shares":
         clf.set_params(prior=rows.true_shares())
@@ -199,31 +335,33 @@ def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str,
     clf.fit(X, labels)
     seconds = time.perf_counter() - start
     refuse_marker_as_class(clf)
-    # What the method minimised, if it is known: this distinguishes local optima.
-    own = {"seconds": seconds, "objective": getattr(clf, "objective_", None)}
-    found = {method.name: {**_error_and_losses(method, clf, rows, n_classes), **own}}
-    for name in method.parts:
-        measures = _error_and_losses(method, clf.parts_[name], rows, n_classes)
-        found[name] = {**measures, **dict.fromkeys(own)}
-    return found
+    # What the method minimised, if it says so: this distinguishes local optima.
+    objective = getattr(clf, "objective_", None)
+    whole = _error_and_losses(method, clf, rows, n_classes)
+    return {
+        method.name: replace(whole, seconds=seconds, objective=objective),
+        **{
+            name: _error_and_losses(method, clf.parts_[name], rows, n_classes)
+            for name in method.parts
+        },
+    }
 
 
-def _error_and_losses(method: Method, clf: Any, rows: SplitRows, n_classes: int) -> dict[str, Any]:
+def _error_and_losses(method: Method, clf: Any, rows: SplitRows, n_classes: int) -> Measures:
     """Return the error on test rows, the loss on each part, and the name of the score used."""
     read = default_score(clf) if method.score is None else method.score
-    test, losses = rows.parts["test"], {}
-    scores = None if read is None else read(clf, rows.X)
+    test, scores = rows.parts["test"], None if read is None else read(clf, rows.X)
+    losses = {}
     if scores is not None:
         _check_shape(scores, len(rows.y), n_classes)
-        losses = {
-            f"loss_{name}": method.loss(scores[part], rows.y[part])
-            for name, part in rows.parts.items()
-        }
+        losses = {k: method.loss(scores[part], rows.y[part]) for k, part in rows.parts.items()}
     if method.score is None or scores is None:
         wrong = float(np.mean(clf.predict(rows.X[test]) != rows.y[test]))
     else:
         wrong = error(scores[test], rows.y[test])
-    return {"error": wrong, **losses, "score": None if read is None else _name(read)}
+    loss_labeled, loss_train, loss_test = map(losses.get, ("labeled", "train", "test"))
+    used = None if read is None else _name(read)
+    return Measures(wrong, loss_labeled, loss_train, loss_test, score=used)
 
 
 def _check_shape(scores: Any, n_rows: int, n_classes: int) -> None:
@@ -243,10 +381,10 @@ def further_folder(folder: str | Path, name: str) -> Path:
 
 def beside(methods: Sequence[Method], requested: Sequence[Method]) -> list[Method]:
     """Return the requested methods that are not among the given ones, named apart from them."""
-    known, names = [method.config for method in methods], {method.name for method in methods}
-    new = {method.name: method for method in requested if method.config not in known}
+    configs = {method.name: method.config for method in methods}
+    new = {one.name: one for one in requested if one.config not in configs.values()}
     return [
-        replace(method, name=f"{name} (LS)") if name in names else method
+        replace(method, name=f"{name} (LS)") if name in configs else method
         for name, method in new.items()
     ]
 
@@ -281,11 +419,11 @@ def run_with_further(
     """
     import pandas as pd
 
-    parts = [run_experiment(experiment, folder, jobs=jobs, resume=resume, progress=progress)]
+    run = partial(run_experiment, jobs=jobs, resume=resume, progress=progress)
+    parts = [run(experiment, folder)]
     for method in further:
         name = f"{experiment.name}: {method.name}"
         alone = replace(experiment, name=name, methods=[method], twin=None)
-        inside = further_folder(folder, method.name)
-        rows = run_experiment(alone, inside, jobs=jobs, resume=resume, progress=progress)
+        rows = run(alone, further_folder(folder, method.name))
         parts.append(rows.assign(role=ROLES[method.sees]))
     return pd.concat(parts, ignore_index=True) if further else parts[0]

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index
+
+TrainAndTest = Iterator[tuple[Index, Index]]
 
 
 @dataclass(frozen=True)
@@ -32,17 +35,13 @@ class SplitDesign:
         standardised on each training set, labelled and unlabelled. ``none``: no scaling.
     """
 
+    name: ClassVar[str]  # the purpose that seeds the random numbers
     n_labeled: int | None = None
     scaling: str = "paper"
 
     def __post_init__(self) -> None:
         if self.scaling not in ("paper", "train", "none"):
             raise ValueError(f"scaling must be 'paper', 'train' or 'none', got {self.scaling!r}.")
-
-    @property
-    def name(self) -> str:
-        """The purpose that seeds the random numbers."""
-        raise NotImplementedError
 
     def labeled_count(self, d: int) -> int:
         """Return the number of labelled rows.
@@ -60,7 +59,7 @@ class SplitDesign:
         return max(d + 5, 20) if self.n_labeled is None else self.n_labeled
 
     def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
-        """Split the rows; every design does it in its own way.
+        """Split the rows of one repeat.
 
         Parameters
         ----------
@@ -76,6 +75,14 @@ class SplitDesign:
         Split
             Labelled, unlabelled and test rows.
         """
+        n_labeled, n_classes = self.labeled_count(d), len(np.unique(y))
+        for at, (train, test) in enumerate(self._parts(y, rng)):
+            _check_enough(n_labeled, len(train), n_classes)
+            order = labeled_first(y, train, rng)
+            yield Split(at, order[:n_labeled], order[n_labeled:], test)
+
+    def _parts(self, y: AnyArray, rng: np.random.Generator) -> TrainAndTest:
+        """Yield the training and the test rows of each split of one repeat."""
         raise NotImplementedError
 
 
@@ -105,37 +112,13 @@ class CrossValidation(SplitDesign):
     [(65, 25), (65, 25), (65, 25), (65, 25)]
     """
 
+    name: ClassVar[str] = "cross-validation"
     n_folds: int = 10
 
-    @property
-    def name(self) -> str:
-        """The purpose that seeds the random numbers."""
-        return "cross-validation"
-
-    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
-        """Split the rows of one repeat.
-
-        Parameters
-        ----------
-        y : array of shape (n_rows,)
-            Labels.
-        d : int
-            Number of features.
-        rng : Generator
-            Random numbers.
-
-        Yields
-        ------
-        Split
-            Labelled, unlabelled and test rows.
-        """
-        n_labeled, n_classes = self.labeled_count(d), len(np.unique(y))
+    def _parts(self, y: AnyArray, rng: np.random.Generator) -> TrainAndTest:
         folds = deal_folds(y, self.n_folds, rng)
         for fold, test in enumerate(folds):
-            train = np.concatenate([rows for k, rows in enumerate(folds) if k != fold])
-            _check_enough(n_labeled, len(train), n_classes)
-            order = labeled_first(y, train, rng)
-            yield Split(fold, order[:n_labeled], order[n_labeled:], test)
+            yield np.concatenate([rows for k, rows in enumerate(folds) if k != fold]), test
 
 
 @dataclass(frozen=True)
@@ -164,6 +147,7 @@ class HoldOut(SplitDesign):
     [(70, 20)]
     """
 
+    name: ClassVar[str] = "hold-out"
     test_share: float = 0.2
 
     def __post_init__(self) -> None:
@@ -171,38 +155,14 @@ class HoldOut(SplitDesign):
         if not 0 < self.test_share < 1:
             raise ValueError(f"test_share must be between 0 and 1, got {self.test_share}.")
 
-    @property
-    def name(self) -> str:
-        """The purpose that seeds the random numbers."""
-        return "hold-out"
-
-    def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
-        """Split the rows of one repeat.
-
-        Parameters
-        ----------
-        y : array of shape (n_rows,)
-            Labels.
-        d : int
-            Number of features.
-        rng : Generator
-            Random numbers.
-
-        Yields
-        ------
-        Split
-            Labelled, unlabelled and test rows.
-        """
-        n_labeled, classes = self.labeled_count(d), np.unique(y)
+    def _parts(self, y: AnyArray, rng: np.random.Generator) -> TrainAndTest:
         test, train = np.split(rng.permutation(len(y)), [round(self.test_share * len(y))])
-        if len(np.unique(y[train])) < len(classes):
-            missing = np.setdiff1d(classes, y[train]).tolist()[0]
+        if len(absent := np.setdiff1d(y, y[train])):
             raise ValueError(
-                f"Class {missing!r} has so few rows that all of them are test rows: leave it out."
+                f"Class {absent.tolist()[0]!r} has so few rows that all of them are test rows: "
+                "leave it out."
             )
-        _check_enough(n_labeled, len(train), len(classes))
-        order = labeled_first(y, train, rng)
-        yield Split(0, order[:n_labeled], order[n_labeled:], test)
+        yield train, test
 
 
 @dataclass(frozen=True)
@@ -231,12 +191,8 @@ class LearningCurve(SplitDesign):
     [(4, 86), (16, 74)]
     """
 
+    name: ClassVar[str] = "learning-curve"
     sizes: tuple[int, ...] = tuple(2**k for k in range(11))
-
-    @property
-    def name(self) -> str:
-        """The purpose that seeds the random numbers."""
-        return "learning-curve"
 
     def splits(self, y: AnyArray, d: int, rng: np.random.Generator) -> Iterator[Split]:
         """Split the rows of one repeat.
@@ -340,10 +296,8 @@ class SplitRows:
     def seen(self, sees: str) -> tuple[Floats, Index]:
         """Return the rows and labels that a method is trained on."""
         n = self.n_labeled if sees == "labeled" else self.n_train
-        labels = self.y[:n]
-        if sees in ("partly", "shares"):
-            labels = np.where(np.arange(n) < self.n_labeled, labels, -1)
-        return self.X[:n], labels
+        n_seen = n if sees == "all" else self.n_labeled
+        return self.X[:n], np.where(np.arange(n) < n_seen, self.y[:n], -1)
 
     def true_shares(self) -> list[float]:
         """Return the share of every class among the unlabelled rows."""

@@ -1,23 +1,90 @@
-"""Aggregation of the results, from one row per fit to one row per cell of a table.
+"""From one row per fit to one row per cell of a table, and harm.
 
-Harm: how often and by how much a method is worse than its supervised twin.
+A cell has the mean over repeats, its spread, and how the method compares with its supervised twin:
+how often it is worse, by how much, and whether significantly.
 """
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from scipy.stats import wilcoxon
 
 from primum._typing import Floats
-from primum.experiments.experiment import TWIN
-from primum.experiments.measures import MEASURES, Harm, harm_over_repeats
+from primum.experiments.measures import MEASURES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+# The role of the supervised method with which the others are compared.
+TWIN = "twin"
 # Results that were stored without roles are those of the paper, whose methods have these names.
 PAPER_ROLES = {"Supervised": TWIN, "Oracle": "oracle"}
+# The p-value below which the paper underlines a cell.
+SIGNIFICANT_P = 0.01
+
+
+@dataclass(frozen=True)
+class Harm:
+    """Comparison of a method with its supervised twin, over repeats.
+
+    Attributes
+    ----------
+    times_worse : int
+        Number of repeats in which the method's value is higher.
+    share_worse : float
+        The same as a fraction of the repeats.
+    mean_difference : float
+        Mean of method minus twin; if negative, the method helps on average.
+    mean_harm : float
+        Mean difference over the repeats in which the method is worse; 0 if there is none.
+    worst_harm : float
+        Largest difference, at least 0.
+    p_value : float
+        Two-sided Wilcoxon signed-rank test of no difference; 1 if all differences are 0.
+    significantly_worse : bool
+        Whether it is worse on average with p below 0.01 (underlined in the paper).
+
+    Examples
+    --------
+    >>> from primum.experiments import harm
+    >>> round(harm([0.21, 0.25, 0.19], [0.20, 0.26, 0.22]).share_worse, 2)
+    0.33
+    """
+
+    times_worse: int
+    share_worse: float
+    mean_difference: float
+    mean_harm: float
+    worst_harm: float
+    p_value: float
+    significantly_worse: bool
+
+
+def harm_over_repeats(method: Floats, twin: Floats) -> Harm:
+    """Compare errors or losses of a method with its supervised twin's, repeat by repeat."""
+    method, twin = np.asarray(method, dtype=float), np.asarray(twin, dtype=float)
+    if method.ndim != 1 or method.shape != twin.shape or not len(method):
+        raise ValueError(
+            "harm needs one value per repeat of the method and one of the twin, got shapes "
+            f"{method.shape} and {twin.shape}."
+        )
+    difference = method - twin
+    losses = difference[difference > 0]
+    unequal = difference[difference != 0]  # ties carry no information about the sign
+    mean = float(difference.mean())
+    p_value = float(wilcoxon(unequal).pvalue) if len(unequal) else 1.0
+    return Harm(
+        times_worse=len(losses),
+        share_worse=len(losses) / len(difference),
+        mean_difference=mean,
+        mean_harm=float(losses.mean()) if len(losses) else 0.0,
+        worst_harm=float(max(difference.max(), 0.0)),
+        p_value=p_value,
+        significantly_worse=mean > 0 and p_value < SIGNIFICANT_P,
+    )
 
 
 def per_repeat(results: "pd.DataFrame", *, curve: bool) -> "pd.DataFrame":
@@ -49,7 +116,7 @@ def twin_of(frame: "pd.DataFrame") -> str | None:
     return next((name for name, role in roles_of(frame).items() if role == TWIN), None)
 
 
-def summarise(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) -> "pd.DataFrame":
+def summarize(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) -> "pd.DataFrame":
     """Return mean, standard deviation over repeats and harm for every cell and measure.
 
     Parameters
@@ -74,21 +141,22 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) 
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_breast_cancer
     >>> from primum.experiments import (
-    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarise
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarize
     ... )
     >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
     >>> design = CrossValidation(n_folds=3)
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
     ...     results = run_experiment(experiment, folder, progress=False)
-    >>> summary = summarise(results, curve=False)
+    >>> summary = summarize(results, curve=False)
     >>> summary.set_index(["measure", "classifier"]).loc[("error", "ICLS"), "repeats"]
     np.int64(2)
     """
     import pandas as pd
 
     roles = roles_of(results)
-    twin = _checked_twin(roles, twin_of(results) if twin is None else twin)
+    twin = twin_of(results) if twin is None else twin
+    _check_twin(roles, twin)
     repeats = per_repeat(results, curve=curve)
     cells = _cell_keys(curve)
     losses = dict(results.groupby("classifier")["loss"].first()) if "loss" in results else {}
@@ -109,49 +177,43 @@ def summarise(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) 
     return summary
 
 
-def _checked_twin(roles: dict[str, str], twin: str | None) -> str | None:
-    if twin is not None and twin not in roles:
-        raise ValueError(f"twin must be one of {', '.join(roles)}, got {twin!r}.")
-    twin = (
-        next((name for name, role in roles.items() if role == TWIN), None) if twin is None else twin
-    )
+def _check_twin(roles: dict[str, str], twin: str | None) -> None:
     if twin is None:
         warnings.warn(
             "No method sees only the labelled rows, so there is no supervised twin and times_worse "
-            "is empty: choose a twin with Experiment(twin=...) or summarise(twin=...).",
+            "is empty: choose a twin with Experiment(twin=...) or summarize(twin=...).",
             stacklevel=3,
         )
-    return twin
+    elif twin not in roles:
+        raise ValueError(f"twin must be one of {', '.join(roles)}, got {twin!r}.")
+
+
+def _by_repeat(rows: "pd.DataFrame", measure: str) -> "pd.DataFrame":
+    """Return one row per repeat and one column per classifier."""
+    return rows.pivot(index="repeat", columns="classifier", values=measure)
 
 
 def _cell(
     group: "pd.DataFrame", measure: str, classifier: str, twin: str | None
 ) -> dict[str, object]:
-    values = {
-        name: rows.set_index("repeat")[measure]
-        for name, rows in group.groupby("classifier")
-        if name in (classifier, twin)
-    }
+    values = _by_repeat(group, measure)
     own = values[classifier].dropna()
     q25, median, q75 = own.quantile([0.25, 0.5, 0.75])
     cell: dict[str, object] = {
         "mean": own.mean(),
         "se": own.std() / np.sqrt(len(own)) if len(own) else np.nan,
         "sd_over_repeats": own.std(),
-        "q25": q25,
-        "median": median,
-        "q75": q75,
-        "repeats": len(own),
+        **{"q25": q25, "median": median, "q75": q75, "repeats": len(own)},
         # A method may have no loss; a missing error means that it failed.
         "failed": int(group.loc[group["classifier"] == classifier, "error"].isna().sum()),
-        "times_worse": None,
-        "significantly_worse": False,
+        **{"times_worse": None, "significantly_worse": False},
     }
-    common = own.index.intersection(values[twin].dropna().index) if twin in values else []
-    if classifier != twin and len(common):
-        against = harm_over_repeats(own[common].to_numpy(), values[twin][common].to_numpy())
-        cell["times_worse"] = against.times_worse
-        cell["significantly_worse"] = against.significantly_worse
+    if twin in values and twin != classifier:
+        both = values[[classifier, twin]].dropna()
+        if len(both):
+            against = harm_over_repeats(both[classifier].to_numpy(), both[twin].to_numpy())
+            cell["times_worse"] = against.times_worse
+            cell["significantly_worse"] = against.significantly_worse
     return cell
 
 
@@ -227,9 +289,8 @@ def _notes(results: "pd.DataFrame", chosen: "pd.Series") -> "pd.DataFrame":
 
 def failed_sentence(results: "pd.DataFrame") -> str:
     """Return which classifiers failed, how often and why, or an empty string if none did."""
-    found: Any = failures(results)
     parts = []
-    for name, rows in found.groupby("classifier", sort=False):
+    for name, rows in failures(results).groupby("classifier", sort=False):
         fits = int((results["classifier"] == name).sum())
         times = int(rows["times"].sum())
         share = f"all {fits} fits" if times == fits else f"{times} of {fits} fits"
@@ -273,7 +334,7 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
 
     See Also
     --------
-    summarise : The same comparison for all data sets, methods and measures.
+    summarize : The same comparison for all data sets, methods and measures.
 
     Examples
     --------
@@ -300,10 +361,7 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
         )
     twin = _twin_for(results, method, measure)
     _refuse_several_cells(results)
-    values = per_repeat(results, curve=False).pivot(
-        index="repeat", columns="classifier", values=measure
-    )
-    both = values[[method, twin]].dropna()
+    both = _by_repeat(per_repeat(results, curve=False), measure)[[method, twin]].dropna()
     if both.empty:
         raise ValueError(
             f"There is no repeat in which both {method!r} and {twin!r} have a value of {measure}."
@@ -330,14 +388,13 @@ def _twin_for(results: "pd.DataFrame", method: str, measure: str) -> str:
 
 def _refuse_several_cells(results: "pd.DataFrame") -> None:
     """Raise an error if data sets, or points of a learning curve, would be mixed in one test."""
-    is_curve = (results["at"] == results["n_unlabeled"]).all()  # elsewhere ``at`` is a fold
-    for column, what in {
-        "dataset": "data sets",
-        **({"n_unlabeled": "numbers of unlabelled rows"} if is_curve else {}),
-    }.items():
-        found = results[column].unique().tolist()
-        if len(found) > 1:
+    columns = {"dataset": "data sets"}
+    if (results["at"] == results["n_unlabeled"]).all():  # a curve; elsewhere ``at`` is a fold
+        columns["n_unlabeled"] = "numbers of unlabelled rows"
+    for column, what in columns.items():
+        values = results[column].unique().tolist()
+        if len(values) > 1:
             raise ValueError(
-                f"The results are of several {what}, {', '.join(map(repr, found[:8]))}: select "
-                f"one, for example results[results[{column!r}] == {found[0]!r}], or use summarise."
+                f"The results are of several {what}, {', '.join(map(repr, values[:8]))}: select "
+                f"one, for example results[results[{column!r}] == {values[0]!r}], or use summarize."
             )

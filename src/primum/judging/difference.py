@@ -1,59 +1,54 @@
-"""Statistics of a comparison of two models by repeated cross-validation.
+"""The difference of two losses: its estimate, and what may be claimed about the true one.
 
-The two models are fitted to the same training sets and scored on the same held-out rows, in splits
-j = 1..J. With the differences d_i of their losses in the held-out rows (method minus baseline:
-below 0 the method helps), the mean has the standard error
+An estimate delta^ of the difference (method minus baseline: below 0 the method helps), with its
+standard error se and f degrees of freedom (``held_out`` computes them), has the posterior (Corani
+& Benavoli 2015, with a prior that is not flat)
 
-    se^2 = s^2 (1/J + n_test / n_train),    s^2 = variance of the d_i / n_test,
-
-where s^2 is the variance of the mean of one split and the second term corrects for overlapping
-training sets (Nadeau & Bengio 2003). The variance is estimated from rows instead of from the means
-of the splits, because there are more of them: with few splits the published form has too few
-degrees of freedom. It remains for scores that are not means over rows. With f degrees of freedom
-(rows, or splits, minus 1), the posterior of the true difference delta is (Corani & Benavoli 2015,
-with a prior that is not flat)
-
-    p(delta) ~ t_f((mean - delta) / se) x Cauchy(delta; 0, scale),    |delta| <= bound.
+    p(delta) ~ t_f((delta^ - delta) / se) x Cauchy(delta; 0, scale).
 
 A flat prior would claim too much, because unlabelled rows mostly change little. The prior has much
 of its mass near 0 and the tails of a Cauchy distribution, so that clear evidence is hardly shrunk.
-``bound`` is the largest possible difference, if that is known: 0 for two models that are the same.
-By default ``scale`` is three times the region of practical equivalence.
+Its scale is three times the region of practical equivalence.
 
-A difference in error is judged by the rows on which the two models disagree instead, see
-``disagreement``.
+A difference in error is judged by the rows on which the two models disagree instead, for only there
+can they differ in error:
+
+    delta = -d r,    d = share of rows on which they disagree,
+                     r = P(method right | disagree) - P(baseline right | disagree).
+
+The share d needs no labels: it is that of the unlabelled rows, for the fitted models of a
+SafeClassifier, and for the mean over the models of the folds in a comparison that has no others.
+Which one is right where they disagree needs labels: of the held-out labelled rows on which the two
+disagree, the method is right in T, the baseline in F and neither in N (never with two classes),
+each labelled row counted once however often it is held out. With Jeffreys' priors,
+
+    d ~ Beta(n_different + 1/2, n_same + 1/2),
+    shares of (T, F, N) ~ Dirichlet(T / k + 1/2, F / k + 1/2, N / k + 1/2).
+
+The prior of d is the same however many rows differ: two models that agree on all of n rows need not
+agree on others, and fewer than about 140 rows do not show that they do. The prior of r is symmetric
+about 0, so that few labels claim nothing. k is a design effect: the counts come from models that
+were trained on overlapping sets, and the deployed model is one more. Those models also had fewer
+labels than the deployed ones, a share q of them, a gain may grow or shrink with the number of
+labels, and models may disagree more on rows that were not there when they were fitted: the change
+is multiplied by a factor that is uniform in [q, 1/q], at most 2. Probabilities do not enter,
+because a gain in calibration is not a gain in error.
 
 References
 ----------
-Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52.
 Corani, G. & Benavoli, A. (2015). A Bayesian approach for comparing cross-validated algorithms on
 multiple data sets. Machine Learning 100.
-
-What the statistics of a comparison count: labelled rows, or groups of them.
-
-A score that is not a mean over rows, such as the area under the ROC curve, may be undefined in a
-fold: one that holds out no row of some class. The rows that all folds of a repeat hold out are then
-scored together, which gives one score per repeat. Its variance comes from the jackknife: with the
-score theta of n rows, and theta_i without row i, the pseudo-values
-
-    p_i = n theta - (n - 1) theta_i
-
-take the place of the losses of rows (``statistics``).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
+from typing import Any, Self
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
+from scipy.stats import qmc
 
-from primum._typing import AnyArray, Floats, Index
-
-if TYPE_CHECKING:
-    from primum.judging.disagreement import Disagreement
-
+from primum._typing import Floats
 
 # One point of error: a smaller difference is of no practical importance.
 PRACTICAL_EQUIVALENCE = 0.01
@@ -61,9 +56,20 @@ PRACTICAL_EQUIVALENCE = 0.01
 LEVEL = 0.95
 # Scale of the prior, in regions of practical equivalence.
 SCALE_IN_EQUIVALENCES = 3
+# Differences at which the posterior of a loss is computed, for each of its two factors.
 GRID_POINTS = 2001
 # Beyond this many times the present number of labels, no forecast is made.
 LARGEST_FORECAST = 100
+# Variance of the counts relative to that of independent rows: the mean square of
+# (estimated r - true r) / (its standard error for independent rows) in the first 192 comparisons of
+# ``benchmarks/known_truth.py``. (The correction of Nadeau & Bengio is 1.75 in twice five folds.)
+DESIGN_EFFECT = 1.2
+# Jeffreys' prior of a share adds half a row to either side.
+PRIOR_COUNT = 0.5
+# A gain is not taken to be more than this many times that of the folds.
+MOST_GROWTH = 2.0
+# The integral over d, the shares and the factor is a mean over this many points.
+N_POINTS = 2048
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class Probabilities:
 
     def to_dict(self) -> dict[str, float]:
         """Return the three probabilities by name."""
-        return {"help": self.help, "no_difference": self.no_difference, "harm": self.harm}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -140,100 +146,66 @@ class Difference:
         return replace(self, standard_error=error, n_rows=int(n_rows))
 
 
-def resampled_difference(
-    differences: Sequence[Any],
-    n_train: Any,
-    *,
-    n_rows: int | None = None,
-) -> Difference:
-    """Estimate the difference of two mean losses from the splits of a cross-validation.
+@dataclass(frozen=True)
+class Disagreement:
+    """How often two models predict different classes, and which one is right there.
 
-    Parameters
+    Attributes
     ----------
-    differences : sequence of arrays
-        For each split the differences of the two losses (method minus baseline) in its held-out
-        rows. If rows belong together (several of one patient), pass the means over the rows of
-        each group, and count groups in all numbers.
-    n_train : int or sequence of int
-        Number of labelled training rows of the splits.
-    n_rows : int, optional
-        Number of labelled rows, by default the mean number of training and held-out rows.
-
-    Returns
-    -------
-    Difference
-        The estimate with its corrected standard error.
-
-    See Also
-    --------
-    resampled_difference_of_scores : For scores that are not means over rows.
-
-    Examples
-    --------
-    >>> from primum.judging.difference import resampled_difference
-    >>> wrong = [[0, 0, -1, 0], [0, -1, 0, 0], [-1, 0, 0, 0], [0, 0, 0, 1], [0, -1, 0, 0]]
-    >>> difference = resampled_difference(wrong, n_train=16)
-    >>> difference.mean, round(difference.standard_error, 3)
-    (-0.15, 0.18)
+    better, worse, neither : float
+        Number of labelled rows (or groups, if rows belong together) on which the held-out
+        predictions differ and the method is right, the baseline is, or none of them.
+    n_different, n_compared : float
+        Number of rows on which the fitted models differ, and of all rows compared.
+    train_share : float
+        Share of the labels that the models of the folds were trained on.
+    n_classes : int
+        Number of classes.
     """
-    parts = [np.asarray(part, dtype=float) for part in differences]
-    if not parts or min(map(len, parts)) == 0:
-        raise ValueError("Every split needs at least one held-out row, and there must be a split.")
-    rows = _finite(np.concatenate(parts), "row")
-    test = np.array([len(part) for part in parts])
-    total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
-    units = min(total, len(rows))
-    # Where hardly any row differs, the observed variance says little: the variance due to one row
-    # with the largest difference is added.
-    largest = float(np.abs(rows).max()) or 1.0
-    variance = rows.var() * units / max(units - 1, 1) + largest**2 / units
-    correction = 1 / len(parts) + float(np.mean(test / n_train))
-    error = np.sqrt(variance / np.mean(test) * correction)
-    return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
 
+    better: float
+    worse: float
+    neither: float
+    n_different: float
+    n_compared: float
+    train_share: float
+    n_classes: int
 
-def resampled_difference_of_scores(
-    differences: Any, n_train: Any, n_test: Any, *, unit: float = PRACTICAL_EQUIVALENCE
-) -> Difference:
-    """Estimate a difference from one number for each split: the corrected resampled t-test.
+    @property
+    def share(self) -> float:
+        """The share of rows on which the two models differ."""
+        return self.n_different / self.n_compared
 
-    Parameters
-    ----------
-    differences : array of shape (n_splits,)
-        Differences of the two losses (method minus baseline), for example of 1 - AUC.
-    n_train, n_test : int or sequence of int
-        Numbers of labelled training rows and of held-out rows of the splits.
-    unit : float, default=0.01
-        Standard deviation over splits that is added as one more degree of freedom, so that equal
-        values in a few splits are not taken for certainty.
+    def scaled(self, factor: float) -> Self:
+        """Return the same disagreement as if there were so many times as many labels."""
+        counts = (self.better, self.worse, self.neither)
+        better, worse, neither = (factor * count for count in counts)
+        return replace(self, better=better, worse=worse, neither=neither)
 
-    Returns
-    -------
-    Difference
-        The estimate with its corrected standard error.
-    """
-    values = _finite(np.asarray(differences, dtype=float), "split")
-    n_splits = len(values)
-    if n_splits < 2:
-        raise ValueError(
-            f"The variance over splits needs at least two splits, got {n_splits}: use more folds."
+    @property
+    def changes(self) -> Floats:
+        """Equally probable changes of the error, in increasing order."""
+        u = _points()
+        d = special.betaincinv(
+            self.n_different + PRIOR_COUNT,
+            self.n_compared - self.n_different + PRIOR_COUNT,
+            u[:, 0],
         )
-    variance = (np.sum((values - values.mean()) ** 2) + unit**2) / (n_splits - 1)
-    correction = 1 / n_splits + float(np.mean(np.asarray(n_test) / n_train))
-    total = round(float(np.mean(np.asarray(n_test) + np.asarray(n_train))))
-    error = float(np.sqrt(variance * correction))
-    return Difference(float(values.mean()), error, n_splits - 1, total)
-
-
-def _finite(differences: Floats, what: str) -> Floats:
-    """Return differences; raise an error if one is not a number, of which nothing follows."""
-    bad = np.flatnonzero(~np.isfinite(differences))
-    if len(bad):
-        raise ValueError(
-            f"The losses of {len(bad)} of {len(differences)} held-out {what}s are not finite (the "
-            f"first is {what} {bad[0]}): choose another scoring, or leave the method out."
+        better, worse, neither = (
+            count / DESIGN_EFFECT + PRIOR_COUNT for count in (self.better, self.worse, self.neither)
         )
-    return differences
+        r = 2 * special.betaincinv(better, worse, u[:, 1]) - 1
+        if self.n_classes > 2:
+            r *= special.betaincinv(better + worse, neither, u[:, 2])
+        q = self.train_share
+        factor = q + (min(1 / q, MOST_GROWTH) - q) * u[:, 3]
+        return np.sort(-np.minimum(d * factor, 1.0) * r)
+
+
+@cache
+def _points() -> Floats:
+    """Return points that fill the unit cube of four dimensions evenly; the same every time."""
+    return np.asarray(qmc.Sobol(4, seed=0).random(N_POINTS))
 
 
 class Posterior:
@@ -243,101 +215,83 @@ class Posterior:
     ----------
     difference : Difference
         The estimate.
+    disagreement : Disagreement, optional
+        Where the two models disagree, if errors are compared.
     equivalence : float, default=0.01
         Region of practical equivalence: differences up to this size count as none.
-    prior_scale : float, optional
-        Scale of the Cauchy prior; infinity means a flat prior. By default three times
-        ``equivalence``.
-    bound : float, optional
-        Largest possible size of the difference, if known.
 
     Examples
     --------
-    >>> from primum.judging.difference import Difference, Posterior
+    >>> from primum.judging.difference import Difference, Disagreement, Posterior
     >>> posterior = Posterior(Difference(-0.08, 0.02, 99, 100))
     >>> round(posterior.probabilities.help, 2)
     1.0
+    >>> disagreement = Disagreement(12, 2, 0, 80, 1000, 0.8, 2)
+    >>> posterior = Posterior(Difference(-0.1, 0.04, 99, 100), disagreement)
+    >>> round(posterior.probabilities.help, 2)
+    0.98
     """
 
     def __init__(
         self,
         difference: Difference,
+        disagreement: Disagreement | None = None,
         *,
         equivalence: float = PRACTICAL_EQUIVALENCE,
-        prior_scale: float | None = None,
-        bound: float | None = None,
     ) -> None:
-        self.difference, self.equivalence = difference, float(equivalence)
-        self.bound = float("inf") if bound is None else float(bound)
-        usual = SCALE_IN_EQUIVALENCES * (self.equivalence or PRACTICAL_EQUIVALENCE)
-        self.prior_scale = usual if prior_scale is None else float(prior_scale)
-        positive = self.prior_scale > 0 or self.bound == 0
-        # Also false if one of them is NaN.
-        if not (0 <= self.equivalence < np.inf and self.bound >= 0 and positive):
-            raise ValueError(
-                "equivalence and bound must not be negative and prior_scale must be above 0, got "
-                f"equivalence={equivalence}, bound={bound} and prior_scale={self.prior_scale}."
-            )
+        if not 0 <= equivalence < np.inf:  # also true if it is NaN
+            raise ValueError(f"equivalence must not be negative, got {equivalence}.")
+        self.difference, self.disagreement = difference, disagreement
+        self.equivalence = float(equivalence)
+
+    @cached_property
+    def _distribution(self) -> tuple[Floats, Floats]:
+        """Differences in increasing order, and the distribution function there."""
+        if self.disagreement is None:
+            return self._of_estimate
+        changes = self.disagreement.changes
+        return changes, (np.arange(len(changes)) + 0.5) / len(changes)
 
     @property
-    def disagreement(self) -> "Disagreement | None":
-        """How often the two models disagree, if that is what the posterior is based on."""
-        return None
+    def _of_estimate(self) -> tuple[Floats, Floats]:
+        """The likelihood of the estimate times the prior, by the trapezoidal rule.
 
-    @cached_property
-    def _grid(self) -> Floats:
-        """Differences that resolve the likelihood as well as the prior and the limits."""
+        The grid resolves both, and their tails to far below the probabilities that matter.
+        """
         estimate, edge = self.difference, self.equivalence
+        scale = SCALE_IN_EQUIVALENCES * (edge or PRACTICAL_EQUIVALENCE)
         share = np.linspace(0, 1, GRID_POINTS + 2)[1:-1]
-        # Both tails are resolved to far below the probabilities that matter.
         share = np.concatenate([10.0 ** np.arange(-12, -3), share])
         share = np.unique(np.concatenate([share, 1 - share]))
-        points: list[Any] = [
-            estimate.mean
-            + estimate.standard_error * stats.t.ppf(share, estimate.degrees_of_freedom),
-            [-edge, edge],
-        ]
-        if np.isfinite(self.prior_scale):
-            points.append(self.prior_scale * np.tan(np.pi * (share - 0.5)))
-        if np.isfinite(self.bound):
-            points.append([-self.bound, 0.0, self.bound])
-        grid = np.unique(np.concatenate(points))
-        return grid[np.abs(grid) <= self.bound]
-
-    @cached_property
-    def _distribution(self) -> Floats:
-        """The distribution function at the points of the grid, by the trapezoidal rule."""
-        estimate, grid = self.difference, self._grid
+        likely = stats.t.ppf(share, estimate.degrees_of_freedom) * estimate.standard_error
+        prior = scale * np.tan(np.pi * (share - 0.5))
+        grid = np.unique(np.concatenate([estimate.mean + likely, [-edge, edge], prior]))
         z = (grid - estimate.mean) / estimate.standard_error
-        log = stats.t.logpdf(z, estimate.degrees_of_freedom)
-        log = log - np.log1p((grid / self.prior_scale) ** 2)
+        log = stats.t.logpdf(z, estimate.degrees_of_freedom) - np.log1p((grid / scale) ** 2)
         density = np.exp(log - log.max())
         pieces = np.diff(grid) * (density[1:] + density[:-1]) / 2
         cumulated = np.concatenate([[0.0], np.cumsum(pieces)])
-        return cumulated / cumulated[-1] if cumulated[-1] > 0 else np.ones(len(grid))
+        return grid, cumulated / cumulated[-1]
 
     @cached_property
     def probabilities(self) -> Probabilities:
         """The probabilities of help, no difference and harm."""
-        if self.bound <= self.equivalence:
-            return Probabilities(0.0, 1.0, 0.0)
         edges = [-self.equivalence, self.equivalence]
-        below, inside = np.interp(edges, self._grid, self._distribution)
+        below, inside = np.interp(edges, *self._distribution)
         return Probabilities(float(below), float(inside - below), float(1 - inside))
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Return the central credible interval of the difference."""
-        if self.bound == 0:
-            return 0.0, 0.0
         tails = [(1 - level) / 2, (1 + level) / 2]
-        low, high = np.interp(tails, self._distribution, self._grid)
+        low, high = np.interp(tails, *self._distribution[::-1])
         return float(low), float(high)
 
     def labels_to_settle(self, level: float = LEVEL) -> int | None:
         """Return about how many labelled rows, in all, would give a clear answer.
 
-        It is assumed that the difference stays as estimated and that its standard error falls with
-        the square root of the number of rows. None: more than a hundred times the present number.
+        The forecast is that the difference stays as estimated and that its standard error falls
+        with the square root of the number of rows. None: more than a hundred times the present
+        number.
         """
         now = self.difference.n_rows
         low, high = now, LARGEST_FORECAST * now
@@ -349,16 +303,12 @@ class Posterior:
         return low if self._is_clear_with(low, level) else high
 
     def _is_clear_with(self, n_rows: int, level: float) -> bool:
-        return max(self._with_rows(n_rows).probabilities.to_dict().values()) >= level
-
-    def _with_rows(self, n_rows: int) -> "Posterior":
-        """Return the posterior as if the same had been observed in n_rows labelled rows."""
-        return Posterior(
-            self.difference.with_rows(n_rows),
-            equivalence=self.equivalence,
-            prior_scale=self.prior_scale,
-            bound=None if np.isinf(self.bound) else self.bound,
-        )
+        """Return whether an answer is clear if the same is observed in n_rows labelled rows."""
+        difference, disagreement = self.difference.with_rows(n_rows), self.disagreement
+        if disagreement is not None:
+            disagreement = disagreement.scaled(n_rows / self.difference.n_rows)
+        posterior = Posterior(difference, disagreement, equivalence=self.equivalence)
+        return max(posterior.probabilities.to_dict().values()) >= level
 
 
 def holm(p_values: Any) -> Floats:
@@ -387,108 +337,3 @@ def holm(p_values: Any) -> Floats:
     result = np.empty(len(p))
     result[order] = np.minimum(adjusted, 1.0)
     return result
-
-
-def grouped_difference(
-    differences: Sequence[Any],
-    folds: Sequence[Any],
-    groups: Any,
-    *,
-    n_groups: int,
-) -> Difference:
-    """Estimate a difference if rows belong together: groups are counted instead of rows.
-
-    The estimate is the mean over all held-out rows, m, however large their groups are. With the
-    sum S_g of the differences of a group, its size n_g and the mean size, the groups contribute
-
-        m + (S_g - n_g m) / mean size,
-
-    whose mean is m and whose variance is that of m as a ratio of two sums over groups.
-
-    Parameters
-    ----------
-    differences : sequence of arrays
-        As in ``resampled_difference``.
-    folds : sequence of Fold
-        The splits, with positions ``train`` and ``test`` among the labelled rows.
-    groups : array of shape (n_labeled,)
-        Group of each labelled row.
-    n_groups : int
-        Number of groups of which rows are held out.
-
-    Returns
-    -------
-    Difference
-        The estimate with its corrected standard error.
-    """
-    codes = np.unique(groups, return_inverse=True)[1]
-    sums, sizes = [], []
-    for values, fold in zip(differences, folds, strict=True):
-        _, own = np.unique(codes[fold.test], return_inverse=True)
-        sums.append(np.bincount(own, values))
-        sizes.append(np.bincount(own))
-    mean = np.concatenate(sums).sum() / np.concatenate(sizes).sum()
-    size = np.concatenate(sizes).mean()
-    parts = [mean + (s - n * mean) / size for s, n in zip(sums, sizes, strict=True)]
-    n_train = [len(np.unique(codes[fold.train])) for fold in folds]
-    return resampled_difference(parts, n_train, n_rows=n_groups)
-
-
-def repeats_of(tests: Sequence[Index], n_rows: int) -> list[list[int]] | None:
-    """Return the numbers of the folds of every repeat, or None if folds do not cover the rows.
-
-    ``tests`` are the rows that the folds hold out. The folds of a repeat, which are consecutive,
-    hold out each of the n_rows labelled rows once.
-    """
-    repeats: list[list[int]] = [[]]
-    seen = np.zeros(n_rows, dtype=bool)
-    for number, test in enumerate(tests):
-        if seen.all():
-            repeats.append([])
-            seen[:] = False
-        if seen[test].any():
-            return None
-        seen[test] = True
-        repeats[-1].append(number)
-    return repeats if seen.all() else None
-
-
-def pooled_difference(
-    change: Callable[[Index], float], repeats: Sequence[Index], units: AnyArray, n_train: Any
-) -> Difference:
-    """Estimate a difference from all held-out rows of a repeat together, by the jackknife.
-
-    Parameters
-    ----------
-    change : callable
-        Positions of held-out rows to the difference of the two losses in them.
-    repeats : sequence of arrays
-        Positions of the rows that each repeat holds out.
-    units : array
-        What each held-out row belongs to: the number of the labelled row, or its group.
-    n_train : sequence of int
-        Number of units that the folds train on.
-
-    Returns
-    -------
-    Difference
-        The mean over repeats, with the corrected standard error.
-    """
-    means, values = [], []
-    for rows in repeats:
-        of_row, every = units[rows], change(rows)
-        kinds = np.unique(of_row)
-        without = np.array([change(rows[of_row != unit]) for unit in kinds])
-        means.append(every)
-        values.append(len(kinds) * every - (len(kinds) - 1) * without)
-    pseudo, n_units = np.concatenate(values), len(np.unique(units))
-    if not np.isfinite(pseudo).all():
-        raise ValueError(
-            "The scoring is undefined without one of the labelled rows, probably the only one of "
-            "its class: label more rows of that class, or choose another scoring."
-        )
-    # As for rows: the variance due to one unit with the largest value observed is added.
-    largest = float(np.abs(pseudo).max()) or 1.0
-    variance = pseudo.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units
-    error = np.sqrt(variance * (1 / len(pseudo) + 1 / float(np.mean(n_train))))
-    return Difference(float(np.mean(means)), float(error), max(n_units - 1, 1), n_units)

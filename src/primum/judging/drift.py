@@ -1,4 +1,4 @@
-"""Whether labelled and unlabelled rows come from visibly different distributions.
+"""Whether the labelled rows say anything about others: drift, and copies of rows.
 
 Nothing that is measured on the labelled rows need hold for the unlabelled ones if the two differ.
 Two classifiers (logistic regression, a small forest) try to tell them apart, with as many
@@ -8,16 +8,14 @@ half are in random order, whatever was learnt from the other half: Fisher's exac
 p-value of its predictions. The four p-values are adjusted by Holm's method. (With more folds the
 accuracy varies more than the binomial distribution says, by about a third in simulations.)
 
-Whether labelled rows are copies of each other.
-
-A held-out row of which a copy is in the training set is easy for models that memorise rows, such as
-forests, kernels and nearest neighbours, and says nothing of new rows. Equal rows need not be
+A held-out row with a copy in the training set is easy for models that memorise rows, such as
+forests, kernels and nearest neighbours, and says nothing about new rows. Equal rows need not be
 copies: features with few values are often equal in rows that were observed independently. So equal
 rows are reported, and the user decides.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -75,12 +73,7 @@ class Drift:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
-        return {
-            "accuracy": self.accuracy,
-            "p_value": self.p_value,
-            "n_rows": self.n_rows,
-            "found": self.found,
-        }
+        return asdict(self)
 
 
 def find_drift(
@@ -135,8 +128,8 @@ def find_drift(
     ]
     p_value = float(holm([p for both in tests for _, p in both]).min())
     accuracy = max(float(np.mean([share for share, _ in both])) for both in tests)
-    found = p_value < SIGNIFICANCE and accuracy >= VISIBLE_ACCURACY
-    return Drift(accuracy, p_value, n_rows, found)
+    differ = p_value < SIGNIFICANCE and accuracy >= VISIBLE_ACCURACY
+    return Drift(accuracy, p_value, n_rows, differ)
 
 
 def one_of_each(X: Any, groups: AnyArray | None) -> Any:

@@ -9,7 +9,7 @@ rows, of the model that is fitted to all labelled rows. Four things make it unce
   effect, the variance of the mean that the sums of the groups' residuals show, relative to that of
   independent rows.
 * The models were fitted to n_train < n rows each, and these sets overlap. With many repeats, the
-  corrected variance of Nadeau and Bengio (see ``statistics``) is that of n_train rows; with few
+  corrected variance of Nadeau and Bengio (see ``held_out``) is that of n_train rows; with few
   repeats it is larger, and for a loss, unlike for a difference of losses, too large. So n_train / n
   of the rows are counted.
 * Few errors, or none, are not certainty. A rate p of N counted rows has the interval between
@@ -82,10 +82,10 @@ def n_independent(losses: Floats) -> float:
         Between 1 and the number of methods. One without any variance counts as uncorrelated.
     """
     spread = losses.std(axis=0)
-    known = losses[:, spread > 0]
+    varying = losses[:, spread > 0]
     correlations = np.eye(losses.shape[1])
-    if known.shape[1] > 1:
-        correlations[np.ix_(spread > 0, spread > 0)] = np.corrcoef(known, rowvar=False)
+    if varying.shape[1] > 1:
+        correlations[np.ix_(spread > 0, spread > 0)] = np.corrcoef(varying, rowvar=False)
     eigenvalues = np.clip(np.linalg.eigvalsh(correlations), 0, None)
     return float(np.sqrt(eigenvalues).sum() ** 2 / eigenvalues.sum())
 

@@ -1,14 +1,23 @@
-"""Losses by which a stack is judged, from the scores of its rows.
+"""Losses by which held-out predictions are judged: lower is better.
 
-Those of the names below are means over rows. Any other scorer of scikit-learn is applied to each
-fold: to a classifier that returns the scores that are known already.
+Those of the names below are means over rows,
+
+    accuracy             1 if the predicted class is another one, else 0
+    balanced_accuracy    the same times n / (K n_c): all K classes that occur count the same
+    neg_brier_score      half the squared distance of the scores from the one-hot label
+    neg_log_loss         minus the logarithm of the score of the true class
+
+where n_c of the n rows, by weight, have the class of the row. Any other scorer of scikit-learn is
+applied to all rows of a fold: to a classifier that returns the stored predictions. Such a score,
+the area under the ROC curve for instance, may be undefined in a fold that holds out no row of some
+class. The rows that all folds of a repeat hold out are then scored together.
 """
 
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,51 +25,193 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from primum._typing import AnyArray, Floats, Index
-from primum.judging.difference import repeats_of
-from primum.judging.words import ERROR, Measure
 
+# A score of 0 has a finite log loss: that of this probability.
 LEAST_PROBABILITY = 1e-15
-
-
-def _wrong(scores: Floats, codes: Index) -> Floats:
-    return (predicted_codes(scores) != codes).astype(np.float64)
-
-
-def _balanced(scores: Floats, codes: Index, weight: Floats | None = None) -> Floats:
-    totals = np.bincount(codes, weight, minlength=scores.shape[1])
-    return _wrong(scores, codes) * totals.sum() / (np.count_nonzero(totals) * totals[codes])
-
-
-def _half_brier(scores: Floats, codes: Index) -> Floats:
-    return np.asarray(0.5 * np.sum((scores - np.eye(scores.shape[1])[codes]) ** 2, axis=1))
-
-
-def _log_loss(scores: Floats, codes: Index) -> Floats:
-    return -np.log(np.maximum(scores[np.arange(len(codes)), codes], LEAST_PROBABILITY))
+# Losses of the predicted classes alone.
+OF_CLASSES = ("accuracy", "balanced_accuracy")
 
 
 @dataclass(frozen=True)
-class RowLoss:
-    """A loss that is a mean over rows.
+class Measure:
+    """How a loss is called and shown.
 
     Attributes
     ----------
-    measure : Measure
-        How it is called and shown.
-    of_rows : callable (scores, codes) -> losses
-        The loss of every row.
+    name : str
+        Of the loss, for example "error".
+    unit : str
+        Shown after a number, for example "points".
+    scale : float
+        Factor from the loss to the number shown.
+    digits : int
+        Digits after the decimal point.
     """
 
-    measure: Measure
-    of_rows: Callable[..., Floats]
+    name: str = "error"
+    unit: str = " points"
+    scale: float = 100.0
+    digits: int = 1
+
+    def show(self, value: float) -> str:
+        """Return the size of a change in words, without sign."""
+        return f"{abs(value) * self.scale:.{self.digits}f}{self.unit}"
+
+    def show_limit(self, value: float) -> str:
+        """Return a limit that someone chose, without digits that it does not need: "1 point"."""
+        number = f"{value * self.scale:g}"
+        return f"{number}{self.unit.removesuffix('s') if number == '1' else self.unit}"
+
+    def show_range(self, low: float, high: float) -> str:
+        """Return a range of changes, with signs."""
+        ends = [round(value * self.scale, self.digits) + 0.0 for value in (low, high)]
+        shown = [f"{end:+.{self.digits}f}" if end else f"{end:.{self.digits}f}" for end in ends]
+        return f"{' to '.join(shown)}{self.unit}"
 
 
-ROW_LOSSES = {
-    "accuracy": RowLoss(ERROR, _wrong),
-    "balanced_accuracy": RowLoss(Measure("balanced error"), _balanced),
-    "neg_brier_score": RowLoss(Measure("Brier score", "", 1.0, 3), _half_brier),
-    "neg_log_loss": RowLoss(Measure("log loss", "", 1.0, 3), _log_loss),
+ERROR = Measure()
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions of one classifier for rows whose classes are known.
+
+    Attributes
+    ----------
+    truth, predicted : array of shape (n_rows,)
+        Class codes.
+    scores : array of shape (n_rows, n_classes) or None
+        Scores, if the classifier has any.
+    """
+
+    truth: Index
+    predicted: Index
+    scores: Floats | None
+
+    @classmethod
+    def of_scores(cls, truth: Index, scores: Floats) -> "Predictions":
+        """Return the predictions of a classifier that chooses the class with the largest score."""
+        return cls(truth, predicted_codes(scores), scores)
+
+    def take(self, rows: Index) -> "Predictions":
+        """Return the predictions of some of the rows."""
+        scores = None if self.scores is None else self.scores[rows]
+        return Predictions(self.truth[rows], self.predicted[rows], scores)
+
+    @property
+    def needed_scores(self) -> Floats:
+        """The scores; an error if there are none."""
+        if self.scores is None:
+            raise ValueError(
+                "The scoring needs scores, but a classifier has neither predict_proba nor "
+                "decision_function: leave it out, or choose a scoring of predicted classes."
+            )
+        return self.scores
+
+
+def joined(parts: Sequence[Predictions]) -> Predictions:
+    """Return the predictions of several splits as one."""
+    scores = [part.scores for part in parts if part.scores is not None]
+    return Predictions(
+        np.concatenate([part.truth for part in parts]),
+        np.concatenate([part.predicted for part in parts]),
+        np.concatenate(scores) if len(scores) == len(parts) else None,
+    )
+
+
+def predicted_codes(scores: Floats) -> AnyArray:
+    """Return the class codes with the largest scores; the second of two that are equal."""
+    if scores.shape[1] == 2:
+        return (scores[:, 1] >= scores[:, 0]).astype(np.intp)
+    return np.asarray(scores.argmax(axis=1))
+
+
+def _wrong(found: Predictions, weight: Floats | None = None) -> Floats:
+    return (found.predicted != found.truth).astype(np.float64)
+
+
+def _balanced(found: Predictions, weight: Floats | None = None) -> Floats:
+    totals = np.bincount(found.truth, weight)
+    return _wrong(found) * totals.sum() / (np.count_nonzero(totals) * totals[found.truth])
+
+
+def _half_brier(found: Predictions, weight: Floats | None = None) -> Floats:
+    scores = found.needed_scores
+    return np.asarray(0.5 * np.sum((scores - np.eye(scores.shape[1])[found.truth]) ** 2, axis=1))
+
+
+def _log_loss(found: Predictions, weight: Floats | None = None) -> Floats:
+    scores = found.needed_scores[np.arange(len(found.truth)), found.truth]
+    return -np.log(np.maximum(scores, LEAST_PROBABILITY))
+
+
+# How a loss that is a mean over rows is shown, and its value in every row.
+ROW_LOSSES: dict[str, tuple[Measure, Callable[..., Floats]]] = {
+    "accuracy": (ERROR, _wrong),
+    "balanced_accuracy": (Measure("balanced error"), _balanced),
+    "neg_brier_score": (Measure("Brier score", "", 1.0, 3), _half_brier),
+    "neg_log_loss": (Measure("log loss", "", 1.0, 3), _log_loss),
 }
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How predictions are judged.
+
+    Attributes
+    ----------
+    scoring : str or callable
+        The scoring of scikit-learn.
+    measure : Measure
+        Its name and unit.
+    of_rows : callable or None
+        Predictions, and the weights of the rows if these are not equal, to the loss of every row,
+        if the loss is a mean over rows.
+    of_split : callable
+        The same to the loss of all rows together; NaN if it is undefined there.
+    needs_scores : bool
+        Whether classifiers that only predict classes cannot be judged by it.
+    """
+
+    scoring: Any
+    measure: Measure
+    of_rows: Callable[..., Floats] | None
+    of_split: Callable[..., float]
+    needs_scores: bool = False
+
+
+def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
+    """Return the loss of a scikit-learn scoring.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        "accuracy", "balanced_accuracy", "neg_brier_score" (the sum over classes divided by two),
+        "neg_log_loss", the name of any other scorer of scikit-learn, or a callable
+        ``scorer(estimator, X, y)`` that returns more for better predictions. A callable must not
+        look at X.
+    classes : array of shape (n_classes,)
+        Names of the classes.
+
+    Returns
+    -------
+    Loss
+        The loss.
+    """
+    measure = measure_of(scoring)
+    if not _is_mean(scoring):
+        return Loss(scoring, measure, None, partial(_minus_score, read_scorer(scoring), classes))
+    of_rows = ROW_LOSSES[scoring][1]
+
+    def of_split(found: Predictions, weight: Floats | None = None) -> float:
+        return float(np.average(of_rows(found, weight), weights=weight))
+
+    return Loss(scoring, measure, of_rows, of_split, scoring not in OF_CLASSES)
+
+
+def _is_mean(scoring: Any) -> bool:
+    """Return whether the loss of a scoring is a mean over rows."""
+    return isinstance(scoring, str) and scoring in ROW_LOSSES
 
 
 def name_of(scoring: Any) -> str:
@@ -72,33 +223,34 @@ def name_of(scoring: Any) -> str:
 
 def measure_of(scoring: Any) -> Measure:
     """Return how the loss of a scoring is called and shown."""
-    if isinstance(scoring, str) and scoring in ROW_LOSSES:
-        return ROW_LOSSES[scoring].measure
+    if _is_mean(scoring):
+        return ROW_LOSSES[scoring][0]
     return Measure(f"loss (minus {name_of(scoring)})", "", 1.0, 3)
 
 
-class KnownScores(ClassifierMixin, BaseEstimator):
-    """A classifier of rows whose scores are known; X are their positions."""
+class StoredClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose predictions are already known, for scikit-learn's scorers."""
 
-    def __init__(self, scores: Any = None, classes: Any = None) -> None:
-        self.scores, self.classes = scores, classes
-
-    def fit(self, X: Any, y: Any) -> "KnownScores":
-        """Do nothing."""
-        return self
+    def __init__(self, predictions: Any = None, classes: Any = None) -> None:
+        self.predictions = predictions
+        self.classes = classes
 
     @property
     def classes_(self) -> AnyArray:
         """The classes."""
         return np.asarray(self.classes)
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the scores."""
-        return np.asarray(self.scores[np.asarray(X)[:, 0]])
+    def fit(self, X: Any, y: Any) -> "StoredClassifier":
+        """Do nothing."""
+        return self
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the classes with the largest scores."""
-        return np.asarray(self.classes_[predicted_codes(self.predict_proba(X))])
+        """Return the stored classes."""
+        return np.asarray(self.classes_[self.predictions.predicted])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the stored scores."""
+        return np.asarray(self.predictions.needed_scores)
 
 
 def read_scorer(scoring: Any) -> Any:
@@ -107,7 +259,7 @@ def read_scorer(scoring: Any) -> Any:
         near = get_close_matches(scoring, get_scorer_names(), 1)
         advice = f"did you mean {near[0]!r}?" if near else "see sklearn.metrics.get_scorer_names()."
         raise ValueError(f"scoring={scoring!r} is not a scorer of scikit-learn: {advice}")
-    scorer = check_scoring(KnownScores(), scoring)
+    scorer = check_scoring(StoredClassifier(), scoring)
     function = getattr(scorer, "_score_func", None)
     if getattr(function, "__module__", "").endswith("_regression"):
         raise ValueError(
@@ -117,55 +269,41 @@ def read_scorer(scoring: Any) -> Any:
     return scorer
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """A scorer of scikit-learn, applied to scores that are known already.
-
-    Attributes
-    ----------
-    scoring : str or callable
-        What it is made of.
-    classes : array of shape (n_classes,)
-        Names of the classes.
-    """
-
-    scoring: Any
-    classes: AnyArray
-
-    @cached_property
-    def _scorer(self) -> Any:
-        return read_scorer(self.scoring)
-
-    @property
-    def name(self) -> str:
-        """What it is called in messages."""
-        named = isinstance(self.scoring, str)
-        return f"score {self.scoring!r}" if named else "given score"
-
-    def of(self, scores: Floats, codes: Index, weight: Floats | None = None) -> float:
-        """Return the score of rows, or NaN if it is undefined because they lack a class."""
-        known = KnownScores(scores, self.classes)
-        return score_of(self._scorer, known, codes, self.classes, weight)
-
-
-def score_of(
-    scorer: Any, classifier: Any, codes: Index, classes: AnyArray, weight: Floats | None = None
+def _minus_score(
+    scorer: Any, classes: AnyArray, found: Predictions, weight: Floats | None = None
 ) -> float:
-    """Return the score of a classifier whose X are positions of rows.
-
-    It is NaN if it is undefined because the rows lack a class.
-    """
-    rows, truth = np.arange(len(codes))[:, None], classes[codes]
-    known = {} if weight is None else {"sample_weight": weight}
-    if len(np.unique(codes)) == len(classes):
-        return float(scorer(classifier, rows, truth, **known))
+    """Return minus the score of predictions, or NaN if it is undefined without some class."""
+    classifier, truth = StoredClassifier(found, classes), classes[found.truth]
+    rows = np.arange(len(truth))[:, None]
+    options = {} if weight is None else {"sample_weight": weight}
+    if len(np.unique(found.truth)) == len(classes):
+        return -float(scorer(classifier, rows, truth, **options))
     with warnings.catch_warnings():
         # What scikit-learn only warns of, such as a precision of 0 / 0, is undefined as well.
         warnings.simplefilter("error", UserWarning)
         try:
-            return float(scorer(classifier, rows, truth, **known))
+            return -float(scorer(classifier, rows, truth, **options))
         except (UserWarning, ValueError):
             return float("nan")
+
+
+def repeats_of(tests: Sequence[Index], n_rows: int) -> list[list[int]] | None:
+    """Return the numbers of the folds of every repeat, or None if folds do not cover the rows.
+
+    ``tests`` are the rows that the folds hold out. The folds of a repeat, which are consecutive,
+    hold out each of the n_rows labelled rows once.
+    """
+    repeats: list[list[int]] = [[]]
+    seen = np.zeros(n_rows, dtype=bool)
+    for number, test in enumerate(tests):
+        if seen.all():
+            repeats.append([])
+            seen[:] = False
+        if seen[test].any():
+            return None
+        seen[test] = True
+        repeats[-1].append(number)
+    return repeats if seen.all() else None
 
 
 def check_folds(
@@ -181,65 +319,66 @@ def check_folds(
     scoring is tried on a classifier that is nearly always right. It is an error if it is undefined
     in some fold and cannot be computed from all folds of a repeat together.
     """
-    if isinstance(scoring, str) and scoring in ROW_LOSSES:
+    if _is_mean(scoring):
         return []
-    read_scorer(scoring)
-    scorer = Scorer(scoring, classes)
+    loss, called = read_scoring(scoring, classes), _called(scoring)
     if len(tests) < 2:
         raise ValueError(
-            f"The {scorer.name} is computed in every split and needs at least two, but cv has "
+            f"The {called} is computed in every split and needs at least two, but cv has "
             "one: use more folds, or scoring='accuracy'."
         )
     scores = 0.9 * np.eye(len(classes))[codes] + 0.1 / len(classes)
-    _check_all_rows(scorer, scores, codes, weight)
+    nearly_right = Predictions.of_scores(codes, scores)
+    _check_all_rows(loss, classes, nearly_right, weight)
 
     def is_undefined(rows: Index) -> bool:
-        known = None if weight is None else weight[rows]
-        return not np.isfinite(scorer.of(scores[rows], codes[rows], known))
+        own = None if weight is None else weight[rows]
+        return not np.isfinite(loss.of_split(nearly_right.take(rows), own))
 
     undefined = [number for number, test in enumerate(tests) if is_undefined(test)]
     if undefined:
         if repeats_of(tests, len(codes)) is None:
-            raise undefined_in_a_fold(scorer, undefined[0], codes[tests[undefined[0]]])
+            raise undefined_in_a_fold(scoring, classes, undefined[0], codes[tests[undefined[0]]])
         for code in np.flatnonzero(np.bincount(codes, minlength=len(classes)) == 1):
             if is_undefined(np.flatnonzero(codes != code)):
                 raise ValueError(
-                    f"The {scorer.name} cannot be estimated with one labelled row of class "
+                    f"The {called} cannot be estimated with one labelled row of class "
                     f"{classes.tolist()[code]!r}: label more rows of it, or choose another scoring."
                 )
     return undefined
 
 
-def _check_all_rows(scorer: Scorer, scores: Floats, codes: Index, weight: Floats | None) -> None:
+def _check_all_rows(
+    loss: Loss, classes: AnyArray, nearly_right: Predictions, weight: Floats | None
+) -> None:
     """Raise an error if a scoring cannot be computed even of all labelled rows together."""
     cause: Exception | None = None
     try:
-        found = scorer.of(scores, codes, weight)
-        reason = f"it is {found}"
+        score = -loss.of_split(nearly_right, weight)
+        reason = f"it is {score}"
     except Exception as problem:  # whatever a scorer raises is the reason
-        found = float("nan")
+        score = float("nan")
         reason, cause = f"{type(problem).__name__}: {problem}".rstrip("."), problem
-    if not np.isfinite(found):
+    if not np.isfinite(score):
         raise ValueError(
-            f"The {scorer.name} cannot be computed in the {len(codes)} labelled rows of the "
-            f"classes {scorer.classes.tolist()} ({reason}): choose another scoring."
+            f"The {_called(loss.scoring)} cannot be computed in the {len(nearly_right.truth)} "
+            f"labelled rows of the classes {classes.tolist()} ({reason}): choose another scoring."
         ) from cause
 
 
-def undefined_in_a_fold(scorer: Scorer, number: int, held_out: Index) -> ValueError:
+def undefined_in_a_fold(
+    scoring: Any, classes: AnyArray, number: int, held_out: Index
+) -> ValueError:
     """Return the error for folds that cannot be scored one by one and not together."""
-    missing = np.setdiff1d(np.arange(len(scorer.classes)), held_out)
-    names = scorer.classes.tolist()
+    missing, names = np.setdiff1d(np.arange(len(classes)), held_out), classes.tolist()
     which = f", among which is none of class {names[missing[0]]!r}" if len(missing) else ""
     return ValueError(
-        f"The {scorer.name} cannot be computed in the {len(held_out)} rows that split {number} "
-        f"holds out{which}: choose another scoring, fewer folds, or splits that hold out every "
-        "row once."
+        f"The {_called(scoring)} cannot be computed in the {len(held_out)} rows that split "
+        f"{number} holds out{which}: choose another scoring, fewer folds, or splits that hold out "
+        "every row once."
     )
 
 
-def predicted_codes(scores: Floats) -> AnyArray:
-    """Return the class codes with the largest scores; the second of two that are equal."""
-    if scores.shape[1] == 2:
-        return (scores[:, 1] >= scores[:, 0]).astype(np.intp)
-    return np.asarray(scores.argmax(axis=1))
+def _called(scoring: Any) -> str:
+    """Return what a scoring is called in messages."""
+    return f"score {scoring!r}" if isinstance(scoring, str) else "given score"

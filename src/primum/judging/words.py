@@ -1,17 +1,19 @@
-"""A verdict in words: one or two sentences that need no statistics to be understood.
+"""Verdicts in words: one or two sentences that need no statistics to be understood.
 
-What changes how far a result may be believed: a sentence with its kind.
-
-Rooms that look at tables, rows or models make alerts; the headline of a comparison shows them.
+A verdict is the answer to "is the method better than the baseline?", with what it is based on. An
+alert is a sentence that changes how far an answer may be believed: rooms that look at tables, rows
+or models make them, and the headline of a comparison shows them. A classifier that judges itself
+has a verdict of its own, which a comparison asks for.
 """
 
 from dataclasses import asdict, dataclass
-from math import ceil, isfinite
-from typing import Any
+from math import ceil
+from typing import Any, Protocol, TypeGuard
 
+from primum._typing import AnyArray, Floats, Index
 from primum._words import counted
-from primum.judging.difference import LEVEL, Difference, Posterior, Probabilities
-from primum.judging.disagreement import Disagreement
+from primum.judging.difference import LEVEL, Difference, Disagreement, Posterior, Probabilities
+from primum.judging.losses import ERROR, Measure
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,6 @@ class Verdict:
         The probability that an answer needs.
     difference : Difference
         The estimate that it is based on.
-    bound : float or None
-        Largest possible size of the difference, if known.
     disagreement : Disagreement or None
         How often the two predict different classes and which is right there: what a verdict on
         errors is based on.
@@ -86,7 +86,6 @@ class Verdict:
     n_labels_to_settle: int | None
     level: float
     difference: Difference
-    bound: float | None
     disagreement: Disagreement | None = None
 
     @property
@@ -104,19 +103,9 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain JSON values."""
-        return {
-            "answer": self.answer,
-            "text": self.text,
-            "probabilities": self.probabilities.to_dict(),
-            "change": self.change,
-            "interval": list(self.interval),
-            "interval_level": self.interval_level,
-            "n_labels_to_settle": self.n_labels_to_settle,
-            "level": self.level,
-            "difference": asdict(self.difference),
-            "bound": self.bound,
-            "disagreement": None if self.disagreement is None else asdict(self.disagreement),
-        }
+        values = asdict(self) | {"text": self.text, "interval": list(self.interval)}
+        del values["reason"], values["next_step"]
+        return values | {"interval_level": self.interval_level}
 
 
 def interval_level(level: float) -> float:
@@ -126,46 +115,6 @@ def interval_level(level: float) -> float:
     equivalence, so that the interval with 1 - level on either side is below it as well.
     """
     return max(2 * level - 1, 0.0)
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How a loss is called and shown.
-
-    Attributes
-    ----------
-    name : str
-        Of the loss, for example "error".
-    unit : str
-        Shown after a number, for example "points".
-    scale : float
-        Factor from the loss to the number shown.
-    digits : int
-        Digits after the decimal point.
-    """
-
-    name: str = "error"
-    unit: str = " points"
-    scale: float = 100.0
-    digits: int = 1
-
-    def show(self, value: float) -> str:
-        """Return the size of a change in words, without sign."""
-        return f"{abs(value) * self.scale:.{self.digits}f}{self.unit}"
-
-    def show_limit(self, value: float) -> str:
-        """Return a limit that someone chose, without digits that it does not need: "1 point"."""
-        number = f"{value * self.scale:g}"
-        return f"{number}{self.unit.removesuffix('s') if number == '1' else self.unit}"
-
-    def show_range(self, low: float, high: float) -> str:
-        """Return a range of changes, with signs."""
-        ends = [round(value * self.scale, self.digits) + 0.0 for value in (low, high)]
-        shown = [f"{end:+.{self.digits}f}" if end else f"{end:.{self.digits}f}" for end in ends]
-        return f"{' to '.join(shown)}{self.unit}"
-
-
-ERROR = Measure()
 
 
 @dataclass(frozen=True)
@@ -279,82 +228,56 @@ def verdict_of(
     ICLS is better than ridge regression: its error is about 7.0 points lower (90% interval -10.5 \
 to -3.5 points, probability above 99%).
     """
-    probabilities = posterior.probabilities
-    answer = answer_of(probabilities, level)
-    interval = posterior.interval(interval_level(level))
-    middle = posterior.interval(0.0)[0]
-    n_units = posterior.difference.n_rows
-    sample = Sample(n_units) if sample is None else sample
-    settle = posterior.labels_to_settle(level) if answer == CANNOT_TELL else None
-    settle = sample.to_settle(n_units, settle)
-    says = _Sentences(posterior, method, baseline, measure, level, interval, middle)
+    odds, n_units = posterior.probabilities, posterior.difference.n_rows
+    answer, interval = answer_of(odds, level), posterior.interval(interval_level(level))
+    change = posterior.interval(0.0)[0]
     unclear = answer == CANNOT_TELL
-    reason = says.cannot_tell(sample) if unclear else says.clear(answer)
-    next_step = sample.settling(settle) if unclear else ""
-    bound = posterior.bound if isfinite(posterior.bound) else None
+    sample = Sample(n_units) if sample is None else sample
+    settle = sample.to_settle(n_units, posterior.labels_to_settle(level)) if unclear else None
+    share = f"{percent_of_level(interval_level(level))} interval"
+    shown, edge = measure.show_range(*interval), measure.show_limit(posterior.equivalence)
+    if unclear:
+        may = f"the {measure.name} may change by {shown} ({share}"
+        reason = f"{_unclear(odds, method, baseline, measure.name, edge, str(sample), may)})."
+    else:
+        claim = _claim(answer, method, baseline, measure, change, edge)
+        reason = f"{claim} ({share} {shown}, probability {percent(odds.to_dict()[answer])})."
     return Verdict(
-        answer,
-        reason,
-        next_step,
-        probabilities,
-        middle,
-        interval,
-        settle,
-        level,
-        posterior.difference,
-        bound,
-        posterior.disagreement,
+        *(answer, reason, sample.settling(settle) if unclear else "", odds, change, interval),
+        *(settle, level, posterior.difference, posterior.disagreement),
     )
 
 
-@dataclass(frozen=True)
-class _Sentences:
-    posterior: Posterior
-    method: str
-    baseline: str
-    measure: Measure
-    level: float
-    interval: tuple[float, float]
-    change: float
+def _claim(
+    answer: str, method: str, baseline: str, measure: Measure, change: float, edge: str
+) -> str:
+    """Return the claim of a clear answer."""
+    first, name, size = capitalised(method), measure.name, measure.show(change)
+    return {
+        HELP: f"{first} is better than {baseline}: its {name} is about {size} lower",
+        HARM: f"{first} is worse than {baseline}: its {name} is about {size} higher",
+        NO_DIFFERENCE: f"{first} and {baseline} differ in {name} by less than {edge}, which makes "
+        "no practical difference",
+    }[answer]
 
-    def clear(self, answer: str) -> str:
-        """Return the sentence of a clear answer."""
-        method, baseline, name = capitalised(self.method), self.baseline, self.measure.name
-        size = self.measure.show(self.change)
-        edge = self.measure.show_limit(self.posterior.equivalence)
-        first = {
-            HELP: f"{method} is better than {baseline}: its {name} is about {size} lower",
-            HARM: f"{method} is worse than {baseline}: its {name} is about {size} higher",
-            NO_DIFFERENCE: f"{method} and {baseline} differ in {name} by less than {edge}, "
-            "which makes no practical difference",
-        }[answer]
-        probability = percent(self.posterior.probabilities.to_dict()[answer])
-        share = percent_of_level(interval_level(self.level))
-        shown = self.measure.show_range(*self.interval)
-        return f"{first} ({share} interval {shown}, probability {probability})."
 
-    def cannot_tell(self, sample: Sample) -> str:
-        """Return the sentence if no answer is probable enough."""
-        odds, limit = self.posterior.probabilities, self.posterior.equivalence
-        share = percent_of_level(interval_level(self.level))
-        may = f"the {self.measure.name} may change by {self.measure.show_range(*self.interval)}"
-        likely = {
-            HELP: f"is probably better ({percent(odds.help)}) than {self.baseline}",
-            HARM: f"is probably worse ({percent(odds.harm)}) than {self.baseline}",
-            NO_DIFFERENCE: f"and {self.baseline} probably ({percent(odds.no_difference)}) differ "
-            f"in {self.measure.name} by less than {self.measure.show_limit(limit)}",
-        }
-        answer = answer_of(odds, PROBABLE)
-        if answer == CANNOT_TELL:
-            return (
-                f"With {sample} we cannot tell whether {self.method} is better than "
-                f"{self.baseline}: {may} ({share} interval; probability of help "
-                f"{percent(odds.help)}, of harm {percent(odds.harm)})."
-            )
+def _unclear(
+    odds: Probabilities, method: str, baseline: str, name: str, edge: str, sample: str, may: str
+) -> str:
+    """Return what is probable if no answer is probable enough, up to its last bracket."""
+    first, probable = capitalised(method), answer_of(odds, PROBABLE)
+    if probable == CANNOT_TELL:
         return (
-            f"{capitalised(self.method)} {likely[answer]}, but with {sample} this is not "
-            f"certain: {may} ({share} interval)."
+            f"With {sample} we cannot tell whether {method} is better than {baseline}: {may}; "
+            f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}"
         )
+    likely = {
+        HELP: f"is probably better ({percent(odds.help)}) than {baseline}",
+        HARM: f"is probably worse ({percent(odds.harm)}) than {baseline}",
+        NO_DIFFERENCE: f"and {baseline} probably ({percent(odds.no_difference)}) differ in {name} "
+        f"by less than {edge}",
+    }[probable]
+    return f"{first} {likely}, but with {sample} this is not certain: {may}"
 
 
 def percent(probability: float) -> str:
@@ -379,3 +302,79 @@ def capitalised(phrase: str) -> str:
 def quoted(name: str) -> str:
     """Return a name that a user chose as part of a sentence: in quotation marks, as it is."""
     return f'"{name}"'
+
+
+@dataclass(frozen=True)
+class OwnVerdict:
+    """What a classifier that judges itself has found out in its fit.
+
+    Attributes
+    ----------
+    baseline : Verdict
+        The classifier against its baseline.
+    supervised : Verdict or None
+        The classifier against its supervised twin, if both can be compared.
+    rows, folds : array of shape (n_held_out,)
+        Rows of X that the folds hold out, one fold after the other, and the numbers of the folds.
+    scores : array of shape (n_held_out, n_classes)
+        Their scores: neither the models nor their weights have seen the label of the row.
+    notes : list of str
+        What was approximated, left out or warned of.
+    limited : bool
+        Whether something was left out for lack of time.
+    """
+
+    baseline: Verdict
+    supervised: Verdict | None
+    rows: Index
+    folds: Index
+    scores: Floats
+    notes: list[str]
+    limited: bool
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdicts by what the classifier was compared with."""
+        baseline = {"baseline": self.baseline}
+        return baseline if self.supervised is None else baseline | {"supervised": self.supervised}
+
+
+class JudgesItself(Protocol):
+    """A classifier that one fit to all labelled rows judges, by cross-fitted scores.
+
+    A comparison fits any other classifier in every split and judges its held-out predictions. One
+    with these parameters and methods is fitted once, and asked for its own verdict. Its ``fit``
+    accepts ``groups``, and ``baseline_`` is the fitted classifier that it is compared with.
+
+    Attributes
+    ----------
+    cv, n_repeats
+        How the labelled rows are split, and how often.
+    scoring : str or callable
+        The loss that the verdict is about.
+    time_budget : float or None
+        Seconds that a fit may take.
+    """
+
+    cv: Any
+    n_repeats: int
+    scoring: Any
+    time_budget: float | None
+    baseline_: Any
+
+    def count_fits(self) -> int:
+        """Return how many fits to parts of the rows, and to all of them, a fit consists of."""
+
+    def own_verdict(self) -> OwnVerdict:
+        """Return what the fit has found out."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters."""
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row."""
+
+
+def judges_itself(classifier: Any) -> TypeGuard[JudgesItself]:
+    """Return whether a classifier, fitted or not, has a verdict of its own."""
+    return hasattr(classifier, "own_verdict")

@@ -1,76 +1,58 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
 from primum.labellings.certificate import Certificate, FitSummary, Witness, certify, is_proven
-from primum.labellings.columns import Columns, FormedColumns, KnownSums, StreamedColumns
+from primum.labellings.family import (
+    LabeledRows,
+    LeastSquaresFamily,
+    determined_twin,
+    labeled_loss,
+    least_squares_family,
+)
 from primum.labellings.implicit import (
     METRICS,
     TIE_BREAKS,
     ImplicitProblem,
-    LabeledRows,
-    LeastSquaresFamily,
-    determined_twin,
+    chosen_metric,
     implicit_problem,
-    labeled_loss,
-    least_squares_family,
+    metric_of_rows,
     share_of_all,
     with_prior,
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
-from primum.labellings.labelling import (
-    HyperplaneLabels,
-    LabelsByValue,
-    LabelsInFrame,
-    duality_gap,
-    per_row,
-    weighted,
-)
-from primum.labellings.last_pass import LabellingToRead, Model, Reading, ScoreComparison, read_rows
-from primum.labellings.metric import chosen_metric, implicit_problems, metric_of_rows
-from primum.labellings.nearest_twin import NearestTwin
-from primum.labellings.prior import SOFT, Held, Prior, PriorProof, Shares
-from primum.labellings.prior_problem import PriorProblem, prior_problem
-from primum.labellings.problem import Judgement, LabelProblem, centred, without_mean
-from primum.labellings.sets import Interval, LabelSet, Simplex
-from primum.labellings.sweep import Sweep
+from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
+from primum.labellings.last_pass import Reading, ScoreComparison, read_rows
+from primum.labellings.metrics import implicit_problems
+from primum.labellings.prior import PriorProof, Shares
+from primum.labellings.problem import Columns, LabelProblem, per_row
+from primum.labellings.sets import LabelInterval, LabelSet, Simplex
+from primum.labellings.streamed import StreamedColumns
 
 __all__ = [
     "METRICS",
-    "SOFT",
     "TIE_BREAKS",
     "Certificate",
     "Columns",
     "FitSummary",
-    "FormedColumns",
-    "Held",
     "HyperplaneLabels",
     "ImplicitProblem",
-    "Interval",
-    "Judgement",
-    "KnownSums",
+    "LabelInterval",
     "LabelProblem",
     "LabelSet",
     "LabeledRows",
-    "LabellingToRead",
+    "Labelling",
     "LabelsByValue",
     "LabelsInFrame",
     "LeastSquaresFamily",
-    "Model",
-    "NearestTwin",
-    "Prior",
-    "PriorProblem",
     "PriorProof",
     "Reading",
     "ScoreComparison",
     "Shares",
     "Simplex",
     "StreamedColumns",
-    "Sweep",
     "Witness",
-    "centred",
     "certify",
     "chosen_metric",
     "determined_twin",
-    "duality_gap",
     "implicit_problem",
     "implicit_problems",
     "is_proven",
@@ -80,10 +62,7 @@ __all__ = [
     "least_squares_family",
     "metric_of_rows",
     "per_row",
-    "prior_problem",
     "read_rows",
     "share_of_all",
-    "weighted",
     "with_prior",
-    "without_mean",
 ]

@@ -11,21 +11,24 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations import RowValues
 from primum.labellings.implicit import ImplicitProblem, share_of_all
+from primum.labellings.labelling import Labelling
 from primum.labellings.prior import PriorProof
 from primum.labellings.prior_problem import PriorProblem
-from primum.labellings.problem import Judgement, LabelProblem
+from primum.labellings.problem import LOSS_ROUNDING, Judgement, LabelProblem
 
-# Differences in mean loss below this are rounding, for features of moderate means.
-ROUNDING = 1e-12
 EPS = float(np.finfo(float).eps)
-# Shares may be outside their bounds by this much.
-SHARE_ROUNDING = 1e-8
+# Shares of a converged fit may be outside their bounds by this much.
+SHARE_TOLERANCE = 1e-8
 # Scores whose root mean square difference is below this count as equal.
 SAME_SCORES = 1e-6
 # A score difference up to this size that the gap can explain does not count as a move.
 SMALL_SHIFT = 1e-4
+# What has the unit of a squared target.
+SQUARES = (
+    *("labeled_loss", "supervised_loss", "objective", "supervised_objective", "gap"),
+    *("distance", "distance_gap"),
+)
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,9 @@ class Certificate:
         Number of passes over all unlabelled rows or, if they are few, over the small matrix formed
         from them.
     prior : PriorProof or None
-        The shares of the classes, their bounds and multipliers, if there is a prior. The
-        labellings of which the above is said are those within the bounds, and the fit has converged
-        only if its shares are within the bounds, too.
+        The shares of the classes, their bounds and multipliers, if there is a prior. The possible
+        labellings are those within the bounds, and the fit has converged only if its shares are
+        within the bounds, too.
     scale : float
         The loss that counts as 1 where a tolerance is applied: 1 for classes, and for a regression
         the square of the range of the targets.
@@ -140,20 +143,9 @@ class Certificate:
         Certificate
             The certificate in the units of the targets.
         """
-        square = width * width
-        return replace(
-            self,
-            labeled_loss=square * self.labeled_loss,
-            supervised_loss=square * self.supervised_loss,
-            objective=square * self.objective,
-            supervised_objective=square * self.supervised_objective,
-            gap=square * self.gap,
-            shift=width * self.shift,
-            changed=None,
-            distance=square * self.distance,
-            distance_gap=None if self.distance_gap is None else square * self.distance_gap,
-            scale=square,
-        )
+        values = {name: getattr(self, name) for name in SQUARES}
+        squares = {name: value and width**2 * value for name, value in values.items()}
+        return replace(self, shift=width * self.shift, changed=None, scale=width**2, **squares)
 
     def with_classes(self, classes: Sequence[Any]) -> "Certificate":
         """Return the certificate with the names of the classes, which its prior refers to.
@@ -180,7 +172,7 @@ class Certificate:
     @property
     def shortfall(self) -> str:
         """What is proven of a fit that did not converge, compared with the tolerance."""
-        if self.prior is not None and self.prior.violation > SHARE_ROUNDING:
+        if self.prior is not None and self.prior.violation > SHARE_TOLERANCE:
             off = self.prior.violation
             return f"shares of the classes outside the bounds of the prior by {off:.1e}"
         of_range = "" if self._of_classes else " of the squared range of the targets"
@@ -228,7 +220,7 @@ class Certificate:
             return "Squared distance between the coefficients and the twin's, per labelled row"
         if share_of_all(self.metric) > 0:
             return "Squared distance to the twin"
-        rounding = 1e-6 * self.objective + self.gap + ROUNDING * self.scale
+        rounding = 1e-6 * self.objective + self.gap + LOSS_ROUNDING * self.scale
         ridge = abs(self.objective - self.labeled_loss) > rounding
         return f"{'Penalised loss' if ridge else 'Loss'} on the labelled rows"
 
@@ -314,7 +306,7 @@ class Witness:
 
 def certify(
     implicit: ImplicitProblem,
-    q: Floats | RowValues,
+    q: Floats | Labelling,
     summary: FitSummary,
     *,
     metric: str | float,
@@ -326,7 +318,7 @@ def certify(
     problem = implicit.problem
     judged, prior = _judge_labelling(implicit, q, tol, witness)
     judged_distance = _judge_distance(implicit, q, judged, witness)
-    rounding = ROUNDING * (problem.scale + judged.objective)
+    rounding = LOSS_ROUNDING * (problem.scale + judged.objective)
     if summary.objective is not None:
         off = abs(summary.objective - judged.objective)
         judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
@@ -361,7 +353,7 @@ def certify(
 
 
 def is_proven(
-    implicit: ImplicitProblem, q: Floats | RowValues, *, tol: float, witness: Witness
+    implicit: ImplicitProblem, q: Floats | Labelling, *, tol: float, witness: Witness
 ) -> bool:
     """Return whether a labelling is proven to be optimal within tol, as ``certify`` does."""
     judged, prior = _judge_labelling(implicit, q, tol, witness)
@@ -371,14 +363,14 @@ def is_proven(
 def _converged(
     judged: Judgement, distance: Judgement | None, prior: PriorProof | None, tol: float
 ) -> bool:
-    if prior is not None and prior.violation > SHARE_ROUNDING:
+    if prior is not None and prior.violation > SHARE_TOLERANCE:
         return False
     # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
     return judged.within(tol) and (distance is None or distance.within(tol**0.5))
 
 
 def _judge_labelling(
-    implicit: ImplicitProblem, q: Floats | RowValues, tol: float, witness: Witness
+    implicit: ImplicitProblem, q: Floats | Labelling, tol: float, witness: Witness
 ) -> tuple[Judgement, PriorProof | None]:
     """Return the objective of q and its gap, and what is known of its shares."""
     if implicit.prior is not None and witness.multipliers is not None:
@@ -403,7 +395,7 @@ def _above_the_twin(problem: LabelProblem, judged: Judgement, tol: float) -> Jud
 
 
 def _judge_prior(
-    prior: PriorProblem, q: Floats | RowValues, tol: float, witness: Witness
+    prior: PriorProblem, q: Floats | Labelling, tol: float, witness: Witness
 ) -> tuple[Judgement, PriorProof]:
     nu = witness.multipliers
     assert nu is not None
@@ -413,7 +405,7 @@ def _judge_prior(
 
 
 def _judge_distance(
-    implicit: ImplicitProblem, q: Floats | RowValues, judged: Judgement, witness: Witness
+    implicit: ImplicitProblem, q: Floats | Labelling, judged: Judgement, witness: Witness
 ) -> Judgement | None:
     """Return the squared distance to the twin and its gap, if it breaks the tie."""
     if implicit.tie is None or witness.pull is None:

@@ -16,7 +16,7 @@ where W is the metric of the distance:
     euclidean    T'T                              distance between coefficients
 
 With ``M = W Z_u'`` and ``t = W (gamma_sup - Z_l'y)`` this is the label problem. For ``labeled``,
-W is the L of a QL factorisation of the labelled rows and ``W gamma_sup`` is ``Q'y``, so the
+W and ``W gamma_sup`` come from a factorisation of the labelled rows (``family.py``), so the
 supervised solution, unique or not, is never needed. If the labelled rows do not determine the
 model, W is singular and many models have the least labelled loss: ``nearest_twin.py`` defines
 which one is chosen.
@@ -28,48 +28,50 @@ on all rows (plus the ridge, if there is one).
 If there are so many columns that A is not factorised, ``labeled`` without a ridge can still be
 solved: ``B = X A^+`` has as many rows as there are labelled ones, and each is one solution of the
 normal equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
+
+The metric "auto" is ``labeled`` where the labelled rows have full column rank, with the column of
+ones for the intercept: they then determine every coefficient, and the labelled loss is a distance
+between models. Where they have not, models that differ along a null direction of the labelled rows
+have the same labelled loss, so that only the unlabelled rows decide there. A ridge makes such a
+model unique, but along these directions it is still the ridge alone that says how far a model is
+from its twin. The mixture with s = 0.2 measures them by all rows. Since the theorem holds for every
+s, it holds for whichever of the two is chosen, and the choice depends on the labelled rows alone,
+never on the labels. Their columns are scaled before the rank, without a ridge, is judged
+(``coordinates.py``), so the units of the features do not matter. A constant column, or one that
+repeats others, lowers it too.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
-from sklearn.utils.extmath import row_norms
 
 from primum._typing import Floats
-from primum.equations import Design, RowValues
-from primum.equations.coordinates import (
-    CORRECT_BELOW,
-    VALUE_ROUNDING,
-    Coordinates,
-    determined,
-    rounding_of,
-)
-from primum.equations.design import product
-from primum.equations.normal import FORM_A_UP_TO, NormalEquations, equations_of
-from primum.labellings.columns import FORM_ROWS_UP_TO, Columns, KnownSums, columns_of
+from primum.equations import Linear
+from primum.equations.coordinates import Coordinates, coordinates_of
+from primum.equations.design import View, product
+from primum.equations.normal import FORM_A_UP_TO, forms_normal_matrix
+from primum.labellings.family import DETERMINED, LabeledLoss, LabeledRows, LeastSquaresFamily
+from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import PriorProblem, prior_problem
-from primum.labellings.problem import LabelProblem, without_mean
-from primum.labellings.sets import LabelSet, any_class
-from primum.rows import ArrayRows, Rows, to_numpy
+from primum.labellings.problem import Columns, LabelProblem, without_mean
+from primum.labellings.sets import LabelSet
+from primum.labellings.streamed import KnownSums
+from primum.rows import ArrayRows, to_numpy
 
-# "auto" is one of the others: which one, ``auto_metric.py`` decides before a problem is defined.
+# "auto" is one of the others: ``chosen_metric`` says which one.
 METRICS = ("auto", "labeled", "all", "euclidean")
 TIE_BREAKS = ("twin", "half")
 # The weight s of all rows in the metrics that have one.
 SHARES = {"labeled": 0.0, "all": 1.0}
-# Directions in which the labelled rows are shorter than this fraction of the longest change the
-# labelled loss by less than its rounding: they are not determined.
-DETERMINED = 1e-8
 # Z_l'Z_l is subtracted from Z'Z, the identity, if its norm is at most this: no more than one bit
 # then cancels.
 LARGEST_LABELED_PART = 0.5
-# Block size of LAPACK's QR factorisation, which determines the size of its workspace.
-BLOCK = 32
+# What "auto" is if the labelled rows do not determine the model. On average it gains with half as
+# many labels as features, where the labelled loss does most harm (``benchmarks/metric.py``).
+SHARE_IF_UNDETERMINED = 0.2
 
 
 def share_of_all(metric: str | float) -> float:
@@ -77,101 +79,49 @@ def share_of_all(metric: str | float) -> float:
     return SHARES.get(metric, np.nan) if isinstance(metric, str) else float(metric)
 
 
-@dataclass(frozen=True)
-class LabeledRows:
-    """Rows, dense or CSR, with a known label and a weight (None: 1).
+def chosen_metric(
+    metric: str | float,
+    family: LeastSquaresFamily,
+    alpha_labeled: float,
+    loss: LabeledLoss | None,
+) -> str | float:
+    """Return the metric of a linear fit; ``loss`` is its labelled loss, if that is factorised."""
+    if metric != "auto":
+        return metric
+    coordinates = family.equations.coordinates
+    if loss is not None and not loss.determined:
+        return SHARE_IF_UNDETERMINED
+    if coordinates is not None and coordinates.ridge == 0 and alpha_labeled == 0:
+        n_columns, rank = coordinates.basis.shape
+        if rank == n_columns:  # the loss, in coordinates of all columns, is determined: no ridge
+            return "labeled"
+    return metric_of_rows(metric, family.labeled, family.equations.fit_intercept)
 
-    The labels y are numbers in {0, 1} for two classes, one-hot rows (L, K) for K > 2, and any
-    numbers for a regression.
+
+def metric_of_rows(metric: str | float, labeled: LabeledRows, fit_intercept: bool) -> str | float:
+    """Return the metric of a fit to labelled rows, from these rows alone."""
+    if metric != "auto":
+        return metric
+    return "labeled" if _has_full_column_rank(labeled, fit_intercept) else SHARE_IF_UNDETERMINED
+
+
+def _has_full_column_rank(labeled: LabeledRows, fit_intercept: bool) -> bool:
+    """Return whether rows of positive weight, with the intercept, determine all coefficients.
+
+    Sparse rows of so many columns that their products are not formed count as if they did not.
     """
-
-    X: Any
-    y: Floats
-    weight: Floats | None = None
-
-    @property
-    def rows(self) -> ArrayRows:
-        """The features as rows."""
-        return ArrayRows(self.X, weight=self.weight)
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(len(self.y) if self.weight is None else self.weight.sum())
-
-    @property
-    def root(self) -> Floats:
-        """The square root of every row's weight."""
-        return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
-
-
-@dataclass(frozen=True)
-class LeastSquaresFamily:
-    """All least-squares fits that differ only in the labels of the unlabelled rows."""
-
-    equations: NormalEquations
-    labeled: LabeledRows
-    unlabeled: Design
-
-    @cached_property
-    def known(self) -> Floats:
-        """The part of the sums that comes from the labelled rows, ``X'y``."""
-        return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
-
-    def gamma(self, q: Floats | RowValues, start: Floats | None = None) -> Floats:
-        """Return the coordinates of the least-squares fit to the labels y and q.
-
-        ``start``, the coordinates of a similar fit, is a warm start.
-        """
-        return self.gamma_of(self.unlabeled.weighted_sum(q), start)
-
-    def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
-        """Return the same from ``sum x q``, the only quantity that depends on q."""
-        return self.equations.solve(self.known + moment, start)
-
-    def scores(self, gamma: Floats) -> Floats:
-        """Return the scores of the unlabelled rows."""
-        return self.unlabeled.dot(self.equations.expand(gamma))
-
-
-def least_squares_family(
-    labeled: LabeledRows,
-    unlabeled: Rows,
-    *,
-    alpha: float,
-    fit_intercept: bool,
-    rcond: float | None = None,
-) -> LeastSquaresFamily:
-    """Return the least-squares fits on labelled and unlabelled rows together."""
-    equations = equations_of(
-        [labeled.rows, unlabeled], alpha=alpha, fit_intercept=fit_intercept, rcond=rcond
-    )
-    return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
-
-
-def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> "LabeledLoss | None":
-    """Return the labelled loss in coordinates; None if the equations are solved iteratively."""
-    coordinates = family.equations
-    if not isinstance(coordinates, Coordinates):
-        return None
-    return LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
-
-
-def determined_twin(
-    family: LeastSquaresFamily, loss: "LabeledLoss | None"
-) -> tuple[Floats, Any] | None:
-    """Return the (coefficients, intercept) of least labelled loss.
-
-    They follow from the factorisation that the problem needs anyway. None if the labelled rows may
-    not determine them, or if there are so few that the twin is fitted in the row space.
-    """
-    coordinates = family.equations
-    if loss is None or not isinstance(coordinates, Coordinates) or not loss.well_determined:
-        return None
-    n_columns, rank = coordinates.basis.shape
-    if rank < n_columns or len(family.labeled.y) <= n_columns:
-        return None
-    return coordinates.decode(lapack.dtrtrs(loss.W, loss.goal, lower=1)[0])
+    X, n_columns = labeled.X, labeled.X.shape[1]
+    if labeled.weight is not None and not (labeled.weight > 0).all():
+        X = X[np.flatnonzero(labeled.weight > 0)]
+    if X.shape[0] < n_columns + int(fit_intercept):
+        return False
+    if n_columns == 0:
+        return True
+    rows = ArrayRows(X)
+    if not forms_normal_matrix([rows]):
+        return False
+    coordinates = coordinates_of([rows], alpha=0.0, fit_intercept=fit_intercept)
+    return coordinates.basis.shape[1] == n_columns
 
 
 @dataclass(frozen=True)
@@ -209,17 +159,17 @@ def implicit_problem(
     *,
     metric: str | float,
     alpha_labeled: float,
-    supervised: tuple[Floats, float],
+    supervised: Linear,
     tie_break: str = "twin",
     labels: LabelSet | None = None,
-    loss: "LabeledLoss | None" = None,
+    loss: LabeledLoss | None = None,
 ) -> ImplicitProblem:
     """Return the problem of a metric and a label set; None is [0, 1] or the simplex.
 
     ``supervised`` is the twin's (coefficients, intercept), ``loss`` the labelled loss, if known.
     """
-    coordinates, labels = family.equations, label_set_of(family, labels)
-    if not isinstance(coordinates, Coordinates):
+    coordinates, labels = family.equations.coordinates, family.label_sets(labels)
+    if coordinates is None:
         return _unfactorised_problem(family, metric, alpha_labeled, tie_break, labels)
     twin = coordinates.encode(*supervised)
     if metric == "euclidean":
@@ -227,18 +177,18 @@ def implicit_problem(
         unit = 2.0 / family.labeled.total
         # Coefficients have units: measure relative to the supervised ones.
         scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
-        return _problem(family, labels, W, W @ twin, unit, scale=scale)
+        return _problem(family, coordinates, labels, W, W @ twin, unit, scale=scale)
     share = share_of_all(metric)
     loss = loss if loss is not None else LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
     if share > 0:
         W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
-        return _problem(family, labels, W, W @ twin, 2.0 / coordinates.weight)
+        return _problem(family, coordinates, labels, W, W @ twin, 2.0 / coordinates.weight)
     unit = 2.0 / family.labeled.total
     if loss.determined or family.unlabeled.n_rows == 0 or tie_break == "half":
         floor = 0.5 * unit * loss.rest
-        problem = _problem(family, labels, loss.W, loss.goal, unit, floor=floor)
+        problem = _problem(family, coordinates, labels, loss.W, loss.goal, unit, floor=floor)
         return replace(problem, determined=loss.determined or family.unlabeled.n_rows == 0)
-    return _tied_problem(family, labels, loss, twin, unit)
+    return _tied_problem(family, coordinates, labels, loss, twin, unit)
 
 
 def with_prior(
@@ -255,18 +205,9 @@ def with_prior(
     return replace(implicit, prior=prior_problem(implicit.problem, shares, total))
 
 
-def label_set_of(family: LeastSquaresFamily, labels: LabelSet | None) -> LabelSet:
-    """Return the label sets of the unlabelled rows: of each, unless there are too many."""
-    if labels is None:
-        labels = any_class(family.labeled.y)
-    rows = family.unlabeled.rows
-    # Where M is formed, the solvers need the set of every row.
-    few = rows.in_memory or rows.n_rows <= FORM_ROWS_UP_TO
-    return labels.take(np.arange(rows.n_rows)) if few and not labels.uniform else labels
-
-
 def _problem(
     family: LeastSquaresFamily,
+    coordinates: Coordinates,
     labels: LabelSet,
     W: Floats,
     goal: Floats,
@@ -276,8 +217,6 @@ def _problem(
     scale: float = 1.0,
 ) -> ImplicitProblem:
     """Return the problem of a metric W; ``goal`` is W times the coordinates to approach."""
-    coordinates = family.equations
-    assert isinstance(coordinates, Coordinates)
     columns = _columns(family, coordinates, W)
     target = goal - W @ coordinates.solve(family.known)
     return ImplicitProblem(label_problem(family, labels, columns, target, unit, floor, scale))
@@ -298,7 +237,7 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
         of_columns = coordinates.weight**0.5 * (W @ of_unlabeled[0]) if first else None
         return KnownSums(of_columns, np.asarray(W @ of_unlabeled @ W.T))
 
-    return columns_of(product(T, W.T).T, family.unlabeled, known)
+    return family.columns(product(T, W.T).T, known)
 
 
 def label_problem(
@@ -320,9 +259,16 @@ def label_problem(
 
 def _misfit_of_sums(columns: Columns, target: Floats) -> float:
     """Return the squares of ``M Q - T`` in the direction of equal numbers for all classes."""
-    n_classes = target.shape[1]
-    off = columns.sum_of_all() - target.sum(axis=1)
-    return float(off @ off) / n_classes
+    one = np.ones(columns.shape[1]) if columns.streamed is None else _Ones()
+    off = columns.accumulate(one) - target.sum(axis=1)
+    return float(off @ off) / target.shape[1]
+
+
+class _Ones(Labelling):
+    """The label 1 for every row."""
+
+    def __call__(self, view: View) -> Any:
+        return view.like(np.ones(view.block.n_rows))
 
 
 def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Floats:
@@ -336,14 +282,13 @@ def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Float
 
 def _tied_problem(
     family: LeastSquaresFamily,
+    coordinates: Coordinates,
     labels: LabelSet,
-    loss: "LabeledLoss",
+    loss: LabeledLoss,
     twin: Floats,
     unit: float,
 ) -> ImplicitProblem:
     """Return the problem of the labelled loss, with ties broken towards the twin."""
-    coordinates = family.equations
-    assert isinstance(coordinates, Coordinates)
     U, S, Vt = np.linalg.svd(loss.W)
     rank = int(np.count_nonzero(S / S[0] > DETERMINED))
     S = S[:rank]
@@ -355,7 +300,7 @@ def _tied_problem(
     goal, twin = (in_reach.T / S).T - known[:rank], Vt @ twin - known
     if goal.ndim == 2:
         if not coordinates.fit_intercept:
-            of_loss = columns.first(rank).scaled(S)
+            of_loss = columns.scaled(S)
             floor += 0.5 * unit * _misfit_of_sums(of_loss, (S * goal.T).T)
         goal, twin = without_mean(goal), without_mean(twin)
     tie = NearestTwin(columns, S, goal, twin, coordinates.weight, labels)
@@ -374,121 +319,12 @@ def _unfactorised_problem(
     if share_of_all(metric) != 0 or alpha_labeled > 0 or tie_break != "half":
         raise ValueError(
             f"With {len(equations.center)} features, more than {FORM_A_UP_TO}, and so many rows, "
-            "only metric='labeled' with alpha_labeled=0 and tie_break='half' can be solved, but "
-            f"this fit has metric={metric!r}, alpha_labeled={alpha_labeled:g} and "
-            f"tie_break={tie_break!r}: reduce the number of features, for example with "
-            "TruncatedSVD(200), and use a ridge; tie_break='half' can be much worse than "
-            "the supervised model."
+            "this fit cannot be computed: reduce the number of features, for example with "
+            "TruncatedSVD(200), and use a ridge."
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
     B = equations.solve(X_t).T * labeled.root[:, None]
     target = (labeled.root * labeled.y.T).T - B @ family.known
-    columns, unit = columns_of(B, family.unlabeled), 2.0 / labeled.total
+    columns, unit = family.columns(B), 2.0 / labeled.total
     problem = label_problem(family, labels, columns, target, unit)
     return ImplicitProblem(problem, determined=False)
-
-
-@dataclass(frozen=True)
-class LabeledLoss:
-    """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows.
-
-    Directions that the labelled rows do not distinguish and that only a small ridge determines
-    would amplify rounding: with the rounding e of the rows along such a direction, its ridge r^2
-    and the residual y - Z gamma, gamma is wrong by ``e'(y - Z gamma) / r^2``. So the rows are first
-    reduced to those that their rank leaves (``_reduced``), which have hardly any residual.
-    """
-
-    W: Floats
-    goal: Floats
-    rest: float
-
-    @classmethod
-    def of(
-        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
-    ) -> "LabeledLoss":
-        """Return the labelled loss in the given coordinates, by a QR factorisation."""
-        T, first = coordinates.full_basis, int(coordinates.fit_intercept)
-        Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
-        if labeled.weight is not None:
-            Z, y = Z * labeled.root[:, None], (labeled.root * y.T).T
-        if alpha_labeled == 0:
-            return cls(*_triangular(Z, y))
-        ridge = (labeled.total * alpha_labeled) ** 0.5 * T[first:]
-        loss = cls(*_triangular(*_with_ridge(Z, y, ridge)))
-        if loss.reciprocal_condition > CORRECT_BELOW**0.5:
-            return loss
-        rows, goal, rest = _reduced(Z, y, T[first:], _value_rounding(labeled, coordinates.center))
-        W, goal, more = _triangular(*_with_ridge(rows, goal, ridge))
-        return cls(W, goal, rest + more)
-
-    @cached_property
-    def reciprocal_condition(self) -> float:
-        """An inexpensive estimate of the reciprocal condition of W; 0 if it has too few rows."""
-        rows, columns = self.W.shape
-        if columns == 0:
-            return 1.0
-        if rows < columns:
-            return 0.0
-        sizes = np.abs(self.W)
-        bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
-        return float(lapack.dpocon(self.W, bound, uplo="L")[0]) ** 0.5
-
-    @property
-    def well_determined(self) -> bool:
-        """Whether the condition shows, with a margin of a factor of 100, a unique minimum."""
-        return self.reciprocal_condition > 100 * DETERMINED
-
-    @cached_property
-    def determined(self) -> bool:
-        """Whether the gamma of least loss is unique."""
-        if self.well_determined:
-            return True
-        rows, columns = self.W.shape
-        if rows < columns:
-            return False
-        singular = np.linalg.svd(self.W, compute_uv=False)
-        return bool(singular[-1] > DETERMINED * singular[0])
-
-
-def _value_rounding(labeled: LabeledRows, center: Floats) -> Floats:
-    """Return the rounding of the centred labelled rows in every column, as a length."""
-    lengths = row_norms(labeled.X.T) + len(labeled.y) ** 0.5 * np.abs(center)
-    return np.asarray(VALUE_ROUNDING * labeled.root.max() * lengths)
-
-
-def _with_ridge(Z: Floats, y: Floats, ridge: Floats) -> tuple[Floats, Floats]:
-    """Return rows and labels with those of the ridge: one row per feature, with label 0."""
-    return np.vstack([Z, ridge]), np.concatenate([y, np.zeros((len(ridge), *y.shape[1:]))])
-
-
-def _reduced(Z: Floats, y: Floats, T: Floats, noise: Floats) -> tuple[Floats, Floats, float]:
-    """Return (rows, goal, rest) like ``_triangular``, with as many rows as the rank of Z.
-
-    ``T`` turns directions of Z into those of the features, whose rounding is ``noise``.
-    """
-    W, goal, rest = _triangular(Z, y)
-    U, S, Vt = np.linalg.svd(W, full_matrices=False)
-    kept = determined(S, T @ Vt.T, noise, rounding_of(*Z.shape))
-    in_reach = U[:, kept].T @ goal
-    lost = float(np.vdot(goal, goal) - np.vdot(in_reach, in_reach))
-    return S[kept, None] * Vt[kept], in_reach, rest + max(lost, 0.0)
-
-
-def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-    """Return (W, goal, rest): ``||Z g - y||^2 = ||W g - goal||^2 + rest``, with W lower triangular.
-
-    T is usually upper triangular, so that ``W T'`` is lower triangular, too.
-    """
-    rows, columns = Z.shape
-    if columns == 0:
-        return Z[:0], y[:0], float(np.vdot(y, y))
-    # A QR factorisation of the columns in reverse order is a QL factorisation. Q is not formed:
-    # that would take as long again.
-    factor, tau, _, _ = lapack.dgeqrf(Z[:, ::-1], lwork=BLOCK * columns)
-    of_y, rank = y.reshape(rows, -1), len(tau)
-    size = BLOCK * of_y.shape[1]
-    turned = lapack.dormqr("L", "T", factor[:, :rank], tau, of_y, lwork=size)[0].reshape(y.shape)
-    # This is R reversed in both directions. LAPACK needs it in Fortran order, and np.triu returns C
-    # order, hence the transposes.
-    W = np.triu(factor[:rank].T[::-1, ::-1], rank - columns).T
-    return W, turned[:rank][::-1], float(np.vdot(turned[rank:], turned[rank:]))

@@ -27,18 +27,12 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from primum._typing import Floats
-from primum.equations import KernelCoordinates, KernelFeatures, NormalEquations
-from primum.labellings.columns import FormedColumns
-from primum.labellings.implicit import (
-    ImplicitProblem,
-    LabeledRows,
-    LeastSquaresFamily,
-    label_problem,
-    label_set_of,
-    share_of_all,
-)
+from primum.equations import KernelCoordinates, KernelFeatures, Linear
+from primum.labellings.family import LabeledRows, LeastSquaresFamily
+from primum.labellings.implicit import ImplicitProblem, label_problem, share_of_all
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import prior_problem
+from primum.labellings.problem import FormedColumns
 from primum.labellings.sets import LabelSet
 from primum.rows import ArrayRows
 
@@ -77,12 +71,12 @@ class StackedMetric:
 
 
 def kernel_family(features: KernelFeatures, y: Floats, alpha: float) -> LeastSquaresFamily:
-    """Return the least-squares fits to rows of which the first have the labels y."""
+    """Return the least-squares fits to rows, the first of them with the labels y."""
     rows, weight, L = features.rows, features.weight, len(y)
     of_labeled, of_others = (None, None) if weight is None else (weight[:L], weight[L:])
     coordinates = features.coordinates(alpha)
     return LeastSquaresFamily(
-        cast(NormalEquations, coordinates),  # as far as it is used: soft-label EM needs more
+        coordinates,
         LabeledRows(rows[:L], y, of_labeled),
         coordinates.design(ArrayRows(rows[L:], weight=of_others)),
     )
@@ -93,7 +87,7 @@ def kernel_problem(
     *,
     metric: str | float,
     alpha_labeled: float,
-    supervised: tuple[Floats, Floats | float],
+    supervised: Linear,
     labels: LabelSet | None = None,
     shares: Shares | None = None,
 ) -> ImplicitProblem:
@@ -102,8 +96,7 @@ def kernel_problem(
     ``supervised`` is the twin's (coefficients, intercept); None for the labels is [0, 1] or the
     simplex.
     """
-    coordinates, labeled = family.equations, family.labeled
-    assert isinstance(coordinates, KernelCoordinates)
+    coordinates, labeled = cast(KernelCoordinates, family.equations), family.labeled
     W = _metric(metric, labeled, coordinates, alpha_labeled).reduced()
     twin = coordinates.encode(*supervised)
     goal, rows = W.of(twin), family.unlabeled.rows
@@ -117,8 +110,7 @@ def kernel_problem(
         floor = _objective(labeled, supervised, alpha_labeled)
     else:
         unit = 2.0 / coordinates.weight
-    labels = label_set_of(family, labels)
-    problem = label_problem(family, labels, columns, target, unit, floor, scale)
+    problem = label_problem(family, family.label_sets(labels), columns, target, unit, floor, scale)
     if shares is None or rows.n_rows == 0:
         return ImplicitProblem(problem)
     ones = W.ones(coordinates) if coordinates.fit_intercept else None
@@ -145,9 +137,7 @@ def _metric(
     return StackedMetric(e, factor**0.5 * Z)
 
 
-def _objective(
-    labeled: LabeledRows, model: tuple[Floats, Floats | float], alpha_labeled: float
-) -> float:
+def _objective(labeled: LabeledRows, model: Linear, alpha_labeled: float) -> float:
     """Return the penalised mean loss of a model on the labelled rows."""
     coef, intercept = model
     residual = labeled.root * (labeled.X @ coef + intercept - labeled.y).T

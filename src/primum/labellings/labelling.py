@@ -4,18 +4,14 @@ The solver for many rows ends with a hyperplane ``p = 0``, or with one for each 
 it have the label of their side, and a band of rows close to it have individual labels; before that,
 labels change linearly across the band. So a labelling need not store one number per row: it can be
 computed for any block of rows, on any machine, whenever it is needed.
-
-Quantities of single rows: scores, labels on the path and their costs, slacks.
-
-Arrays have one entry per row or, with several classes, one per row and class.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Frame, View
 from primum.labellings.sets import LabelSet
@@ -37,33 +33,26 @@ def scores_of(view: View, V: Floats) -> Any:
     return np.concatenate([others, -others.sum(axis=0, keepdims=True)]).T
 
 
-def towards(labels: LabelSet, step: float, p: Any) -> Any:
-    """Return ``centre + step p``, with as few temporary arrays as possible."""
-    v = step * p
-    v += labels.centre
-    return v
+class Labelling(ABC):
+    """The labels of rows as a function of their design rows.
 
+    Attributes
+    ----------
+    hyperplane : HyperplaneLabels or None
+        The same, if the labels follow from the side of a hyperplane.
+    """
 
-def weighted(values: Floats, weight: Floats | None) -> Floats:
-    """Return values, one or more per row, times the weight of their row."""
-    if weight is None:
-        return values
-    return np.asarray(values * (weight if values.ndim == 1 else weight[:, None]))
+    @abstractmethod
+    def __call__(self, view: View) -> Any:
+        """Return the labels of some rows."""
 
-
-def duality_gap(labels: LabelSet, p: Floats, q: Floats, weight: Floats | None = None) -> float:
-    """Return the weighted sum of ``slack(p, q)``, which is P(Q) - D(Xi)."""
-    slack = labels.slack(p, q)
-    return float(slack.sum() if weight is None else slack @ weight)
-
-
-def per_row(values: Any) -> Any:
-    """Return the sum over the classes of values that are one or more per row."""
-    return values if values.ndim == 1 else library_of(values).sum(values, axis=1)
+    @property
+    def hyperplane(self) -> "HyperplaneLabels | None":  # noqa: D102
+        return None
 
 
 @dataclass(frozen=True)
-class HyperplaneLabels:
+class HyperplaneLabels(Labelling):
     """``q = project(centre - sigma p)`` with ``p = x'V``, except for the rows of a band.
 
     Attributes
@@ -86,8 +75,11 @@ class HyperplaneLabels:
     positions: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     values: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def __call__(self, view: View) -> Any:
-        """Return the labels of some rows."""
+    @property
+    def hyperplane(self) -> "HyperplaneLabels":  # noqa: D102
+        return self
+
+    def __call__(self, view: View) -> Any:  # noqa: D102
         return self.given(view, scores_of(view, self.V))
 
     def given(self, view: View, p: Any) -> Any:
@@ -116,7 +108,7 @@ def _set(view: View, q: Any, positions: Index, values: Floats) -> Any:
 
 
 @dataclass(frozen=True)
-class LabelsByValue:
+class LabelsByValue(Labelling):
     """Labels of rows that are copies of few distinct ones, identified by ``x'v``.
 
     Attributes
@@ -133,28 +125,26 @@ class LabelsByValue:
     keys: Floats
     labels: Floats
 
-    def __call__(self, view: View) -> Any:
-        """Return the labels of some rows."""
+    def __call__(self, view: View) -> Any:  # noqa: D102
         return view.like(self.labels[nearest(self.keys, to_numpy(view.dot(self.v)))])
 
 
 @dataclass(frozen=True)
-class LabelsInFrame:
+class LabelsInFrame(Labelling):
     """Labels that are a function of design rows of another frame.
 
     Attributes
     ----------
-    labels : RowValues
+    labels : Labelling
         The labels.
     frame : Frame
         The frame of the design rows that they are a function of.
     """
 
-    labels: Any
+    labels: Labelling
     frame: Frame
 
-    def __call__(self, view: View) -> Any:
-        """Return the labels of some rows."""
+    def __call__(self, view: View) -> Any:  # noqa: D102
         return self.labels(self.frame.view(view.block))
 
 

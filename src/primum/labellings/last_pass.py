@@ -5,33 +5,32 @@ every row, the predictions that differ from the twin's and the labels themselves
 products with the rows. So all of them are computed together, from scratch: the certificate relies
 on no sum of the solver.
 
-The last pass over the rows of an implicitly constrained fit.
-
-A solver for many rows ends with a pass that measures the gap of its labels. Everything that a fit
-reports of the rows is measured in that pass, too (``reading.py``). This needs the model before the
-pass, so it is computed from the solver's value of the sum of the design rows times their labels.
-The pass computes that sum from scratch. If the result gives a different model, one more pass is
-made.
+A solver for many rows ends with a pass that measures the gap of its labels, and that is this pass,
+too (``LastPass.measure``). It needs the model before the pass, so the model is computed from the
+solver's value of the sum of the design rows times their labels. The pass computes that sum from
+scratch. If the result gives a different model, one more pass is made.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from operator import add
 from typing import Any
 
 import numpy as np
 
 from primum._sklearn import library_of
 from primum._typing import Floats
-from primum.equations import Frame, RowValues, View
-from primum.labellings import ImplicitProblem
-from primum.labellings.columns import StreamedColumns
-from primum.labellings.implicit import LeastSquaresFamily
-from primum.labellings.labelling import HyperplaneLabels
+from primum.equations import Frame, Linear, View
+from primum.labellings.family import LeastSquaresFamily
+from primum.labellings.implicit import ImplicitProblem
+from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.problem import LabelProblem, Solution
-from primum.rows import Block, to_numpy
+from primum.rows import to_numpy
 
-Model = tuple[Floats, Any]
+# Sums over rows that differ by less than this fraction differ by rounding.
+SAME_SUMS = 1e-9
+# Sums of rows in single precision differ by more. Models then count as equal if the root mean
+# square difference of their scores is at most this.
+SAME_SINGLE_SCORES = 5e-7
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,8 @@ class Reading:
     labels: Any = None
 
     def __add__(self, other: "Reading") -> "Reading":
-        return Reading(
-            self.squares + other.squares,
-            self.changed + other.changed,
-            None if self.moment is None else self.moment + other.moment,
-            None if self.slack is None else self.slack + other.slack,
-            None if self.labels is None else self.labels + other.labels,
-        )
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Reading(*(None if mine is None else mine + others for mine, others in pairs))
 
 
 @dataclass(frozen=True)
@@ -76,8 +70,8 @@ class ScoreComparison:
     Differences between scores up to their rounding do not count as a change of the class.
     """
 
-    one: Model
-    other: Model
+    one: Linear
+    other: Linear
     rounding: float
 
     def directions(self, frame: Frame) -> Floats:
@@ -102,7 +96,7 @@ class LabellingToRead:
 
     Attributes
     ----------
-    q : RowValues
+    q : Labelling
         The labelling.
     xi : array or None
         A dual point of the problem at which the slack is measured.
@@ -112,19 +106,18 @@ class LabellingToRead:
         Whether to keep the label of every row.
     """
 
-    q: RowValues
+    q: Labelling
     xi: Floats | None
     problem: LabelProblem
     keep: bool = False
 
     def directions(self, n_entries: int) -> list[Floats]:
         """Return the coefficients of P at Xi, and of the hyperplane of the labels."""
-        columns, parts = self.problem.columns, []
-        if self.xi is not None:
-            assert isinstance(columns, StreamedColumns)
-            parts.append(columns.B.T @ self.xi)
-        if isinstance(self.q, HyperplaneLabels):
-            parts.append(self.q.V)
+        streamed, parts = self.problem.columns.streamed, []
+        if self.xi is not None and streamed is not None:
+            parts.append(streamed.B.T @ self.xi)
+        if self.q.hyperplane is not None:
+            parts.append(self.q.hyperplane.V)
         return [part.reshape(-1, n_entries) for part in parts]
 
 
@@ -132,51 +125,36 @@ def read_rows(
     family: LeastSquaresFamily, scores: ScoreComparison, labelling: LabellingToRead | None = None
 ) -> Reading:
     """Measure the unlabelled rows, and compare the scores of all rows: one pass."""
-    frame = family.equations.frame
-    total = family.labeled.rows.map_reduce(_comparison(frame, scores), add)
-    found = Reading(0.0, 0)
+    equations, total = family.equations, Reading(0.0, 0)
+    labeled = equations.design(family.labeled.rows).add_up(_kernel(equations.frame, scores))
     if family.unlabeled.n_rows:
-        kernel = (
-            _comparison(frame, scores) if labelling is None else _kernel(frame, scores, labelling)
-        )
-        found = family.unlabeled.rows.map_reduce(kernel, add)
+        total = family.unlabeled.add_up(_kernel(equations.frame, scores, labelling))
     return Reading(
-        float(total.squares) + float(found.squares),
-        int(found.changed),
-        None if found.moment is None else to_numpy(found.moment),
-        None if found.slack is None else float(found.slack),
-        None if found.labels is None else _joined(found.labels),
+        float(labeled.squares) + float(total.squares),
+        int(total.changed),
+        None if total.moment is None else to_numpy(total.moment),
+        None if total.slack is None else float(total.slack),
+        None if total.labels is None else library_of(total.labels[0]).concat(total.labels, axis=0),
     )
 
 
-def _comparison(frame: Frame, scores: ScoreComparison) -> Callable[[Block], Reading]:
-    V = scores.directions(frame)
-
-    def block_reading(block: Block) -> Reading:
-        view = frame.view(block)
-        return scores.read(view, view.dot_by_column(V))
-
-    return block_reading
-
-
 def _kernel(
-    frame: Frame, scores: ScoreComparison, labelling: LabellingToRead
-) -> Callable[[Block], Reading]:
+    frame: Frame, scores: ScoreComparison, labelling: LabellingToRead | None = None
+) -> Callable[[View], Reading]:
     """Return the kernel of the pass, with all products of the rows as one."""
-    models, q = scores.directions(frame), labelling.q
+    models = scores.directions(frame)
+    if labelling is None:
+        return lambda view: scores.read(view, view.dot_by_column(models))
+    q, plane = labelling.q, labelling.q.hyperplane
     K, labels = models.shape[1] // 2, labelling.problem.labels
     V = np.concatenate([models, *labelling.directions(K)], axis=1)
 
     def columns_from(P: Any, first: int) -> Any:
         return P[first : first + K, :].T if K > 1 else P[first, :]
 
-    def block_reading(block: Block) -> Reading:
-        view = frame.view(block)
+    def reading_of(view: View) -> Reading:
         P, slack = view.dot_by_column(V), None
-        if isinstance(q, HyperplaneLabels):
-            of_rows = q.given(view, columns_from(P, P.shape[0] - K))
-        else:
-            of_rows = q(view)
+        of_rows = plane.given(view, columns_from(P, P.shape[0] - K)) if plane else q(view)
         if labelling.xi is not None:
             slack = view.total(labels.at(view).slack(columns_from(P, 2 * K), of_rows))
         return replace(
@@ -186,11 +164,7 @@ def _kernel(
             labels=[of_rows] if labelling.keep else None,
         )
 
-    return block_reading
-
-
-def _joined(parts: list[Any]) -> Any:
-    return library_of(parts[0]).concat(parts, axis=0)
+    return reading_of
 
 
 def _on_different_sides(view: View, scores: Any, rounding: float) -> Any:
@@ -214,21 +188,15 @@ def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
     return own & (xp.sum((by_other - chosen) * other, axis=0) > 2 * rounding)
 
 
-# Sums over rows that differ by less than this fraction differ by rounding.
-SAME_SUMS = 1e-9
-# Sums of rows in single precision differ by more. Models then count as equal if the root mean
-# square difference of their scores is at most this.
-SAME_SCORES = 5e-7
-
 # (model, what was measured, (dual point, sum of the slacks there) or None)
-Measured = tuple[Model, Reading, tuple[Floats, float] | None]
+Measured = tuple[Linear, Reading, tuple[Floats, float] | None]
 
 
 @dataclass(frozen=True)
 class _Read:
     """What was read of a labelling at a dual point, given its presumed sum and model."""
 
-    q: RowValues
+    q: Labelling
     moment: Floats
     gamma: Floats
     xi: Floats | None
@@ -253,7 +221,7 @@ class LastPass:
 
     family: LeastSquaresFamily
     implicit: ImplicitProblem
-    twin: Model
+    twin: Linear
     keep: bool
     _last: _Read | None = field(default=None, init=False)
 
@@ -288,35 +256,35 @@ class LastPass:
         reading = read_rows(self.family, self._comparison(fit))
         return fit, replace(reading, moment=moment, labels=q if self.keep else None), None
 
-    def _residual(self, q: RowValues, moment: Floats) -> Floats | None:
+    def _residual(self, q: Labelling, moment: Floats) -> Floats | None:
         """Return ``M Q - T``, if the certificate is to use the slack at this point."""
         problem = self.implicit.problem
-        if self.implicit.prior is None and isinstance(problem.columns, StreamedColumns):
+        if self.implicit.prior is None and problem.columns.streamed is not None:
             return problem.residual(q, moment)
         return None
 
-    def _read(self, q: RowValues, moment: Floats, xi: Floats | None) -> _Read:
+    def _read(self, q: Labelling, moment: Floats, xi: Floats | None) -> _Read:
         gamma = self.family.gamma_of(moment)
         scores = self._comparison(self.family.equations.decode(gamma))
         labelling = LabellingToRead(q, xi, self.implicit.problem, keep=self.keep)
         return _Read(q, moment, gamma, xi, read_rows(self.family, scores, labelling))
 
-    def _comparison(self, fit: Model) -> ScoreComparison:
+    def _comparison(self, fit: Linear) -> ScoreComparison:
         return ScoreComparison(fit, self.twin, score_rounding(self.family, self.twin))
 
     def _gamma_of(self, last: _Read) -> Floats | None:
         """Return the coordinates of the model; None if what was read is of another one."""
-        presumed, found = last.moment, last.reading.moment
-        if np.linalg.norm(presumed - found) <= SAME_SUMS * np.linalg.norm(found):
+        presumed, measured = last.moment, last.reading.moment
+        if np.linalg.norm(presumed - measured) <= SAME_SUMS * np.linalg.norm(measured):
             return last.gamma
         if not self.family.unlabeled.rows.single:
             return None
-        gamma, equations = self.family.gamma_of(found), self.family.equations
-        same = equations.length(gamma - last.gamma) <= SAME_SCORES * equations.weight**0.5
+        gamma, equations = self.family.gamma_of(measured), self.family.equations
+        same = equations.length(gamma - last.gamma) <= SAME_SINGLE_SCORES * equations.weight**0.5
         return gamma if same else None
 
 
-def score_rounding(family: LeastSquaresFamily, twin: Model) -> float:
+def score_rounding(family: LeastSquaresFamily, twin: Linear) -> float:
     """Return the rounding error of a score, given the size of its summands."""
     coef, intercept = twin
     summands = np.max(np.abs(intercept) + np.abs(family.equations.center) @ np.abs(coef))

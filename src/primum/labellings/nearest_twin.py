@@ -28,10 +28,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations import RowValues
-from primum.labellings.columns import Columns
-from primum.labellings.problem import Judgement, LabelProblem, without_mean
-from primum.labellings.sets import Interval, LabelSet
+from primum.labellings.labelling import Labelling
+from primum.labellings.problem import Columns, Judgement, LabelProblem, centred
+from primum.labellings.sets import LabelInterval, LabelSet
 
 # Multiples of the gradient of the labelled loss that are tried in a proof.
 MULTIPLES = 10.0 ** np.arange(-2, 13)
@@ -62,7 +61,7 @@ class NearestTwin:
     goal: Floats
     twin: Floats
     total: float
-    labels: LabelSet = field(default_factory=Interval)
+    labels: LabelSet = field(default_factory=LabelInterval)
 
     @property
     def rank(self) -> int:
@@ -71,18 +70,17 @@ class NearestTwin:
 
     def loss(self, unit: float, floor: float) -> LabelProblem:
         """Return the problem of the labelled loss; ``floor`` is the least of all models."""
-        columns = self.columns.first(self.rank).scaled(self.strength)
+        columns = self.columns.scaled(self.strength)
         return LabelProblem(columns, self._strong(self.goal), self.labels, unit, floor)
 
     def _strong(self, values: Floats) -> Floats:
         """Return values of the dimensions of the labelled loss times its strength."""
         return np.asarray((self.strength * values.T).T)
 
-    def reached(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:
+    def reached(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
         """Return M Q; ``moment`` is the sum of the design rows times q, if known."""
-        Mq = self.columns.accumulate(q, moment)
         # The sum over the classes does not depend on the labelling.
-        return Mq if Mq.ndim == 1 else without_mean(Mq)
+        return centred(self.columns.accumulate(q, moment))
 
     def excess(self, Mq: Floats) -> float:
         """Return the labelled loss, in units of P, above the least of all models."""
@@ -112,7 +110,7 @@ class NearestTwin:
 
     def judge(
         self,
-        q: Floats | RowValues,
+        q: Floats | Labelling,
         pull: Floats,
         labeled_gap: float,
         moment: Floats | None = None,

@@ -47,9 +47,9 @@ DAMPING = 1e-2
 AT_BOUND = 1e-9
 # Newton's method ends with shares that are met up to this. Early on the path, this fraction of the
 # smallest share is enough, as long as no class loses all labels that can move.
-MET, MET_EARLY = 1e-10, 0.1
+MET_SHARES, MET_EARLY = 1e-10, 0.1
 # Rounding of shares, in units of |u| |M Q|.
-ROUNDING = 16 * float(np.finfo(float).eps)
+SHARE_EPS = 16 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class Prior:
 
     def meets(self, z: Floats, within: float = AT_BOUND) -> bool:
         """Return whether the shares at ``M Q = z`` are within their bounds."""
-        rounding = ROUNDING * self.length * float(np.linalg.norm(z))
+        rounding = SHARE_EPS * self.length * float(np.linalg.norm(z))
         return self.shares.violation(self.of(z)) <= within + rounding
 
     def settled(self, z: Floats, g: Floats, *, early: bool) -> bool:
@@ -242,8 +242,8 @@ class Prior:
 
         Where the gradient along u is 0, a step would not bring them closer.
         """
-        within = max(MET, MET_EARLY * self.shares.smallest) if early else MET
-        return self.meets(z, within) or float(np.abs(self.direction @ g).max()) <= MET
+        within = max(MET_SHARES, MET_EARLY * self.shares.smallest) if early else MET_SHARES
+        return self.meets(z, within) or float(np.abs(self.direction @ g).max()) <= MET_SHARES
 
     def without(self, fixed: Floats) -> "Prior":
         """Return the same for a part of M Q, if another part of it is fixed."""

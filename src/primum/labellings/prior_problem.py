@@ -11,17 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations import Design, Frame, RowValues
-from primum.labellings.columns import Columns, FormedColumns, StreamedColumns
-from primum.labellings.labelling import weighted
+from primum.labellings.labelling import Labelling
 from primum.labellings.prior import Prior, Shares
-from primum.labellings.problem import Judgement, LabelProblem, centred
+from primum.labellings.problem import Columns, Judgement, LabelProblem, centred, weighted
 
-# A vector u solves ``M'u = 1`` if it leaves no more than this.
-EXACT = 1e-9
 # The row of ones has this fraction of the size of M: the smaller it is, the fewer anchors are
 # needed, and the worse conditioned is the problem.
-FAINT = 1e-2
+SIZE_OF_ONES = 1e-2
 
 
 @dataclass(frozen=True)
@@ -59,14 +55,14 @@ class PriorProblem:
             target = np.concatenate([target, row[None]])
         return replace(self.problem, columns=self.columns, target=target, prior=self.prior)
 
-    def of(self, q: Floats | RowValues) -> Floats:
+    def of(self, q: Floats | Labelling) -> Floats:
         """Return the shares of a labelling."""
         return self._shares(self.columns.accumulate(q))
 
     def _shares(self, Mq: Floats) -> Floats:
         return np.asarray(self.prior.direction @ Mq)
 
-    def _counted(self, q: Floats | RowValues, moment: Floats | None, Mq: Floats) -> Floats:
+    def _counted(self, q: Floats | Labelling, moment: Floats | None, Mq: Floats) -> Floats:
         """Return the shares from the labels themselves, for a proof that does not rely on u."""
         columns, total = self.columns, self.prior.total
         if isinstance(q, np.ndarray):
@@ -77,7 +73,7 @@ class PriorProblem:
 
     def judge(
         self,
-        q: Floats | RowValues,
+        q: Floats | Labelling,
         nu: Floats,
         moment: Floats | None = None,
         dual: Floats | None = None,
@@ -102,7 +98,7 @@ class PriorProblem:
         gap = self._gap(q, nu, s, xi) + 0.5 * float(np.sum((residual - xi) ** 2))
         return replace(judged, gap=min(judged.gap, unit * gap)), s
 
-    def _gap(self, q: Floats | RowValues, nu: Floats, s: Floats, xi: Floats) -> float:
+    def _gap(self, q: Floats | Labelling, nu: Floats, s: Floats, xi: Floats) -> float:
         """Return the gap of q and Xi + u nu', but for 1/2 || M Q - T - Xi ||^2."""
         added = np.zeros((self.columns.shape[0] - len(xi), *xi.shape[1:]))
         dual = np.concatenate([xi, added]) + self.prior.pull(nu)
@@ -118,45 +114,13 @@ def prior_problem(
     ``ones`` is u with ``M'u = 1``, if it is known.
     """
     columns, n_classes = problem.columns, max(shares.low.size, 1)
-    direction = _ones_of(columns) if ones is None else ones
+    direction = columns.ones() if ones is None else ones
     if direction is None:
-        columns, entry = _with_ones(columns, total)
+        # Where all rows are 0, so is M, and the entry can have any size.
+        entry = SIZE_OF_ONES * float(np.sqrt(np.trace(columns.gram()) / total)) or 1.0
+        columns = columns.with_ones(entry)
         direction = np.zeros(columns.shape[0])
         direction[-1] = 1.0 / entry
     # Labels of several classes are taken without their mean.
     offset = np.full(shares.low.shape, 1.0 / n_classes if shares.low.ndim else 0.0)
     return PriorProblem(problem, Prior(shares, direction / total, offset, total), columns)
-
-
-def _ones_of(columns: Columns) -> Floats | None:
-    """Return u with ``M'u = 1`` for every row, if there is one."""
-    if isinstance(columns, StreamedColumns):
-        wanted = np.zeros(columns.B.shape[1])
-        if not columns.design.frame.fit_intercept:
-            return None
-        wanted[0], A = 1.0, columns.B.T
-    else:
-        A = columns.take(np.arange(columns.shape[1])).T
-        wanted = np.ones(len(A))
-    # Equations of features have the units of these: scale them, so that all are solved as well.
-    sizes = np.linalg.norm(A, axis=1)
-    sizes[sizes == 0] = 1.0
-    A, wanted = A / sizes[:, None], wanted / sizes
-    u = np.asarray(np.linalg.lstsq(A, wanted, rcond=None)[0])
-    return u if np.abs(A @ u - wanted).max(initial=0.0) <= EXACT else None
-
-
-def _with_ones(columns: Columns, total: float) -> tuple[Columns, float]:
-    """Return (M with a row of equal entries, its entry)."""
-    # Where all rows are 0, so is M, and the entry can have any size.
-    entry = FAINT * float(np.sqrt(np.trace(columns.gram_of_all) / total)) or 1.0
-    if isinstance(columns, StreamedColumns):
-        frame = columns.design.frame
-        design = Design(columns.design.rows, Frame(frame.center, True, frame.near))
-        first = np.zeros((len(columns.B), int(not frame.fit_intercept)))
-        B = np.hstack([first, columns.B])
-        row = np.zeros((1, B.shape[1]))
-        row[0, 0] = entry
-        return StreamedColumns(np.vstack([B, row]), design), entry
-    M = columns.take(np.arange(columns.shape[1]))
-    return FormedColumns(np.vstack([M, np.full((1, M.shape[1]), entry)]), columns.weight), entry

@@ -5,31 +5,247 @@
 Q has one label per row: a number, or one share for each of several classes. ``M Q`` is the
 weighted sum of m_i q_i'. The dual, with Xi of the shape of T:
 
-    D(Xi) = -1/2 ||Xi||^2 - <T, Xi> + sum_i w_i support(p_i),      P = M'Xi.
+    D(Xi) = -1/2 ||Xi||^2 - <T, Xi> + sum_i w_i p_i.best(p_i),      P = M'Xi.
 
-For any labelling Q, ``Xi = M Q - T`` is a point of the dual, and
+For any labelling Q and any point Xi of the dual,
 
-    P(Q) - D(Xi) = sum_i w_i (p_i.q_i - support(p_i))
+    P(Q) - D(Xi) = sum_i w_i slack(p_i, q_i) + 1/2 || M Q - T - Xi ||^2
 
-is an upper bound on the difference between P(Q) and its minimum. No summand is negative, and all
-are zero exactly when every label is the best one for its p_i. If several Q are optimal, the one
-closest to the centres of the label sets, the least committed, is the solution.
+is an upper bound on the difference between P(Q) and its minimum. No summand is negative. At
+``Xi = M Q - T``, all are zero exactly when every label is the best one for its p_i. If several Q
+are optimal, the one closest to the centres of the label sets, the least committed, is the solution.
 
-A prior restricts M Q, and changes the first two terms of D (``shares.py``).
+A prior restricts M Q, and changes the first two terms of D (``prior.py``).
 
-The result of a solver.
+The matrix ``M = B X_u'`` is formed when it is small (``FormedColumns``) and never when it is large
+(``streamed.py``). A solver needs the products ``M'Xi``, ``M Q``, ``M_J M_J'``, ``M_J'M_J`` and
+``M_J`` itself, and the sums of slacks. Every row of X_u has a weight, which multiplies q and the
+Gram matrix. With several classes Xi is (r, K) and Q is (U, K), otherwise both have one axis.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import Floats
-from primum.equations import RowValues
-from primum.labellings.columns import Columns
+from primum._sklearn import library_of
+from primum._typing import Floats, Index
+from primum.labellings.labelling import Labelling
 from primum.labellings.prior import Held, Prior
-from primum.labellings.sets import Interval, LabelSet
+from primum.labellings.sets import LabelInterval, LabelSet
+
+if TYPE_CHECKING:
+    from primum.labellings.streamed import StreamedColumns
+
+# Differences in mean loss below this are rounding, for features of moderate means.
+LOSS_ROUNDING = 1e-12
+# Products of at most this many rows are remembered (8 MB). Fewer than the second number of
+# multiplications take less time than looking them up.
+REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
+# A vector u solves ``M'u = 1`` if it leaves no more than this.
+EXACT = 1e-9
+
+
+class Columns(ABC):
+    """The matrix M, through the products that solvers need: each is one pass over the rows.
+
+    Attributes
+    ----------
+    shape : tuple
+        (r, U).
+    weight : array (U,) or None
+        Weight of each row; None: 1.
+    passes : int
+        Number of passes over the rows so far.
+    streamed : StreamedColumns or None
+        The same, if M is not formed; None if it is.
+    """
+
+    shape: tuple[int, int]
+    weight: Floats | None
+
+    @property
+    def streamed(self) -> "StreamedColumns | None":  # noqa: D102
+        return None
+
+    @property
+    @abstractmethod
+    def passes(self) -> int: ...  # noqa: D102
+
+    @abstractmethod
+    def project(self, xi: Floats) -> Floats:
+        """Return ``M'Xi``, one number per row and class."""
+
+    @abstractmethod
+    def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
+        """Return ``M Q``, with rows weighted; ``moment`` is X_u'Q, if it is known."""
+
+    @abstractmethod
+    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:
+        """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi of duals."""
+
+    @abstractmethod
+    def take(self, index: Index) -> Floats:
+        """Return ``M_J``, not weighted."""
+
+    @abstractmethod
+    def gram(self, index: Index | None = None) -> Floats:
+        """Return ``M_J M_J'``, with rows weighted; None: that of all rows."""
+
+    def products(self, index: Index) -> Floats:
+        """Return ``M_J'M_J``, not weighted."""
+        M = self.take(index)
+        return M.T @ M
+
+    @abstractmethod
+    def lengths(self) -> Floats:
+        """Return the length of every column."""
+
+    @abstractmethod
+    def scaled(self, factor: Floats) -> "Columns":
+        """Return the first dimensions of M, each multiplied by its factor."""
+
+    @abstractmethod
+    def ones(self) -> Floats | None:
+        """Return u with ``M'u = 1`` for every row, if there is one."""
+
+    @abstractmethod
+    def with_ones(self, entry: float) -> "Columns":
+        """Return M with a further row of equal entries."""
+
+
+class FormedColumns(Columns):
+    """M as an array (r, U)."""
+
+    passes = 0
+
+    def __init__(self, matrix: Floats, weight: Floats | None = None) -> None:
+        self.matrix, self.weight = matrix, weight
+        self.shape = matrix.shape[0], matrix.shape[1]
+        self._products = RowProducts(matrix)
+
+    def project(self, xi: Floats) -> Floats:  # noqa: D102
+        self.passes += 1
+        return np.dot(xi.T, self.matrix).T if xi.ndim > 1 else self.matrix.T @ xi
+
+    def accumulate(self, q: Any, moment: Floats | None = None) -> Floats:  # noqa: D102
+        self.passes += 1
+        q = weighted(q, self.weight)
+        return np.dot(q.T, self.matrix.T).T if q.ndim > 1 else self.matrix @ q
+
+    def gaps(self, labels: LabelSet, duals: Floats, q: Any) -> Floats:  # noqa: D102
+        self.passes += 1
+        return np.array([duality_gap(labels, self.matrix.T @ xi, q, self.weight) for xi in duals])
+
+    def take(self, index: Index) -> Floats:  # noqa: D102
+        self.passes += 1
+        return self.matrix[:, index]
+
+    def gram(self, index: Index | None = None) -> Floats:  # noqa: D102
+        if index is None:
+            self.passes += 1
+            M, weight = self.matrix, self.weight
+            return (M if weight is None else M * weight) @ M.T
+        M = self.take(index)
+        if self.weight is not None:
+            M = M * np.sqrt(self.weight[index])
+        return M @ M.T
+
+    def products(self, index: Index) -> Floats:  # noqa: D102
+        return self._products.of(index)
+
+    def lengths(self) -> Floats:  # noqa: D102
+        self.passes += 1
+        return np.asarray(np.sqrt(np.einsum("ij,ij->j", self.matrix, self.matrix)))
+
+    def scaled(self, factor: Floats) -> "FormedColumns":  # noqa: D102
+        return FormedColumns(factor[:, None] * self.matrix[: len(factor)], self.weight)
+
+    def ones(self) -> Floats | None:  # noqa: D102
+        self.passes += 1
+        return solved(self.matrix.T, np.ones(self.shape[1]))
+
+    def with_ones(self, entry: float) -> "FormedColumns":  # noqa: D102
+        self.passes += 1
+        row = np.full((1, self.shape[1]), entry)
+        return FormedColumns(np.vstack([self.matrix, row]), self.weight)
+
+
+class RowProducts:
+    """``M_J'M_J`` for slowly changing J, without weights.
+
+    The undecided rows change little between two Newton steps, so most of their products are known
+    already, and selecting these takes a fraction of the time of computing them.
+    """
+
+    def __init__(self, matrix: Floats) -> None:
+        self.matrix = matrix
+        self._place = np.zeros(0, dtype=np.intp)  # of every row among those that are remembered
+        self._rows = np.empty(0, dtype=np.intp)
+        self._products = np.empty((0, 0))
+
+    def of(self, index: Index) -> Floats:
+        """Return the inner products of some columns."""
+        size = len(index)
+        if size > REMEMBER_UP_TO or size**2 * len(self.matrix) < WORTH_REMEMBERING:
+            M = self.matrix[:, index]
+            return M.T @ M
+        if not len(self._place):
+            self._place = np.full(self.matrix.shape[1], -1)
+        new = index[self._place[index] < 0]
+        if len(self._rows) + len(new) > len(self._products):
+            # With room to spare for the rows that later steps add.
+            self._forget(room=min(size + 3 * size // 4, REMEMBER_UP_TO))
+            new = index
+        if len(new):
+            self._remember(new)
+        place = self._place[index]
+        return self._products[:, : len(self._rows)][place].take(place, axis=1)
+
+    def _forget(self, room: int) -> None:
+        self._place[self._rows], self._rows = -1, self._rows[:0]
+        if room > len(self._products):
+            self._products = np.empty((0, 0))  # freed before more is allocated
+            self._products = np.empty((room, room))
+
+    def _remember(self, new: Index) -> None:
+        before, added = len(self._rows), self.matrix[:, new]
+        where = slice(before, before + len(new))
+        if before:
+            across = np.dot(added.T, self.matrix[:, self._rows])
+            self._products[where, :before], self._products[:before, where] = across, across.T
+        np.matmul(added.T, added, out=self._products[where, where])
+        self._place[new] = np.arange(where.start, where.stop)
+        self._rows = np.concatenate([self._rows, new])
+
+
+def solved(A: Floats, b: Floats) -> Floats | None:
+    """Return the shortest u with ``A u = b``, if there is one."""
+    # Equations of features have the units of these: scale them, so that all are solved as well.
+    sizes = np.linalg.norm(A, axis=1)
+    sizes[sizes == 0] = 1.0
+    A, b = A / sizes[:, None], b / sizes
+    u = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
+    return u if np.abs(A @ u - b).max(initial=0.0) <= EXACT else None
+
+
+def weighted(values: Floats, weight: Floats | None) -> Floats:
+    """Return values, one or more per row, times the weight of their row."""
+    if weight is None:
+        return values
+    return np.asarray(values * (weight if values.ndim == 1 else weight[:, None]))
+
+
+def duality_gap(labels: LabelSet, p: Floats, q: Floats, weight: Floats | None = None) -> float:
+    """Return the weighted sum of ``slack(p, q)``, which is P(Q) - D(Xi)."""
+    slack = labels.slack(p, q)
+    return float(slack.sum() if weight is None else slack @ weight)
+
+
+def per_row(values: Any) -> Any:
+    """Return the sum over the classes of values that are one or more per row."""
+    return values if values.ndim == 1 else library_of(values).sum(values, axis=1)
 
 
 @dataclass(frozen=True)
@@ -57,7 +273,7 @@ class LabelProblem:
 
     columns: Columns
     target: Floats
-    labels: LabelSet = field(default_factory=Interval)
+    labels: LabelSet = field(default_factory=LabelInterval)
     loss_unit: float = 1.0
     loss_floor: float = 0.0
     scale: float = 1.0
@@ -72,7 +288,7 @@ class LabelProblem:
         """Number of unknown labels."""
         return self.columns.shape[1]
 
-    def residual(self, q: Floats | RowValues, moment: Floats | None = None) -> Floats:
+    def residual(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
         """Return ``M Q - T``, a point of the dual: one pass, unless X_u'Q is known as moment."""
         return centred(self.columns.accumulate(q, moment) - self.target)
 
@@ -115,7 +331,7 @@ class LabelProblem:
 
     def judge(
         self,
-        q: Floats | RowValues,
+        q: Floats | Labelling,
         dual: Floats | None = None,
         tol: float = 0.0,
         moment: Floats | None = None,
@@ -137,16 +353,15 @@ class LabelProblem:
         judged = self._judgement(primal, slack[1] + 0.5 * float(np.vdot(off, off)))
         if dual is None or judged.within(tol):
             return judged
-        gap = max(primal - self.dual_value(dual), 0.0)
+        off = residual - dual
+        gap = float(self.columns.gaps(self.labels, dual[None], q)[0]) + 0.5 * float(
+            np.vdot(off, off)
+        )
         return min(judged, self._judgement(primal, gap), key=lambda judgement: judgement.gap)
 
     def _judgement(self, primal: float, gap: float) -> "Judgement":
         objective = self.loss_floor + self.loss_unit * primal
         return Judgement(objective, self.loss_unit * gap, self.scale)
-
-    def dual_value(self, xi: Floats) -> float:
-        """Return D(Xi), a lower bound of P: one pass."""
-        return self.columns.support(self.labels, xi) - self.conjugate(xi)
 
 
 def centred(values: Floats) -> Floats:

@@ -1,11 +1,9 @@
-"""Prediction of classes, and accuracy over the rows whose label is known.
-
-What ``fit`` methods share: docstring, removal of fitted attributes, feature names, advice.
-"""
+"""What methods share: the docstring of ``fit``, earlier fits, predictions, ``score``."""
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from primum._sklearn import (
+    Interval,
     LinearClassifierMixin,
     check_sample_weight,
     get_namespace,
@@ -29,6 +28,11 @@ from primum.reading.labels import read_labels
 from primum.rows import to_numpy
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+# Valid values of parameters that many estimators have.
+NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
+N_JOBS = [*AT_LEAST_ONE, Interval(Integral, None, -1, closed="right"), None]
 
 
 def documented_fit(

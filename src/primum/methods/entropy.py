@@ -39,8 +39,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from primum._typing import Floats
-from primum.methods.base import copy_feature_names, logistic_probabilities, warn_short_of_tol
-from primum.methods.parameters import NOT_NEGATIVE, POSITIVE
+from primum.methods.base import (
+    NOT_NEGATIVE,
+    copy_feature_names,
+    logistic_probabilities,
+    warn_short_of_tol,
+)
+from primum.methods.parameters import POSITIVE
 from primum.methods.svm.base import LinearMachine, MachineData, ridge_of
 
 # Factors of the supervised solution at which searches start; the first is that solution itself. At

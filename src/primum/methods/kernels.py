@@ -1,9 +1,7 @@
-"""What the kernel classifiers share: kernels, their rows, and predictions.
+"""What the kernel classifiers share: kernels and their gamma, their rows, and predictions.
 
 A fitted model is ``k(x)'dual_coef_ + intercept_``, where k(x) are the kernel values of a row with
 the rows of the fit.
-
-The parameter gamma of kernels, given as a number or computed from the rows of the fit.
 """
 
 from collections.abc import Callable
@@ -115,7 +113,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         parts = [given.X[index]]
         if n_more:
             parts.append(in_memory(self, given.more))
-        rows = stack_rows(parts)
+        rows = stack_rows(parts, np.float64)
         weight = joined_weights([(len(index), given.weight_of(index)), (n_more, None)])
         self.gamma_ = gamma_of(self.kernel, self.gamma, rows, weight)
         return KernelRows(rows)

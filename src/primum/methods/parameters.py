@@ -5,16 +5,15 @@ from the names in the signature of its constructor.
 """
 
 from inspect import signature
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.metrics.pairwise import kernel_metrics
 
 from primum._sklearn import HasMethods, Interval, StrOptions
+from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE
 
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
-NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
-COUNT = [Interval(Integral, 1, None, closed="left")]
 YES_OR_NO = ["boolean"]
 
 RANGES: dict[str, list[Any]] = {
@@ -24,15 +23,15 @@ RANGES: dict[str, list[Any]] = {
     "fit_intercept": YES_OR_NO,
     "gamma": [StrOptions({"scale"}), *POSITIVE, None],
     "graph_alpha": NOT_NEGATIVE,
-    "graph_neighbors": COUNT,
+    "graph_neighbors": AT_LEAST_ONE,
     "graph_normalized": YES_OR_NO,
-    "graph_power": COUNT,
+    "graph_power": AT_LEAST_ONE,
     "graph_ratio": NOT_NEGATIVE,
     "graph_weights": [StrOptions({"binary", "heat"})],
     "kernel": [StrOptions(set(kernel_metrics())), callable],
     "kernel_params": [dict, None],
-    "max_iter": COUNT,
-    "n_init": COUNT,
+    "max_iter": AT_LEAST_ONE,
+    "n_init": AT_LEAST_ONE,
     "penalize_intercept": YES_OR_NO,
     "prior": [StrOptions({"equal"}), dict, "array-like", None],
     "random_state": ["random_state"],

@@ -11,7 +11,6 @@ from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
@@ -45,6 +44,7 @@ from primum.reading.data import (
     not_in_memory,
     read_unlabeled,
     read_weight,
+    stack_rows,
 )
 from primum.reading.labels import KnownLabels, read_labels, targets_of
 from primum.rows import is_outside
@@ -154,7 +154,7 @@ class SelfLearningClassifier(
         check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
             more = self._read_more(X_unlabeled, X)
-            X, further = stack_rows(X, more), np.arange(n, n + count_rows(more))
+            X, further = stack_rows([X, more]), np.arange(n, n + count_rows(more))
             unlabeled = np.concatenate([labels.unlabeled, further])
             labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
             weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
@@ -250,20 +250,6 @@ class SelfLearningClassifier(
         if base.classifier_tags is not None:
             tags.classifier_tags = base.classifier_tags
         return tags
-
-
-def stack_rows(X: Any, more: Any) -> Any:
-    """Return X with more rows below, in the format of X."""
-    if sparse.issparse(X) or sparse.issparse(more):
-        rows = [sparse.csr_array(X), sparse.csr_array(more)]
-        return sparse.vstack(rows, format="csr")
-    if hasattr(X, "iloc"):
-        import pandas as pd
-
-        if not hasattr(more, "iloc"):
-            more = pd.DataFrame(np.asarray(more), columns=X.columns)
-        return pd.concat([X, more], ignore_index=True)
-    return np.concatenate([np.asarray(X), np.asarray(more)])
 
 
 def _refits_cheaply(base: Any) -> bool:

@@ -1,7 +1,7 @@
 """Model files that are safe to load: skops, never pickle.
 
 Loading a file builds only objects of the types in ``trusted``, so it runs no code of the file's
-author, and the fitted attributes are checked (``faults``) before the model is used. The file also
+author, and the fitted attributes are checked there before the model is used. The file also
 says which table the model was fitted to, for ``primum predict``.
 """
 
@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+
 from primum._files import replacing, write_file
 from primum._lazy import needed
+from primum.tables.preparation import columns_read
 
 # Of model files; raised whenever what they contain changes. Files of formats 1 to 3, which were
 # never released, name modules that are gone.
@@ -40,6 +44,17 @@ class StoredModel:
     id_column: str | None = None
     target: str | None = None
     columns: dict[str, list[str]] | None = None
+
+
+def classifier_of(model: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the model itself."""
+    return _steps(model)[-1]
+
+
+def _steps(model: Any) -> list[Any]:
+    """Return the steps of a pipeline, which may be damaged, or the model itself."""
+    steps = getattr(model, "steps", None) if isinstance(model, Pipeline) else None
+    return [step for _, step in steps] if isinstance(steps, list) and steps else [model]
 
 
 def save(
@@ -74,7 +89,7 @@ def save(
     ...     primum.load(f"{folder}/model.skops").predict([[3.0]]).tolist()
     ['b']
     """
-    from primum.models.faults import fault_of, is_fitted_classifier
+    from primum.models.trusted import fault_of, is_fitted_classifier
 
     dumps = _skops().dumps
     if not is_fitted_classifier(model):
@@ -131,12 +146,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def columns_of(model: Any) -> dict[str, list[str]] | None:
     """Return the columns that a pipeline prepares, with kind and reading; None if it does not."""
-    from sklearn.compose import ColumnTransformer
-
-    from primum.tables.preparation import columns_read
-
-    steps = getattr(model, "steps", None)
-    first = steps[0][1] if isinstance(steps, list) and steps else None
+    first = _steps(model)[0]
     return columns_read(first) if isinstance(first, ColumnTransformer) else None
 
 
@@ -152,11 +162,14 @@ def load_model(path: Path) -> StoredModel:
 
     Models stored with ``skops.io.dump`` can be read too.
     """
-    from primum.models.faults import fault_of, is_fitted_classifier
+    from primum.models.trusted import fault_of, is_fitted_classifier
 
     content = _load(path)
     if isinstance(content, dict) and content.get("format") != FORMAT:
-        raise _other_version(path, f"format {content.get('format')!r}, not {FORMAT}")
+        raise ValueError(
+            f"{path} was written by another version of primum (format {content.get('format')!r}, "
+            f"not {FORMAT}): fit the model again."
+        )
     stored = _as_stored(content)
     if not is_fitted_classifier(stored.estimator):
         raise ValueError(
@@ -166,12 +179,6 @@ def load_model(path: Path) -> StoredModel:
     if (fault := fault_of(stored.estimator)) is not None:
         raise ValueError(f"{path} is not a valid model, because {fault}: fit it again.")
     return stored
-
-
-def _other_version(path: Path, found: str) -> ValueError:
-    return ValueError(
-        f"{path} was written by another version of primum ({found}): fit the model again."
-    )
 
 
 def _as_stored(content: Any) -> StoredModel:

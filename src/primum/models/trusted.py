@@ -1,40 +1,52 @@
-"""The types that a model file may contain: with them, loading a file runs no code of its author."""
+"""What a model file may contain: types that run no code of its author, and sound attributes.
+
+The types are listed one by one. A scan for all classes of the package would also trust those that
+open files, and their paths would then be the author's choice.
+"""
 
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch
 
 import primum
+from primum._lazy import needed
 from primum.equations import Frame, GivenLabels
-from primum.judging.difference import Difference, Probabilities
-from primum.judging.disagreement import Disagreement
-from primum.judging.verdict import SafeVerdict
+from primum.judging.difference import Difference, Disagreement, Probabilities
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
-from primum.labellings.sets import Interval, Simplex
-from primum.labellings.sets.base import PerRow
+from primum.labellings.sets import LabelInterval, PerRow, Simplex
 from primum.methods.svm.search import Step
+from primum.models.files import classifier_of
 from primum.reading.classifiers import NamedClassifier
 from primum.safe.candidates.base import Affine, LinearModel
-from primum.safe.candidates.kernel import KernelModel
-from primum.safe.candidates.spreading import NeighborModel
+from primum.safe.candidates.graphs import KernelModel, NeighborModel
 from primum.safe.candidates.trees import (
     BoostedModel,
     BoostingClassifier,
     ForestClassifier,
     ForestModel,
 )
+from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier
 from primum.tables.preparation import PreparedColumns, ReadCells, level_name
 
 CLASSIFIERS: tuple[type, ...] = (
-    *(getattr(primum, name) for name in primum.__all__ if "Classifier" in name),
+    *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),
     *(ForestClassifier, BoostingClassifier),
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
-LABELS = (GivenLabels, HyperplaneLabels, LabelsByValue, LabelsInFrame, Interval, Simplex, PerRow)
+LABELS = (
+    GivenLabels,
+    HyperplaneLabels,
+    LabelsByValue,
+    LabelsInFrame,
+    LabelInterval,
+    Simplex,
+    PerRow,
+)
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
@@ -50,3 +62,98 @@ PARTS = (*CLASSIFIERS, *LABELS, *PROOFS, *STACKS, *PREPARATION, *OF_SCIKIT_LEARN
 TRUSTED = sorted(
     [*(f"{part.__module__}.{part.__qualname__}" for part in PARTS), *OF_EARLIER_VERSIONS]
 )
+
+
+def is_fitted_classifier(model: Any) -> bool:
+    """Return whether a model is a fitted classifier or a pipeline that ends in one."""
+    classifier = classifier_of(model)
+    return isinstance(classifier, ClassifierMixin) and hasattr(classifier, "classes_")
+
+
+def fault_of(model: Any) -> str | None:
+    """Describe what is wrong with the fitted attributes used for predictions; None if nothing."""
+    classifier = classifier_of(model)
+    return (
+        _fault_of_shape(classifier)
+        or (_fault_of_stack(classifier) if isinstance(classifier, primum.SafeClassifier) else None)
+        or _fault_of_coefficients(classifier)
+        or _fault_of_names(model)
+        or _fault_of_a_prediction(model)
+    )
+
+
+def _fault_of_shape(model: Any) -> str | None:
+    n_features = getattr(model, "n_features_in_", None)
+    if type(n_features) is not int or n_features < 1:
+        return f"its n_features_in_ is {n_features!r}, not a number of features"
+    classes: Any = getattr(model, "classes_", None)
+    n_classes = np.size(classes)
+    if not _is_array(classes, "biufU", (n_classes,)) or len(set(classes.tolist())) < n_classes:
+        return "its classes_ are not different labels"
+    return f"its classes_ are {n_classes}, not two or more" if n_classes < 2 else None
+
+
+def _fault_of_coefficients(model: Any) -> str | None:
+    """Describe what is wrong with the coefficients of a linear model; None if nothing."""
+    if not hasattr(model, "coef_"):
+        return None
+    n_features, n_classes = model.n_features_in_, len(model.classes_)
+    n_scores = 1 if n_classes == 2 else n_classes
+    for name, shape in (("coef_", (n_scores, n_features)), ("intercept_", (n_scores,))):
+        value: Any = getattr(model, name, None)
+        if not (_is_array(value, "f", shape) and np.isfinite(value).all()):
+            return (
+                f"its {name} is not an array of finite real numbers of shape {shape}, as its "
+                f"{n_classes} classes_ and {n_features} features require"
+            )
+    return None
+
+
+def _fault_of_names(model: Any) -> str | None:
+    names, n_features = getattr(model, "feature_names_in_", None), model.n_features_in_
+    if names is not None and not (_is_array(names, "OU", (n_features,)) and _all_differ(names)):
+        return f"its feature_names_in_ are not {n_features} different names"
+    return None
+
+
+def _fault_of_stack(model: primum.SafeClassifier) -> str | None:
+    """Describe what is wrong with the weights or the models of a stack; None if nothing."""
+    weights: Any = getattr(model, "weights_", None)
+    if not isinstance(weights, dict) or not all(type(w) is float for w in weights.values()):
+        return "its weights_ are not numbers by name"
+    if min(weights.values(), default=-1.0) < 0 or abs(sum(weights.values()) - 1.0) > 1e-6:
+        return "its weights_ are not shares that add up to 1"
+    weighted = {name for name, weight in weights.items() if weight > 0}
+    if not isinstance(model.models_, dict) or not weighted <= set(model.models_):
+        return "its models_ lack a candidate that has a weight"
+    return None
+
+
+def _fault_of_a_prediction(model: Any) -> str | None:
+    """Describe how the prediction of a row of zeros fails; None if it does not."""
+    row = _row_of_zeros(model)
+    try:
+        predicted = model.predict(row)
+    except Exception as problem:  # attributes of a damaged model can be anything
+        return f"it cannot predict ({type(problem).__name__})"
+    is_class = predicted.shape == (1,) and predicted[0] in model.classes_.tolist()
+    return None if is_class else "its predictions are not among its classes_"
+
+
+def _row_of_zeros(model: Any) -> Any:
+    row = np.zeros((1, model.n_features_in_))
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return row
+    with needed("Models with names of columns"):
+        import pandas as pd
+
+    return pd.DataFrame(row, columns=names)
+
+
+def _is_array(value: Any, kinds: str, shape: tuple[int, ...]) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in kinds and value.shape == shape
+
+
+def _all_differ(names: Any) -> bool:
+    return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)

@@ -1,4 +1,8 @@
-"""One self-contained HTML page: text, tables and figures in a single, responsive file.
+"""One self-contained HTML page, and the blocks it consists of: text, tables, figures, code.
+
+A report is composed once, from blocks that are written as HTML or as Markdown. A table is built of
+cells that are marked as bold or underlined, and can also be plain text or LaTeX; a format only
+decides how these marks are rendered.
 
 The first section is the answer; the table of contents follows it. The page uses the fonts of the
 system and no network, prints, and reads well on a phone: whatever is wider than the screen scrolls
@@ -9,11 +13,12 @@ and, where it draws numbers, these numbers as a table.
 import base64
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol, Self
 
 # A dense figure has a smaller file as pixels.
 MAX_SVG_BYTES = 300_000
@@ -91,19 +96,6 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def bullets(texts: Iterable[str]) -> str:
-    """Return a list of sentences."""
-    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
-
-
-def code_block(text: str, label: str) -> str:
-    """Return program text in a region that scrolls."""
-    return (
-        f"<pre tabindex='0' role='region' aria-label='{escape(label)}'>"
-        f"<code>{escape(text)}</code></pre>"
-    )
-
-
 def scrolling(content: str, label: str) -> str:
     """Return HTML in a region that scrolls if it is wider than the page."""
     return (
@@ -114,12 +106,9 @@ def scrolling(content: str, label: str) -> str:
 
 def captioned(content: str, caption: str, numbers: str = "") -> str:
     """Return a figure with its caption below and its numbers, HTML, behind a fold."""
-    folded = (
-        f"<details><summary>The numbers of this figure</summary>{numbers}</details>"
-        if numbers
-        else ""
-    )
-    return f"<figure>{content}<figcaption>{escape(caption)}</figcaption>{folded}</figure>"
+    if numbers:
+        numbers = f"<details><summary>The numbers of this figure</summary>{numbers}</details>"
+    return f"<figure>{content}<figcaption>{escape(caption)}</figcaption>{numbers}</figure>"
 
 
 def picture(figure: Any, caption: str, numbers: str = "") -> str:
@@ -151,3 +140,338 @@ def _data_uri(figure: Any) -> str:
         buffer, kind = io.BytesIO(), "png"
         figure.savefig(buffer, format="png", dpi=110)
     return f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+# Cells with longer text are broken into lines.
+LONG = 40
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Text with its formatting.
+
+    Attributes
+    ----------
+    text : str
+        The text.
+    bold, underline : bool
+        Its marks.
+    note : str
+        Further text in small print.
+    value : float or None
+        By which to sort, if that is not the number with which the text begins.
+    """
+
+    text: str
+    bold: bool = False
+    underline: bool = False
+    note: str = ""
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A caption, a header, rows of cells, and rows at the foot that are not sorted with them."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    foot: Sequence[Sequence[Cell]] = ()
+
+    @classmethod
+    def of(cls, caption: str, header: Sequence[str], rows: Iterable[Iterable[str | Cell]]) -> Self:
+        """Return a table whose cells may be plain text."""
+        cells = [[Cell(one) if isinstance(one, str) else one for one in row] for row in rows]
+        return cls(caption, header, cells)
+
+    def to_text(self) -> str:
+        """Return plain text; bold is ``*``, underlined ``_``."""
+        rows = [[_marked(cell, "*", "_") for cell in row] for row in (*self.rows, *self.foot)]
+        widths = [max(map(len, column)) for column in zip(self.header, *rows, strict=True)]
+        lines = [self.header, *rows]
+        return "\n".join(
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table."""
+        lines = [tuple(map(markdown_escape, self.header)), ("---",) * len(self.header)]
+        lines += [
+            tuple(_marked(_escaped(cell), "**", "_") for cell in row)
+            for row in (*self.rows, *self.foot)
+        ]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+    def to_latex(self) -> str:
+        """Return a LaTeX table (package booktabs)."""
+        body, foot = (
+            "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in rows)
+            for rows in (self.rows, self.foot)
+        )
+        body += f"\n\\midrule\n{foot}" if foot else ""
+        return (
+            "\\begin{table}\n\\centering\n"
+            f"\\caption{{{_latex_escape(self.caption)}}}\n"
+            f"\\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}\n\\toprule\n"
+            f"{' & '.join(map(_latex_escape, self.header))} \\\\\n\\midrule\n{body}\n"
+            "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
+        )
+
+    def to_html(self) -> str:
+        """Return an HTML table that scrolls sideways if it is too wide, and can be sorted."""
+        texts = [any(_is_text(row[k]) for row in self.rows) for k in range(len(self.header))]
+        head = "".join(
+            f"<th scope='col'{_class(text)}>{escape(name)}</th>"
+            for name, text in zip(self.header, texts, strict=True)
+        )
+        body, foot = (
+            "\n".join(_html_row(row, texts) for row in rows) for rows in (self.rows, self.foot)
+        )
+        sortable = " class='sortable'" if len(self.rows) > 1 else ""
+        table = (
+            f"<table{sortable}><caption><span>{escape(self.caption)}</span></caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+            f"{f'<tfoot>{foot}</tfoot>' if foot else ''}</table>"
+        )
+        return scrolling(table, f"Table: {first_sentence(self.caption)}")
+
+
+def _marked(cell: Cell, bold: str, underline: str) -> str:
+    text = f"{bold}{cell.text}{bold}" if cell.bold else cell.text
+    text = f"{underline}{text}{underline}" if cell.underline else text
+    return f"{text} [{cell.note}]" if cell.note else text
+
+
+def _latex(cell: Cell) -> str:
+    text = _latex_escape(cell.text)
+    text = f"\\textbf{{{text}}}" if cell.bold else text
+    text = f"\\underline{{{text}}}" if cell.underline else text
+    return f"{text} {{\\scriptsize [{_latex_escape(cell.note)}]}}" if cell.note else text
+
+
+def _latex_escape(text: str) -> str:
+    for sign in "&%_#":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("±", r"$\pm$")
+
+
+def markdown_escape(text: str) -> str:
+    """Return text that Markdown shows as it is: no cell ends early, no tag is a tag."""
+    text = re.sub(r"([\\`*|\[\]])", r"\\\1", text.replace("\n", " "))
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _escaped(cell: Cell) -> Cell:
+    return replace(cell, text=markdown_escape(cell.text), note=markdown_escape(cell.note))
+
+
+def _is_text(cell: Cell) -> bool:
+    """Return whether a cell holds words and not a number, or one that is missing."""
+    missing = cell.text in ("", "–", "failed", "not run")
+    return not missing and cell.value is None and not re.match(r"[-+−]?[\d.]", cell.text)
+
+
+def _class(text: bool, long: bool = False) -> str:
+    return f" class='text{' long' if long else ''}'" if text else ""
+
+
+def _html_row(row: Sequence[Cell], texts: Sequence[bool]) -> str:
+    """Return a row whose first cell is its heading."""
+    first, *others = row
+    cells = (
+        f"<td{_class(text, len(cell.text) > LONG)}{_sorted_by(cell)}>{_html(cell)}</td>"
+        for cell, text in zip(others, texts[1:], strict=True)
+    )
+    heading = f"<th scope='row'{_sorted_by(first)}>{_html(first)}</th>"
+    return f"<tr>{heading}{''.join(cells)}</tr>"
+
+
+def _sorted_by(cell: Cell) -> str:
+    return "" if cell.value is None else f" data-value='{cell.value:.6g}'"
+
+
+def _html(cell: Cell) -> str:
+    text = escape(cell.text)
+    text = f"<b>{text}</b>" if cell.bold else text
+    text = f"<u>{text}</u>" if cell.underline else text
+    return f"{text}<br><small>{escape(cell.note)}</small>" if cell.note else text
+
+
+class Block(Protocol):
+    """Part of a section."""
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        ...
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        ...
+
+
+Section = tuple[str, Sequence[Block]]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        return paragraph(self.text)
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        return markdown_escape(self.text)
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences."""
+
+    texts: Sequence[str]
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in self.texts)}</ul>"
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        return "\n".join(f"* {markdown_escape(text)}" for text in self.texts)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdict, as short lines below each other.
+
+    Attributes
+    ----------
+    line : str
+        What to use.
+    kind : str
+        Help, harm or other.
+    reasons : sequence of (name, text)
+        The lines below it, such as ("Why", "Its error is lower."); those without text are left out.
+    alerts : sequence of str
+        What changes how far the answer may be believed: it comes first.
+    """
+
+    line: str
+    kind: str
+    reasons: Sequence[tuple[str, str]]
+    alerts: Sequence[str] = ()
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        alerts = "".join(
+            f"<div class='alert'><p><b>Warning:</b> {escape(text)}</p></div>"
+            for text in self.alerts
+        )
+        kind = f" {self.kind}" if self.kind in ("help", "harm") else ""
+        reasons = "".join(
+            f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in self._written
+        )
+        return (
+            f"{alerts}<div class='verdict{kind}'><p class='answer'>{escape(self.line)}</p>"
+            f"{f'<dl>{reasons}</dl>' if reasons else ''}</div>"
+        )
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        alerts = [f"**Warning:** {markdown_escape(text)}" for text in self.alerts]
+        reasons = Bullets([f"{name}: {text}" for name, text in self._written]).to_markdown()
+        return "\n\n".join(filter(None, [*alerts, f"**{markdown_escape(self.line)}**", reasons]))
+
+    @property
+    def _written(self) -> list[tuple[str, str]]:
+        return [(name, text) for name, text in self.reasons if text]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A few numbers with their names."""
+
+    facts: Sequence[tuple[str, str]]
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        items = "".join(
+            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+            for name, value in self.facts
+        )
+        return f"<dl class='facts'>{items}</dl>"
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        return Bullets([f"{name}: {value}" for name, value in self.facts]).to_markdown()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart (HTML) with its caption and its numbers; in Markdown only the numbers."""
+
+    drawing: str
+    caption: str
+    numbers: Table
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        return captioned(self.drawing, self.caption, self.numbers.to_html())
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        return f"{markdown_escape(self.numbers.caption)}\n\n{self.numbers.to_markdown()}"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A block behind a fold, for details that most readers skip; in Markdown it is not folded."""
+
+    title: str
+    block: Block
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        return f"<details><summary>{escape(self.title)}</summary>{self.block.to_html()}</details>"
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        return f"{markdown_escape(self.title)}:\n\n{self.block.to_markdown()}"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Program text."""
+
+    text: str
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        code = f"<code>{escape(self.text)}</code>"
+        return f"<pre tabindex='0' role='region' aria-label='Python code'>{code}</pre>"
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", self.text)), default=0))
+        return f"{fence}python\n{self.text}\n{fence}"
+
+
+def page_of(title: str, sections: Sequence[Section], subtitle: str = "") -> str:
+    """Return sections as an HTML page."""
+    written = [(heading, [block.to_html() for block in blocks]) for heading, blocks in sections]
+    return html_page(title, written, subtitle=subtitle)
+
+
+def markdown_of(title: str, sections: Sequence[Section], subtitle: str = "") -> str:
+    """Return sections as Markdown."""
+    parts = [f"# {markdown_escape(title)}", markdown_escape(subtitle)]
+    for heading, blocks in sections:
+        parts.append(f"## {markdown_escape(heading)}")
+        for block in blocks:
+            if isinstance(block, Table):
+                parts.append(markdown_escape(block.caption))
+            parts.append(block.to_markdown())
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -9,7 +9,7 @@ The scores of a tuned estimator over its grid.
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -21,9 +21,6 @@ from primum.labellings import LabeledRows
 from primum.methods import ICLSClassifier, LeastSquaresClassifier
 from primum.methods.icls.constraint_set import constraint_set
 from primum.reading.data import read_training_data
-
-if TYPE_CHECKING:
-    pass
 
 TWIN = "supervised"
 

@@ -1,7 +1,4 @@
-"""Checks of rows that name the place of what is wrong.
-
-Arrays of libraries other than NumPy, and where they are stored.
-"""
+"""Arrays of rows: of which library and on which device they are, and where one has a bad value."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -134,10 +131,10 @@ def locate_non_finite(X: Any) -> tuple[int, Any, float] | None:
             values = as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
     except (TypeError, ValueError):  # not numeric: keep the original error
         return None
-    found = first_non_finite(values)
-    if found is None or columns is None:
-        return found
-    row, column, value = found
+    place = first_non_finite(values)
+    if place is None or columns is None:
+        return place
+    row, column, value = place
     return row, repr(columns[column]), value
 
 
@@ -158,20 +155,20 @@ def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
         )
 
 
-def _how_columns_differ(found: list[Any], expected: list[Any]) -> str:
+def _how_columns_differ(given: list[Any], expected: list[Any]) -> str:
     """Return which columns other rows have in addition to those of X, lack or have elsewhere."""
-    more = [name for name in found if name not in expected]
-    fewer = [name for name in expected if name not in found]
+    more = [name for name in given if name not in expected]
+    fewer = [name for name in expected if name not in given]
     parts = [f"has {_named(more)}, which X has not"] if more else []
     parts += [f"lacks {_named(fewer)}, which X has"] if fewer else []
     if parts:
         return " and ".join(parts)
-    if len(found) != len(expected):
-        twice = [name for name in dict.fromkeys(found) if found.count(name) > 1]
+    if len(given) != len(expected):
+        twice = [name for name in dict.fromkeys(given) if given.count(name) > 1]
         return f"has {_named(twice)} more than once"
-    place = next(i for i, name in enumerate(found) if name != expected[i])
+    place = next(i for i, name in enumerate(given) if name != expected[i])
     return (
-        f"has the columns of X in another order: column {place} is {found[place]!r}, and "
+        f"has the columns of X in another order: column {place} is {given[place]!r}, and "
         f"{expected[place]!r} in X"
     )
 

@@ -1,13 +1,12 @@
-"""The classifiers that a comparison or a combination consists of, fitted to partly labelled rows.
+"""Classifiers of the user's: fitted to partly labelled rows, and their scores.
 
 Labels are class codes 0, 1, ...; unknown ones are -1. An entry that uses unlabelled rows is fitted
-to all rows, with -1 for the unknown labels; any other to the labelled rows alone.
-
-A semi-supervised classifier of another library, fitted to the names of classes.
+to all rows, with -1 for the unknown labels; any other to the labelled rows alone. What was fitted
+to codes is wrapped so that it predicts the names of classes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -43,8 +42,23 @@ class Entry:
     estimator: Any
     uses_unlabeled: bool = True
 
+    @property
+    def takes_weights(self) -> bool:
+        """Whether ``fit`` of the classifier itself has weights of rows."""
+        return bool(has_fit_parameter(self.estimator, "sample_weight"))
+
+    def seeded(self, seed: int) -> "Entry":
+        """Return the same with a number for every random_state that was left open."""
+        estimator = clone(self.estimator)
+        left_open = [
+            name
+            for name, value in sorted(estimator.get_params(deep=True).items())
+            if value is None and name.split("__")[-1] == "random_state"
+        ]
+        return replace(self, estimator=estimator.set_params(**dict.fromkeys(left_open, seed)))
+
     def fit(self, X: Any, codes: Any, weight: Floats | None = None, **options: Any) -> Any:
-        """Return a clone fitted to the rows with class codes, of which -1 is unknown.
+        """Return a clone fitted to the rows with class codes; -1 is an unknown class.
 
         ``weight`` are the weights of the rows, and ``options`` whatever else its ``fit`` is passed.
         """
@@ -56,8 +70,12 @@ class Entry:
         if weight is not None:
             options |= self._weighted(weight)
         with config_context(enable_metadata_routing=False):  # the options have one destination
-            # Rows of its own: a classifier that alters them must not alter the caller's.
-            fitted = clone(self.estimator).fit(X.copy(), codes, **options)
+            return self.fitted(X, codes, **options)
+
+    def fitted(self, X: Any, codes: Any, **options: Any) -> Any:
+        """Return a clone fitted to exactly these rows and codes, with options of its ``fit``."""
+        # Rows of its own: a classifier that alters them must not alter the caller's.
+        fitted = clone(self.estimator).fit(X.copy(), codes, **options)
         if -1 in getattr(fitted, "classes_", ()):
             raise ValueError(
                 f"{self.name!r} treats -1, the marker of unlabelled rows, as a class: it cannot "
@@ -90,10 +108,10 @@ def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = Tr
 
     ``what`` is the name of the parameter, and ``uses_unlabeled`` what a pair stands for.
     """
-    found = []
+    read = []
     for item in entries:
         if isinstance(item, Entry):
-            found.append(item)
+            read.append(item)
             continue
         if not (
             isinstance(item, tuple | list) and len(item) in (2, 3) and isinstance(item[0], str)
@@ -102,9 +120,9 @@ def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = Tr
                 f"{what} must be a list of (name, estimator) or (name, estimator, uses_unlabeled), "
                 f"but one of its items is {item!r}."
             )
-        found.append(Entry(item[0], item[1], bool(item[2]) if len(item) == 3 else uses_unlabeled))
-    _check_entries(found, what)
-    return found
+        read.append(Entry(item[0], item[1], bool(item[2]) if len(item) == 3 else uses_unlabeled))
+    _check_entries(read, what)
+    return read
 
 
 def _check_entries(entries: list[Entry], what: str) -> None:
@@ -183,9 +201,9 @@ def _has_probabilities(self: "NamedClassifier") -> bool:
 
 def named(fitted: Any, classes: AnyArray) -> "NamedClassifier":
     """Return a classifier that was fitted to class codes as one that predicts names."""
-    found = NamedClassifier(fitted)
-    found.classes_, found.classifier_ = classes, fitted
-    return found
+    classifier = NamedClassifier(fitted)
+    classifier.classes_, classifier.classifier_ = classes, fitted
+    return classifier
 
 
 class NamedClassifier(ClassifierMixin, BaseEstimator):

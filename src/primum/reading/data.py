@@ -1,9 +1,10 @@
-"""Validation of the arguments of ``fit``, split into labelled and unlabelled rows.
+"""The arguments of ``fit``: validated, and split into labelled and unlabelled rows.
 
-A wrapper that carries unlabelled rows through scikit-learn's meta-estimators.
+Validation names the row and the column of what is wrong. Rows of weight zero are as if they were
+not there, and further unlabelled rows may be in memory, in files or on a cluster.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -157,16 +158,9 @@ class FitArguments(Generic[Known]):
 
 
 def read_arguments(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    X_unlabeled: Any = None,
-    sample_weight: Any = None,
-    *,
-    possible: Any = None,
-    label_bounds: Any = None,
+    estimator: BaseEstimator, *arguments: Any, possible: Any = None, label_bounds: Any = None
 ) -> FitArguments[KnownLabels]:
-    """Validate the arguments of a classifier's ``fit``.
+    """Validate (X, y, X_unlabeled, sample_weight) and partial labels, as a classifier's ``fit``.
 
     More than two classes raise an error, unless the estimator has set ``_several_classes``.
     """
@@ -174,18 +168,36 @@ def read_arguments(
     def read(y: Any, n_rows: int) -> tuple[KnownLabels, LabelSet | None]:
         return _read_labels(estimator, y, n_rows, possible, label_bounds)
 
-    given = _read_arguments(estimator, X, y, X_unlabeled, sample_weight, read)
+    given = _read_arguments(estimator, read, *arguments)
     check_every_class_has_weight(given.labels, given.weight)
+    return given
+
+
+def read_regression_arguments(
+    estimator: BaseEstimator, *arguments: Any, target_bounds: Any = None
+) -> FitArguments[KnownTargets]:
+    """Validate (X, y, X_unlabeled, sample_weight) and bounds, as a regressor's ``fit``."""
+
+    def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
+        common = getattr(estimator, "bounds", None)
+        targets = read_targets(y, n_rows, common, on_this_machine(target_bounds))
+        return targets, targets.sets
+
+    given = _read_arguments(estimator, read, *arguments)
+    if len(given.known) == 0:
+        raise ValueError(
+            "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
+        )
     return given
 
 
 def _read_arguments(
     estimator: BaseEstimator,
+    read: Callable[[Any, int], tuple[Known, LabelSet | None]],
     X: Any,
     y: Any,
-    X_unlabeled: Any,
-    sample_weight: Any,
-    read: Callable[[Any, int], tuple[Known, LabelSet | None]],
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
 ) -> FitArguments[Known]:
     """Validate the arguments of ``fit``.
 
@@ -195,13 +207,15 @@ def _read_arguments(
     check_parameters(estimator)
     home = backend_of(X)
     with locating_bad_values(X, "X"):
-        X = validate_data(
-            estimator, X, dtype=DTYPES if home is None else home.dtypes, accept_sparse="csr"
-        )
+        X = validate_data(estimator, X, dtype=_dtypes(home), accept_sparse="csr")
     labels, sets = read(on_this_machine(y), X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     return FitArguments(X, labels, weight, more, home, sets)
+
+
+def _dtypes(home: ArrayBackend | None) -> Any:
+    return DTYPES if home is None else home.dtypes
 
 
 def _read_labels(
@@ -219,53 +233,9 @@ def _read_labels(
     return labels, sets
 
 
-def read_training_data(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    X_unlabeled: Any = None,
-    sample_weight: Any = None,
-    **partial: Any,
-) -> TrainingData[KnownLabels]:
-    """Validate the arguments of a classifier's ``fit``, partial labels too, and split the rows."""
-    return split_rows(read_arguments(estimator, X, y, X_unlabeled, sample_weight, **partial))
-
-
-def read_regression_data(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    X_unlabeled: Any = None,
-    sample_weight: Any = None,
-    target_bounds: Any = None,
-) -> TrainingData[KnownTargets]:
-    """Validate the arguments of a regressor's ``fit`` and split the rows."""
-    return split_rows(
-        read_regression_arguments(estimator, X, y, X_unlabeled, sample_weight, target_bounds)
-    )
-
-
-def read_regression_arguments(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    X_unlabeled: Any = None,
-    sample_weight: Any = None,
-    target_bounds: Any = None,
-) -> FitArguments[KnownTargets]:
-    """Validate the arguments of a regressor's ``fit``."""
-
-    def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
-        common = getattr(estimator, "bounds", None)
-        targets = read_targets(y, n_rows, common, on_this_machine(target_bounds))
-        return targets, targets.sets
-
-    given = _read_arguments(estimator, X, y, X_unlabeled, sample_weight, read)
-    if len(given.known) == 0:
-        raise ValueError(
-            "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
-        )
-    return given
+def read_training_data(*arguments: Any, **partial: Any) -> TrainingData[KnownLabels]:
+    """Return the rows that ``read_arguments`` reads, split."""
+    return split_rows(read_arguments(*arguments, **partial))
 
 
 def split_rows(given: FitArguments[Known]) -> TrainingData[Known]:
@@ -314,11 +284,22 @@ def in_memory(estimator: BaseEstimator, rows: Rows) -> Any:
     return rows.array
 
 
-def stack_rows(parts: list[Any]) -> Any:
-    """Return rows below each other, in double precision: an array, or a CSR array."""
+def stack_rows(parts: Sequence[Any], dtype: Any = None) -> Any:
+    """Return rows below each other, in the format of the first: a DataFrame, an array or CSR."""
+    parts = [part for part in parts if part.shape[0]] or parts[:1]
+    if len(parts) == 1 and dtype is None:
+        return parts[0]  # not copied
     if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=float)
-    return np.concatenate(parts, dtype=np.float64)
+        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr", dtype=dtype)
+    if not hasattr(parts[0], "iloc"):
+        return np.concatenate([np.asarray(part) for part in parts], dtype=dtype)
+    import pandas as pd
+
+    names = parts[0].columns
+    frames = [
+        p if hasattr(p, "iloc") else pd.DataFrame(np.asarray(p), columns=names) for p in parts
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:
@@ -334,7 +315,7 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
     with locating_bad_values(X_unlabeled, "X_unlabeled"):
         rows = check_array(
             X_unlabeled,
-            dtype=DTYPES if home is None else home.dtypes,
+            dtype=_dtypes(home),
             accept_sparse="csr",
             input_name="X_unlabeled",
             estimator=estimator,

@@ -1,8 +1,9 @@
 """Folds of the labelled rows; the unlabelled ones are in every training set.
 
-Cross-validation of partly labelled data, for scikit-learn's own validation functions.
-
-Folds of the labelled rows for a stack: repeated, and allowed to lack a class.
+``SemiSupervisedSplit`` is a splitter for scikit-learn's own validation functions. Estimators and
+comparisons read the parameters ``cv`` and ``groups`` here: ``read_folds`` wants every class in
+every training set, ``read_repeated_folds`` repeats the folds and lets a training set lack a class,
+and ``group_folds`` and ``tuning_folds`` distribute groups until every training set has every class.
 """
 
 import reprlib
@@ -101,13 +102,9 @@ class SemiSupervisedSplit:
         """
         labels = read_labels(y, len(y), multi_class=True)
         known = labels.labeled
-        known_groups = None if groups is None else np.asarray(groups)[known]
-        parts = self.splitter_of(labels).split(
-            np.zeros((len(known), 1)), labels.codes, known_groups
-        )
-        for number, (train, test) in enumerate(parts):
-            check_every_class(number, labels, train)
-            yield np.sort(np.concatenate([known[train], labels.unlabeled])), known[test]
+        for number, fold in enumerate(given_folds(self.splitter_of(labels), labels, groups)):
+            check_every_class(number, labels, fold.train)
+            yield np.sort(np.concatenate([known[fold.train], labels.unlabeled])), known[fold.test]
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits of y; without y, of a y with enough labelled rows.
@@ -130,9 +127,8 @@ class SemiSupervisedSplit:
             splitter = self._with_folds(DEFAULT_FOLDS if self.cv is None else self.cv)
             return int(splitter.get_n_splits(X, y, groups))
         labels = read_labels(y, len(y), multi_class=True)
-        known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
-        splitter = self.splitter_of(labels)
-        return int(splitter.get_n_splits(labels.codes, labels.codes, known_groups))
+        splitter, of_known = self.splitter_of(labels), known_groups(labels, groups)
+        return int(splitter.get_n_splits(labels.codes, labels.codes, of_known))
 
     def splitter_of(self, labels: KnownLabels) -> Any:
         """Return the splitter of the labelled rows.
@@ -164,23 +160,22 @@ class SemiSupervisedSplit:
 
 def number_of_stratified_folds(cv: Integral | None, labels: KnownLabels) -> int:
     """Return cv, or the default; raise an error if a class has fewer labelled rows."""
-    counts = np.bincount(labels.codes, minlength=len(labels.classes))
-    least, name = int(counts.min()), labels.classes.tolist()[int(counts.argmin())]
+    least, name = labels.counts.min(), labels.classes.tolist()[labels.counts.argmin()]
     return number_of_folds(cv, least, " of every class", f"class {name!r} has {least}")
 
 
-def number_of_folds(cv: Integral | None, n_rows: int, of_what: str, found: str) -> int:
+def number_of_folds(cv: Integral | None, n_rows: int, of_what: str, there_are: str) -> int:
     """Return cv, or the default for n_rows labelled rows; raise an error if there are too few."""
     if cv is None and n_rows < 2:
         raise ValueError(
-            f"Cross-validation needs at least 2 labelled rows{of_what}, but {found}: label more "
-            "rows."
+            f"Cross-validation needs at least 2 labelled rows{of_what}, but {there_are}: label "
+            "more rows."
         )
     n_folds = min(DEFAULT_FOLDS, n_rows) if cv is None else int(cv)
     if n_rows < n_folds:
         advice = f"pass cv={n_rows} or less, or label" if n_rows > 1 else "label"
         raise ValueError(
-            f"cv={n_folds} folds need at least {n_folds} labelled rows{of_what}, but {found}: "
+            f"cv={n_folds} folds need at least {n_folds} labelled rows{of_what}, but {there_are}: "
             f"{advice} more rows."
         )
     return n_folds
@@ -191,10 +186,9 @@ def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
 
     A classifier fitted to it would never predict that class, and would have one score too few.
     """
-    counts = np.bincount(labels.codes, minlength=len(labels.classes))
-    missing = np.flatnonzero(np.bincount(labels.codes[train], minlength=len(labels.classes)) == 0)
+    missing = np.setdiff1d(labels.codes, labels.codes[train])
     if len(missing):
-        name, count = labels.classes.tolist()[missing[0]], counts[missing[0]]
+        name, count = labels.classes.tolist()[missing[0]], labels.counts[missing[0]]
         raise ValueError(
             f"The training set of split {number} has no labelled row of class {name!r}, which has "
             f"{count} labelled row{'s' if count > 1 else ''} in all: label more rows of it, leave "
@@ -287,8 +281,8 @@ def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
         n_folds = number_of_stratified_folds(cv, known)
         return StratifiedKFold(n_folds, shuffle=shuffle, random_state=seed)
     n_rows = len(known.labeled)
-    found = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
-    n_folds = number_of_folds(cv, n_rows, "", found)
+    there_are = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
+    n_folds = number_of_folds(cv, n_rows, "", there_are)
     return KFold(n_folds, shuffle=shuffle, random_state=seed)
 
 
@@ -381,11 +375,15 @@ def group_folds(cv: Integral | None, known: KnownLabels, groups: Any, seed: int)
 
 def split_groups(n_folds: int, codes: Index, of_row: Index, seed: int) -> list[Fold]:
     """Return shuffled folds of labelled rows, stratified as far as their groups allow."""
-    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    return _split(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed), codes, of_row)
+
+
+def _split(splitter: Any, codes: Index, groups: Index | None = None) -> list[Fold]:
+    """Return the folds of labelled rows that train on and hold out at least one row."""
     with warnings.catch_warnings():
         # That a class has fewer rows than there are folds matters only if it is missing in one.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
-        parts = list(splitter.split(np.zeros((len(codes), 1)), codes, of_row))
+        parts = list(splitter.split(np.zeros((len(codes), 1)), codes, groups))
     return [Fold(train, test) for train, test in parts if len(train) and len(test)]
 
 
@@ -424,8 +422,8 @@ def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Inde
             f"All labelled rows of class {name!r} belong to one group, so that it cannot be both "
             "trained on and held out: label rows of it in other groups, or leave the class out."
         )
-    found = f"class {name!r} has them in {least}"
-    return number_of_folds(cv, least, " of every class, in as many groups", found)
+    there_are = f"class {name!r} has them in {least}"
+    return number_of_folds(cv, least, " of every class, in as many groups", there_are)
 
 
 def read_repeated_folds(
@@ -440,16 +438,19 @@ def read_repeated_folds(
     known = given.labels
     if cv is None or isinstance(cv, Integral):
         present = replace(known, labeled=known.labeled[given.known], codes=known.codes[given.known])
-        n_folds = _number_of_folds(5 if cv is None else int(cv), present)
+        n_folds = _number_of_folds(DEFAULT_FOLDS if cv is None else int(cv), present)
         if groups is None:
-            return _stratified(n_folds, n_repeats, present, seed)
+            splitter = RepeatedStratifiedKFold(
+                n_splits=n_folds, n_repeats=n_repeats, random_state=seed
+            )
+            return _split(splitter, present.codes)
         of_rows = known_groups(known, groups)[given.known]
         return _of_groups(n_folds, n_repeats, present, of_rows, seed)
     splitter = cv.splitter_of(known) if isinstance(cv, SemiSupervisedSplit) else cv
     position = np.full(len(known.labeled), -1)
     position[given.known] = np.arange(len(given.known))
     folds = [
-        Fold(*(found[found >= 0] for found in (position[fold.train], position[fold.test])))
+        Fold(*(rows[rows >= 0] for rows in (position[fold.train], position[fold.test])))
         for fold in given_folds(splitter, known, groups)
     ]
     for number, fold in enumerate(folds):
@@ -462,23 +463,13 @@ def read_repeated_folds(
 
 
 def _number_of_folds(n_folds: int, known: KnownLabels) -> int:
-    counts = np.bincount(known.codes, minlength=len(known.classes))
-    if counts.max() < 2:
+    if known.counts.max() < 2:
         raise ValueError(
             f"Every class has only one labelled row ({len(known.codes)} in all), so that no row "
             "can be held out to compare models: label more rows, or use a supervised classifier."
         )
     # More folds than rows of the largest class cannot be stratified at all.
-    return min(n_folds, int(counts.max()))
-
-
-def _stratified(n_folds: int, n_repeats: int, known: KnownLabels, seed: int) -> list[Fold]:
-    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
-    with warnings.catch_warnings():
-        # That a class has fewer rows than there are folds matters to none of the candidates.
-        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
-        parts = list(splitter.split(np.zeros((len(known.codes), 1)), known.codes))
-    return [Fold(train, test) for train, test in parts]
+    return min(n_folds, int(known.counts.max()))
 
 
 def _of_groups(

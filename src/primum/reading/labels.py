@@ -3,9 +3,8 @@
 Unknown labels are -1 in a y of integers, None, NaN or pd.NA in any other, and the masked entries of
 a masked array. Nothing is guessed: an ambiguous y raises an error that says what to do.
 
-Whether labels are measurements, such as prices, rather than classes: the one rule for both.
-
-Numbers are a numeric target if there are more than two of them and some have a fraction, or, if all
+Labels can also be measurements, such as prices, rather than classes. Numbers are a numeric target
+if there are more than two of them and some have a fraction, or, if all
 are whole, if all of these hold:
 
 * there are more than MAX_CODES different ones,
@@ -46,12 +45,12 @@ def refuse_numeric_target(values: Any, where: str, way_round: str) -> None:
 
     ``where`` begins the sentence, and ``way_round`` says how to make classes of numbers.
     """
-    found, counts = np.unique(np.asarray(values), return_counts=True)
-    if not is_numeric_target(found, counts):
+    numbers, counts = np.unique(np.asarray(values), return_counts=True)
+    if not is_numeric_target(numbers, counts):
         return
-    low, high = (np.format_float_positional(value, trim="-") for value in found[[0, -1]])
+    low, high = (np.format_float_positional(value, trim="-") for value in numbers[[0, -1]])
     raise ValueError(
-        f"{where} is a numeric target ({len(found)} different numbers from {low} to {high} in "
+        f"{where} is a numeric target ({len(numbers)} different numbers from {low} to {high} in "
         f"{counts.sum()} labelled rows), which is not supported yet: choose a target of classes "
         f"or, if the numbers are codes of classes, {way_round}. ICLSRegressor fits numbers whose "
         "unknown values have bounds."
@@ -69,6 +68,11 @@ class KnownLabels:
     labeled: Index
     unlabeled: Index
     codes: Index
+
+    @property
+    def counts(self) -> Index:
+        """The number of labelled rows of every class."""
+        return np.bincount(self.codes, minlength=len(self.classes))
 
     @property
     def targets(self) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.labellings.sets import Interval, LabelSet, Simplex
+from primum.labellings.sets import LabelInterval, LabelSet, Simplex
 from primum.reading.arrays import refuse_masked
 from primum.reading.labels import KnownLabels, is_missing, kind_of, listed
 
@@ -202,7 +202,7 @@ def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None
     _refuse_bounds(bounds, bounds[:, 0] > bounds[:, 1], "lower > upper", "pass the lower one first")
     _refuse_contradicted_labels(bounds, labels)
     of_unlabeled = bounds[labels.unlabeled]
-    return None if (of_unlabeled == [0.0, 1.0]).all() else Interval.of_rows(of_unlabeled)
+    return None if (of_unlabeled == [0.0, 1.0]).all() else LabelInterval.of_rows(of_unlabeled)
 
 
 def _as_numbers(bounds: AnyArray) -> Floats:

@@ -1,4 +1,4 @@
-"""What is known of the share of each class among the unlabelled rows.
+"""Shares of classes: those that are believed, and bounds on those of the unlabelled rows.
 
 A prior is a share per class, an interval per class, or "confidence": intervals that contain the
 shares among the unlabelled rows with a given probability, if these and the labelled rows are drawn
@@ -6,52 +6,27 @@ from the same population. The number of class k among U rows, given that L label
 n_k, is beta-binomial; as in the interval of Clopper and Pearson (1934), the bounds are those of
 Beta(n_k, L - n_k + 1) and Beta(n_k + 1, L - n_k), with the error divided by the number of bounds.
 
-The class shares of the generative classifiers, given as an array or by the names of classes.
+Methods that model the classes themselves take exact shares, which are read in the same way.
 """
 
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import betaincinv, betaln, gammaln
 
-from primum._sklearn import Interval as Between
-from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Mask
-from primum.labellings import Interval, LabeledRows, LabelSet, Shares, Simplex
-from primum.labellings.sets.base import PerRow
+from primum.labellings import LabeledRows, LabelInterval, LabelSet, Shares, Simplex
+from primum.labellings.sets import PerRow
 from primum.reading.arrays import as_real
-from primum.reading.data import TrainingData
 from primum.rows import Rows
 
-# Shares may miss a sum of 1 by this much; they are then divided by their sum.
-SUM_ROUNDING = 1e-6
+# Shares, which people round, may miss a sum of 1 or a bound by this much.
+ROUNDING = 1e-6
 # Beyond this many rows the distribution of a share is approximated.
 EXACT_UP_TO = 2**17
-
-
-class WithPrior:
-    """A mixin: a classifier with a prior."""
-
-    prior: Any
-    prior_level: float
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "prior": [StrOptions({"confidence"}), dict, "array-like", None],
-        "prior_level": [Between(Real, 0, 1, closed="neither")],
-    }
-
-    def _shares(self, data: TrainingData) -> Shares | None:
-        """Return the bounds of the prior on the mean label; None if there are none."""
-        if self.prior is None:
-            return None
-        self.prior_, shares = prior_on(
-            self.prior, self.prior_level, data.classes, data.labeled, data.unlabeled, data.label_set
-        )
-        return shares
 
 
 def shares_of(
@@ -60,10 +35,10 @@ def shares_of(
     """Return the bounds (K, 2) on the shares of the classes among n_rows unlabelled rows."""
     if isinstance(prior, str):
         return _confidence(level, labeled, len(classes), n_rows)
-    bounds = _given(prior, classes)
+    bounds = _given_bounds(prior, classes)
     _refuse_bad_bounds(bounds, classes)
     low, high = bounds.sum(axis=0)
-    if low > 1 + SUM_ROUNDING or high < 1 - SUM_ROUNDING:
+    if low > 1 + ROUNDING or high < 1 - ROUNDING:
         words = "add up to" if low == high else "allow sums between"
         sums = f"{low:.6g}" if low == high else f"{low:.6g} and {high:.6g}"
         raise ValueError(
@@ -97,38 +72,60 @@ def prior_on(
     return bounds, bounds_on_labels(bounds, classes, labels, n_rows, weight)
 
 
-def _given(prior: Any, classes: AnyArray) -> Floats:
-    """Return the bounds of a dict, a pandas object with the classes as its index, or an array."""
+def class_shares(prior: Any, classes: AnyArray) -> Floats:
+    """Return the shares of all classes, in their order; refuse any that are not above 0."""
+    names, values = classes.tolist(), _by_class(prior, classes)
+    if isinstance(values, dict):
+        if missing := [name for name in names if name not in values]:
+            raise ValueError(
+                f"prior has no share of class {missing[0]!r}: pass the shares of all classes, "
+                f"{names}."
+            )
+        values = [values[name] for name in names]
+    shares = _numbers(values, "prior", "shares, numbers above 0")
+    if shares.shape != (len(classes),):
+        raise ValueError(
+            f"prior is {shares.tolist()}, but there are {len(classes)} classes: pass one share "
+            'above 0 per class, in the order of classes_, that add up to 1, or "equal", or None.'
+        )
+    for share, name in zip(shares.tolist(), names, strict=True):
+        if not share > 0:
+            raise ValueError(
+                f"prior gives class {name!r} a share of {share:g}: pass shares above 0."
+            )
+    if abs(shares.sum() - 1.0) > ROUNDING:
+        raise ValueError(
+            f"The shares of prior add up to {shares.sum():.6g}: pass shares of all "
+            f"{len(classes)} classes that add up to 1."
+        )
+    return np.asarray(shares / shares.sum())
+
+
+def _by_class(prior: Any, classes: AnyArray) -> Any:
+    """Return a pandas object with the classes as its index as a dict, whose keys are checked."""
     if hasattr(prior, "index") and hasattr(prior, "to_numpy"):
         prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
-    if isinstance(prior, dict):
-        return _of_dict(prior, classes)
-    values = _numbers(prior, "prior")
-    if values.shape not in ((len(classes),), (len(classes), 2)):
-        raise ValueError(
-            f"prior has shape {values.shape} but there are {len(classes)} classes, "
-            f"{classes.tolist()}: pass one share per class, or one pair of bounds per class."
-        )
-    return np.stack([values, values], axis=1) if values.ndim == 1 else values
-
-
-def _numbers(values: Any, name: str) -> Floats:
-    try:
-        return as_real(values)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} is {values!r}: pass shares, numbers between 0 and 1, or pairs of bounds."
-        ) from None
-
-
-def _of_dict(prior: dict[Any, Any], classes: AnyArray) -> Floats:
     names = classes.tolist()
+    if isinstance(prior, dict) and (unknown := [name for name in prior if name not in names]):
+        raise ValueError(
+            f"prior names the class {unknown[0]!r}, but the classes are {names}: use their names."
+        )
+    return prior
+
+
+def _given_bounds(prior: Any, classes: AnyArray) -> Floats:
+    """Return the bounds (K, 2) that a dict or an array gives; a dict need not name all classes."""
+    prior, names = _by_class(prior, classes), classes.tolist()
+    if not isinstance(prior, dict):
+        values = _numbers(prior, "prior")
+        if values.shape not in ((len(classes),), (len(classes), 2)):
+            raise ValueError(
+                f"prior has shape {values.shape} but there are {len(classes)} classes, {names}: "
+                "pass one share per class, or one pair of bounds per class."
+            )
+        return np.stack([values, values], axis=1) if values.ndim == 1 else values
     bounds = np.array([[0.0, 1.0]] * len(names))
     for name, share in prior.items():
-        if name not in names:
-            raise ValueError(
-                f"prior names the class {name!r}, but the classes are {names}: use their names."
-            )
         values = _numbers(share, f"prior[{name!r}]")
         if values.shape not in ((), (2,)):
             raise ValueError(
@@ -136,6 +133,15 @@ def _of_dict(prior: dict[Any, Any], classes: AnyArray) -> Floats:
             )
         bounds[names.index(name)] = values
     return bounds
+
+
+def _numbers(
+    values: Any, name: str, wanted: str = "shares, numbers between 0 and 1, or pairs of bounds"
+) -> Floats:
+    try:
+        return as_real(values)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {values!r}: pass {wanted}.") from None
 
 
 def _refuse_bad_bounds(bounds: Floats, classes: AnyArray) -> None:
@@ -196,7 +202,7 @@ def bounds_on_labels(
     if len(classes) == 2:
         low, high = max(bounds[1, 0], 1 - bounds[0, 1]), min(bounds[1, 1], 1 - bounds[0, 0])
         shares = Shares(np.array(low), np.array(max(low, high)))
-    if isinstance(labels, Interval) and labels.bounds is not None:
+    if isinstance(labels, LabelInterval) and labels.bounds is not None:
         weights = _Weights.of(labels.bounds, n_rows, weight)
         return _within_reach(shares, classes, weights.mean(labels.bounds))
     if isinstance(labels, Simplex) and labels.masks is not None:
@@ -242,7 +248,7 @@ def _within_reach(shares: Shares, classes: AnyArray, reach: Floats) -> Shares:
     limits = np.broadcast_arrays(shares.low, shares.high, *reach)
     of_classes = zip(names.tolist(), *map(np.atleast_1d, limits), strict=True)
     for name, low, high, least, most in of_classes:
-        if low > most + SUM_ROUNDING or high < least - SUM_ROUNDING:
+        if low > most + ROUNDING or high < least - ROUNDING:
             raise ValueError(
                 f"prior asks for a share of class {name!r} between {low:.4g} and {high:.4g} "
                 "of the unlabelled rows, but with the given partial labels it is between "
@@ -282,61 +288,11 @@ def _can_be_met(shares: Shares, masks: Mask, total: Floats) -> bool:
     per_class: Any = sparse.csr_array((ones, (of_class, unknowns)), (n_classes, len(ones)))
     per_mask: Any = sparse.csr_array((ones, (of_mask, unknowns)), (n_masks, len(ones)))
     both_ways: Any = sparse.vstack([per_class, -per_class])
-    found = linprog(
+    solution = linprog(
         np.zeros(len(unknowns)),
         A_ub=both_ways,
-        b_ub=np.concatenate([shares.high, -shares.low]) + SUM_ROUNDING / n_classes,
+        b_ub=np.concatenate([shares.high, -shares.low]) + ROUNDING / n_classes,
         A_eq=per_mask,
         b_eq=total,
     )
-    return bool(found.success)
-
-
-# Shares may miss a sum of 1 by this much.
-GIVEN_ROUNDING = 1e-8
-
-
-def class_shares(prior: Any, classes: AnyArray) -> Floats:
-    """Return the shares of all classes, in their order; refuse any that are not shares."""
-    if hasattr(prior, "index") and hasattr(prior, "to_numpy"):
-        prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
-    values = _in_order(prior, classes) if isinstance(prior, dict) else prior
-    shares = _given_numbers(values)
-    if shares.shape != (len(classes),):
-        raise ValueError(
-            f"prior is {shares.tolist()}, but there are {len(classes)} classes: pass one share "
-            'above 0 per class, in the order of classes_, that add up to 1, or "equal", or None.'
-        )
-    for share, name in zip(shares.tolist(), classes.tolist(), strict=True):
-        if not share > 0:
-            raise ValueError(
-                f"prior gives class {name!r} a share of {share:g}: pass shares above 0."
-            )
-    if abs(shares.sum() - 1.0) > GIVEN_ROUNDING:
-        raise ValueError(
-            f"The shares of prior add up to {shares.sum():.6g}: pass shares of all "
-            f"{len(classes)} classes that add up to 1."
-        )
-    return shares
-
-
-def _in_order(prior: dict[Any, Any], classes: AnyArray) -> list[Any]:
-    names = classes.tolist()
-    for name in prior:
-        if name not in names:
-            raise ValueError(
-                f"prior names the class {name!r}, but the classes are {names}: use their names."
-            )
-    missing = [name for name in names if name not in prior]
-    if missing:
-        raise ValueError(
-            f"prior has no share of class {missing[0]!r}: pass the shares of all classes, {names}."
-        )
-    return [prior[name] for name in names]
-
-
-def _given_numbers(values: Any) -> Floats:
-    try:
-        return as_real(values)
-    except (TypeError, ValueError):
-        raise ValueError(f"prior is {values!r}: pass shares, numbers above 0.") from None
+    return bool(solution.success)

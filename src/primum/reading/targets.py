@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.labellings import Interval
+from primum.labellings import LabelInterval
 from primum.reading.arrays import as_real, refuse_masked
 from primum.reading.labels import as_one_dimensional, is_missing, refuse_infinity
 
@@ -55,18 +55,18 @@ class KnownTargets:
             )
 
     @property
-    def common_set(self) -> Interval:
+    def common_set(self) -> LabelInterval:
         """The possible targets of rows without bounds of their own; [0, 1] if there are none."""
-        return Interval() if self.common is None else Interval(*self.common.tolist())
+        return LabelInterval() if self.common is None else LabelInterval(*self.common.tolist())
 
     @property
-    def sets(self) -> Interval:
+    def sets(self) -> LabelInterval:
         """The possible targets of the unlabelled rows of X; further rows have the common bounds."""
         others = self.common_set
         pair = (others.low, others.high)
         if (self.bounds == pair).all():
             return others
-        return Interval.of_rows(self.bounds, pair)
+        return LabelInterval.of_rows(self.bounds, pair)
 
     def scale(self, shifted: bool) -> "TargetScale":
         """Return the scale on which all targets, known and possible, span a range of 1.
@@ -100,12 +100,12 @@ class TargetScale:
         """Return targets on this scale."""
         return np.asarray((y - self.shift) / self.width)
 
-    def possible(self, sets: Interval) -> Interval:
+    def possible(self, sets: LabelInterval) -> LabelInterval:
         """Return possible targets on this scale."""
         if sets.bounds is None:
-            return Interval(*self.standardised(np.array([sets.low, sets.high])).tolist())
+            return LabelInterval(*self.standardised(np.array([sets.low, sets.high])).tolist())
         first, later = (self.standardised(part) for part in (sets.bounds.first, sets.bounds.later))
-        return Interval.of_rows(first, later.tolist())
+        return LabelInterval.of_rows(first, later.tolist())
 
     def restored(self, values: Any) -> Any:
         """Return values on this scale as targets."""

@@ -3,7 +3,6 @@
 from primum.rows.array import BLOCK_NUMBERS, ArrayRows
 from primum.rows.base import (
     Block,
-    ChainedRows,
     Rows,
     chain,
     is_outside,
@@ -14,13 +13,11 @@ from primum.rows.base import (
 )
 from primum.rows.finite import RowsChangedError, first_non_finite, refuse_non_finite
 from primum.rows.parquet import ParquetRows
-from primum.rows.watching import watch_passes
 
 __all__ = [
     "BLOCK_NUMBERS",
     "ArrayRows",
     "Block",
-    "ChainedRows",
     "ParquetRows",
     "Rows",
     "RowsChangedError",
@@ -32,5 +29,4 @@ __all__ = [
     "refuse_non_finite",
     "stack",
     "to_numpy",
-    "watch_passes",
 ]

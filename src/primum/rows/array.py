@@ -51,21 +51,13 @@ class ArrayRows(Rows):
         if index is not None and isinstance(chosen := _as_slice(index), slice):
             # Consecutive rows are a view, which avoids copies later.
             array, index = _slice(array, chosen.start, chosen.stop), None
-        self.array, self.index, self._weight = array, index, weight
+        self.array, self.index, self.weight = array, index, weight
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)
         self._reader = _reader_of(array)
-        self.single = self._reader.single
+        self.single, self.dense = self._reader.single, not sparse.issparse(array)
         if self.single:
             self.collectable = DEVICE_COLLECTABLE
-
-    @property
-    def weight(self) -> Floats | None:  # noqa: D102
-        return self._weight
-
-    @property
-    def dense(self) -> bool:  # noqa: D102
-        return not sparse.issparse(self.array)
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
         self.passes += 1
@@ -84,13 +76,13 @@ class ArrayRows(Rows):
 
     def _block(self, start: int, stop: int) -> Block:
         chosen = slice(start, stop) if self.index is None else self.index[start:stop]
-        weight = None if self._weight is None else self._weight[start:stop]
+        weight = None if self.weight is None else self.weight[start:stop]
         return Block(start, self._reader.read(self.array, chosen), weight)
 
     def take(self, index: Index) -> Block:  # noqa: D102
         chosen = index if self.index is None else self.index[index]
         X = self._reader.read(self.array, _as_slice(chosen))
-        weight = None if self._weight is None else self._weight[index]
+        weight = None if self.weight is None else self.weight[index]
         return Block(0, X if sparse.issparse(X) else to_numpy(X).astype(float, copy=False), weight)
 
 

@@ -2,15 +2,8 @@
 
 A kernel is a pure function of a block and of a few small arrays. It can run anywhere, and again
 if its result is lost; results are combined in the order of the blocks, so that the total does not
-depend on which worker computed which block.
-
-Memory for blocks of rows that are converted one after the other.
-
-A block takes a few megabytes. Allocators return memory of this size to the system when it is freed
-(always on Dask's workers, often elsewhere), and the system clears it before it is used again. Doing
-this for every block would take longer than the computations.
-
-Opening rows in files or on a cluster.
+depend on which worker computed which block. Rows in files or on a cluster are opened by
+``open_rows``.
 """
 
 import threading
@@ -93,6 +86,10 @@ class Rows(ABC):
     single : bool
         Whether the rows are in single precision on a device: products in single precision are then
         several times as fast.
+    dense : bool
+        Whether the rows are stored as a dense array in memory.
+    weight : array (n,) or None
+        Weight of each row; None: 1.
     collectable : int
         How many numbers of selected rows are worth collecting in main memory in order to save a
         pass.
@@ -103,6 +100,8 @@ class Rows(ABC):
     passes: int = 0
     in_memory: bool = True
     single: bool = False
+    dense: bool = False
+    weight: Floats | None = None
     collectable: int = 2**23  # 64 MB
 
     @abstractmethod
@@ -148,16 +147,6 @@ class Rows(ABC):
         parts = [part for part in self.map(lambda block: _pick(block, index)) if part.n_rows]
         return stack(parts) if parts else Block(0, np.zeros((0, self.n_columns)))
 
-    @property
-    def weight(self) -> Floats | None:
-        """Weight of each row; None: 1."""
-        return None
-
-    @property
-    def dense(self) -> bool:
-        """Whether the rows are stored as a dense array in memory."""
-        return False
-
 
 class ChainedRows(Rows):
     """Several kinds of rows, one after the other."""
@@ -169,6 +158,8 @@ class ChainedRows(Rows):
         self.in_memory = all(part.in_memory for part in parts)
         self.single = any(part.single for part in parts)
         self.collectable = min(part.collectable for part in parts)
+        self.dense = all(part.dense for part in parts)
+        self.weight = joined_weights([(part.n_rows, part.weight) for part in parts])
         self.starts = np.cumsum([0, *(part.n_rows for part in parts)])[:-1].tolist()
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
@@ -195,14 +186,6 @@ class ChainedRows(Rows):
                 for part, start, end in zip(self.parts, self.starts, ends, strict=True)
             ]
         )
-
-    @property
-    def weight(self) -> Floats | None:  # noqa: D102
-        return joined_weights([(part.n_rows, part.weight) for part in self.parts])
-
-    @property
-    def dense(self) -> bool:  # noqa: D102
-        return all(part.dense for part in self.parts)
 
 
 def chain(parts: Sequence[Rows]) -> Rows:
@@ -255,7 +238,12 @@ def to_numpy(X: Any) -> Any:
 
 
 class BlockMemory(threading.local):
-    """The memory of one block per thread, used again once nothing refers to the block."""
+    """The memory of one block per thread, used again once nothing refers to the block.
+
+    A block takes a few megabytes. Allocators return memory of this size to the system when it is
+    freed (always on Dask's workers, often elsewhere), and the system clears it before it is used
+    again. Doing this for every block would take longer than the computations.
+    """
 
     def __init__(self) -> None:
         self._numbers = np.empty(0)

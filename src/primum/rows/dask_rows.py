@@ -95,8 +95,10 @@ class DaskRows(Rows):
         while len(results) > 1:
             level += 1
             results = [
-                delayed(_combine_all)(combine, some, dask_key_name=f"{name}-{level}-{at}")
-                for at, some in enumerate(_in_groups(results, FAN_IN))
+                delayed(reduce)(
+                    combine, results[at : at + FAN_IN], dask_key_name=f"{name}-{level}-{at}"
+                )
+                for at in range(0, len(results), FAN_IN)
             ]
         total: T = next(_results(results))
         return total
@@ -157,10 +159,6 @@ class DaskRows(Rows):
     def _key(self, purpose: str) -> str:
         """Return a unique name, which Dask's dashboard groups by its purpose."""
         return f"primum-{purpose}-{self.passes}-{uuid4().hex}"
-
-
-def _in_groups(items: list[T], size: int) -> list[list[T]]:
-    return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 # Reading collections
@@ -226,10 +224,10 @@ def _check_columns(columns: list[Any], wanted: list[Any], n_columns: int) -> Non
             f"The Dask DataFrame has no column {missing[0]!r}, which X has ({len(missing)} "
             f"missing; its columns are {_brief(columns)}): use the same names as in X."
         )
-    found = sum(name in set(wanted) for name in columns)
-    if found != n_columns:
+    n_wanted = sum(name in set(wanted) for name in columns)
+    if n_wanted != n_columns:
         raise ValueError(
-            f"The Dask DataFrame has {found} columns but X has {n_columns} features: pass each "
+            f"The Dask DataFrame has {n_wanted} columns but X has {n_columns} features: pass each "
             "feature exactly once."
         )
 
@@ -313,10 +311,6 @@ class _FrameReader:
     def read(self, frame: Any, chosen: slice | Index) -> Floats:
         values = frame.iloc[chosen].to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(values)
-
-
-def _combine_all(combine: Callable[[T, T], T], results: list[T]) -> T:
-    return reduce(combine, results)
 
 
 def _shared(function: Any, key: str) -> Any:

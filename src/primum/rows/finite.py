@@ -24,14 +24,14 @@ class RowsChangedError(RuntimeError):
 def refuse_non_finite(block: Block) -> None:
     """Raise an error that names the first non-finite value of a block."""
     first = block.start if block.first is None else block.first
-    found = first_non_finite(block.X)
-    if found is None:
+    bad = first_non_finite(block.X)
+    if bad is None:
         place = f" ({block.source})" if block.source else ""
         raise ValueError(
             f"Rows {first} to {first + block.n_rows - 1}{place} have values so large "
             "that their squares overflow: rescale the features."
         )
-    raise ValueError(f"{_described(block, found)}: drop such rows or impute the values.")
+    raise ValueError(f"{_described(block, bad)}: drop such rows or impute the values.")
 
 
 def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
@@ -64,11 +64,11 @@ def refuse_changed(block: Block, positions: Index | None = None) -> None:
     values = block.X.data if is_sparse else block.X
     with np.errstate(invalid="ignore", over="ignore"):
         total = float(_sum_of_squares(values) if isinstance(values, np.ndarray) else values.sum())
-    found = None if np.isfinite(total) else first_non_finite(block.X)
-    if found is None:
+    bad = None if np.isfinite(total) else first_non_finite(block.X)
+    if bad is None:
         return
     raise RowsChangedError(
-        f"{_described(block, found, positions)}, but had a number there in an earlier pass: rows "
+        f"{_described(block, bad, positions)}, but had a number there in an earlier pass: rows "
         "must not change during a fit; read them from unchanging data, or persist the collection, "
         "and fit again."
     )
@@ -83,8 +83,8 @@ def _sum_of_squares(values: Any) -> Any:
     return flat @ flat
 
 
-def _described(block: Block, found: tuple[int, int, float], positions: Index | None = None) -> str:
-    row, column, value = found
+def _described(block: Block, bad: tuple[int, int, float], positions: Index | None = None) -> str:
+    row, column, value = bad
     first = block.start if block.first is None else block.first
     place = f" ({block.source})" if block.source else ""
     name = column if block.names is None else repr(block.names[column])

@@ -22,12 +22,12 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from primum._lazy import needed
+from primum._progress import told
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
 from primum.rows.base import Block, BlockMemory, Rows, stack
 from primum.rows.finite import RowsChangedError, refuse_changed, still_finite
-from primum.rows.watching import watched
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class ParquetRows(Rows):
 
         results = map(sized, pieces) if threads == 1 else in_threads(sized, pieces, threads)
         try:
-            yield from watched(sum(group.n_rows for group in groups), results)
+            yield from told(sum(group.n_rows for group in groups), results)
         finally:
             # The allocator keeps memory that one thread requested and another freed.
             import_pyarrow()[0].default_memory_pool().release_unused()
@@ -225,25 +225,25 @@ def _places(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise FileNotFoundError(f"There is no Parquet file or folder at {path}: check the path.")
-    found = sorted(
+    files = sorted(
         place
         for place in path.rglob("*")
         if place.suffix in SUFFIXES
         and place.is_file()
         and not any(part.startswith((".", "_")) for part in place.relative_to(path).parts)
     )
-    if not found:
+    if not files:
         raise FileNotFoundError(
             f"The folder {path} has no Parquet file: file names must end in {', '.join(SUFFIXES)}."
         )
-    return found
+    return files
 
 
 def _open(path: Path) -> _File:
     """Read the metadata of a file."""
     arrow, parquet = import_pyarrow()
     try:
-        found = path.stat()
+        status = path.stat()
         with parquet.ParquetFile(path) as parquet_file:
             metadata, schema = parquet_file.metadata, parquet_file.schema_arrow
     except arrow.ArrowInvalid as problem:
@@ -252,7 +252,7 @@ def _open(path: Path) -> _File:
         ) from problem
     except OSError as problem:
         raise ValueError(f"{path} cannot be read: {_first_line(problem)}") from problem
-    return _File(path, found.st_size, found.st_mtime_ns, metadata, schema)
+    return _File(path, status.st_size, status.st_mtime_ns, metadata, schema)
 
 
 @contextmanager
@@ -309,17 +309,17 @@ def _check_columns(file: _File, names: Sequence[str]) -> None:
 
 
 def _missing_columns(file: _File, missing: Sequence[str]) -> str:
-    """Describe which columns are missing and which were found."""
-    found = list(file.schema.names)
-    twice = [name for name in missing if name in found]
+    """Describe which columns are missing and which there are."""
+    names = list(file.schema.names)
+    twice = [name for name in missing if name in names]
     if twice:
         return f"{file.path} has several columns named {_listed(map(repr, twice))}: rename them."
-    close = {name: get_close_matches(name, found, 1) for name in missing}
+    close = {name: get_close_matches(name, names, 1) for name in missing}
     hints = [f"{match[0]!r} for {name!r}" for name, match in close.items() if match]
     meant = f" (did you mean {_listed(hints)}?)" if hints else ""
     return (
         f"{file.path} has no column {_listed(map(repr, missing))}{meant}; its columns are "
-        f"{_listed(found)}: use the same names as in X."
+        f"{_listed(names)}: use the same names as in X."
     )
 
 
@@ -330,13 +330,7 @@ def _listed(items: Iterable[str]) -> str:
 
 def _is_number(kind: Any) -> bool:
     types = import_pyarrow()[0].types
-    return any(
-        test(kind) for test in (types.is_integer, types.is_floating, types.is_decimal, _is_bool)
-    )
-
-
-def _is_bool(kind: Any) -> bool:
-    return bool(import_pyarrow()[0].types.is_boolean(kind))
+    return _is_plain(kind) or types.is_decimal(kind) or types.is_boolean(kind)
 
 
 def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
@@ -351,8 +345,9 @@ def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
 
 @cache
 def _is_plain(kind: Any) -> bool:
-    """Return whether NumPy has this type, with missing values: not so decimals and Booleans."""
-    return not (_is_bool(kind) or import_pyarrow()[0].types.is_decimal(kind))
+    """Return whether NumPy has this type of numbers, with missing values."""
+    types = import_pyarrow()[0].types
+    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def write_parquet(file: BinaryIO, parts: Iterable[Mapping[str, AnyArray]]) -> None:

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from primum._sklearn import Interval, take_rows
 from primum._typing import AnyArray, Floats, Index
 from primum.judging.difference import holm
-from primum.judging.verdict import HeldOut
+from primum.judging.held_out import HeldOut
 from primum.methods import SelfLearningClassifier
 from primum.methods.base import fitting
 from primum.methods.icls.tuned import ICLSClassifierCV
@@ -184,7 +184,7 @@ class AgnosticClassifier(CombiningClassifier):
             folds = self._folds(labels, groups)
             known_weight = None if weight is None else weight[labels.labeled]
             known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
-            held_out = HeldOut(folds, labels.codes, len(labels.classes), known_weight, known_groups)
+            held_out = HeldOut(folds, labels.codes, labels.classes, known_weight, known_groups)
             self._judge(entries, baseline, rows, codes, weight, labels, held_out)
             fitted = baseline.fit(rows, codes, weight)
             self.baseline_ = self.supervised_ = self.estimator_ = named(fitted, labels.classes)

@@ -8,6 +8,7 @@ out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,30 +18,32 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
 
-from primum._lazy import needed
-from primum._sklearn import Interval
+from primum._progress import FOLDS, tell, with_progress
+from primum._sklearn import HasMethods, Interval
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray
+from primum._typing import AnyArray, Floats
+from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
-from primum.judging.verdict import HeldOut
-from primum.methods.base import fitting
-from primum.methods.least_squares.base import N_JOBS
+from primum.judging.words import OwnVerdict
+from primum.methods.base import N_JOBS, fitting
 from primum.reading.arrays import refuse_other_library
-from primum.reading.data import FitArguments, not_in_memory, read_arguments
+from primum.reading.data import FitArguments, not_in_memory, read_arguments, stack_rows
 from primum.reading.folds import read_repeated_folds
 from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
-from primum.safe.candidates import BASELINES, Candidate, Labels, SharedRows
-from primum.safe.candidates.base import stacked
+from primum.safe.candidates import BASELINE, Candidate, CandidateModel, Labels, SharedRows
 from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
 from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import Failure, OutOfFold
-from primum.safe.stack import StackedClassifier, StackPredictionMixin, weights_on
-from primum.safe.watching import tell_watcher
+from primum.safe.stack import StackPredictionMixin, stack_of, weights_on
 
 # The share of rows for which two models disagree is estimated from at most this many.
 MOST_COMPARED = 5000
+LACK_OF_TIME = "left out, because of the time budget."
+# The weights of candidates by name, and the proven gap of their objective.
+Weighted = tuple[dict[str, float], float]
 
 
 class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -62,8 +65,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         rows, with -1 for unknown labels (and class codes 0, 1, ... for known ones), and a fourth
         item may be its supervised counterpart: a name or a classifier.
         It needs ``predict_proba`` or ``decision_function``.
-    baselines : sequence of str, default=("ridge", "logistic")
-        Names of the supervised candidates whose mean is the baseline.
+    baseline : str, classifier or list, default=("ridge", "logistic")
+        The supervised model to be compared with: the name of a supervised candidate, a classifier,
+        or a list of names, classifiers and ``(name, classifier)``, whose mean is taken.
     shrinkage : float, default=3.0
         Strength of the shrinkage towards the baseline.
     cv : int, splitter or iterable, default=5
@@ -79,7 +83,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model. A score that
         is undefined in some fold is computed from all held-out rows of a repeat together.
     time_budget : float, default=None
-        Seconds that ``fit`` may take. The baselines are always fitted. Every other candidate is
+        Seconds that ``fit`` may take. The baseline is always fitted. Every other candidate is
         left out if it would not be finished in time, as far as fits to small parts of the rows,
         and then the first fold, can tell. A single fit is not interrupted. None: no limit.
     random_state : int, RandomState instance or None, default=None
@@ -88,7 +92,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.
     verbose : bool, default=False
-        Whether to show progress bars (needs tqdm).
+        Whether to show progress.
 
     Attributes
     ----------
@@ -101,7 +105,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     models_ : dict
         The candidates with a weight above 0, fitted to all rows.
     baseline_ : StackedClassifier
-        The mean of the baselines.
+        The fitted baseline.
     supervised_ : StackedClassifier
         The stack of the supervised candidates and of the supervised counterparts of the others.
         The difference from it is what unlabelled rows contribute.
@@ -171,11 +175,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     """
 
     _several_classes: ClassVar[bool] = True
-    # Whether candidates without weight are fitted too, and kept as ``all_models_``.
-    _fit_all: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": [str, list, tuple],
-        "baselines": [list, tuple],
+        "baseline": [str, list, tuple, HasMethods("fit")],
         "shrinkage": [Interval(Real, 0, None, closed="neither")],
         "cv": ["cv_object"],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
@@ -190,7 +192,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         self,
         candidates: Any = "default",
         *,
-        baselines: Sequence[str] = BASELINES,
+        baseline: Any = BASELINE,
         shrinkage: float = 3.0,
         cv: Any = 5,
         n_repeats: int = 2,
@@ -201,7 +203,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
-        self.baselines = baselines
+        self.baseline = baseline
         self.shrinkage = shrinkage
         self.cv = cv
         self.n_repeats = n_repeats
@@ -252,21 +254,19 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             rows = self._rows(given, X, seed)
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
-            known, unknown = _groups(given, groups)
-            labels = _labels(given, known)
+            of_labeled, of_unlabeled = _groups(given, groups)
+            labels = _labels(given, of_labeled)
             entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
             held_out = HeldOut(
-                *(folds, labels.codes, labels.n_classes, labels.weight, known),
-                _n_further_groups(known, unknown, rows.unlabeled.shape[0]),
+                *(folds, labels.codes, self.classes_, labels.weight, of_labeled),
+                _n_to_label(of_labeled, of_unlabeled, rows.unlabeled.shape[0]),
             )
-            of_folds = notes_on_folds(
-                held_out, self.cv, self.n_repeats, self.scoring, self.classes_
-            )
+            of_folds = notes_on_folds(self, held_out)
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
             if self.time_budget is None:  # otherwise the candidates come one after the other
-                scored.tell = tell_watcher
+                scored.tell = partial(tell, FOLDS)
             with one_blas_thread():
-                scored.notes.extend(notes_on_rows(rows, known, unknown))
+                scored.notes.extend(notes_on_rows(rows, of_labeled, of_unlabeled))
                 self._compute(scored, entrants, start)
                 self._combine(scored, entrants, held_out)
             self.held_out_rows_ = _labeled(given)[held_out.rows]
@@ -285,7 +285,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             weight = np.append(weight, np.ones(more.shape[0]))
         return SharedRows(
             table[_labeled(given)],
-            stacked([table[unlabeled], more.astype(np.float64, copy=False)]),
+            stack_rows([table[unlabeled], more.astype(np.float64, copy=False)]),
             weight,
             seed,
             weighted=given.weight is not None,
@@ -301,7 +301,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             return excess_of(candidate, rows, n_classes, n_fits)
 
         problem = n_classes, rows.unlabeled.shape[0]
-        entrants = read_entrants(self.candidates, self.baselines, *problem, excess)
+        entrants = read_entrants(self.candidates, self.baseline, *problem, excess)
         if sample_weight is not None and get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight)
             for candidate in entrants.all:
@@ -312,10 +312,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     def _progress(self, work: Any, total: int) -> Any:
         if not self.verbose:
             return work
-        with needed("Progress bars", "pass verbose=False"):
-            from tqdm import tqdm
-
-        return tqdm(work, total=total, desc=type(self).__name__, unit="fit")
+        return with_progress(work, total, type(self).__name__, "fit")
 
     def _compute(self, scored: OutOfFold, entrants: Entrants, start: float) -> None:
         """Compute out-of-fold scores, of as many candidates as the time allows."""
@@ -332,46 +329,51 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                     reserve += (sum(scored.seconds.values()) - before) / len(scored.folds)
                 else:
                     names = " and ".join(candidate.name for candidate in unit)
-                    scored.notes.append(f"{names}: left out, because of the time budget.")
+                    scored.notes.append(f"{names}: {LACK_OF_TIME}")
         _require(entrants.baselines, scored)
 
     def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
         """Find the weights, fit the candidates that have one, and judge the result."""
-        stacks = self._weigh(scored, entrants, held_out)
-        needed = {name for weights, _ in stacks for name, weight in weights.items() if weight > 0}
-        wanted = [name for name in scored.scores if self._fit_all or name in needed]
-        fitted = scored.refit(wanted, scored.rows.with_at_most(MOST_COMPARED).unlabeled)
-        if len(fitted) < len(wanted):
-            _require(entrants.baselines, scored)
-            for name in set(wanted) - set(fitted):
-                del scored.scores[name]
-            return self._combine(scored, entrants, held_out)
+        stacks, fitted = self._fit_weighted(scored, entrants, held_out)
         models = {name: model for name, (model, _) in fitted.items()}
-        if self._fit_all:
-            self.all_models_ = models
         (self.weights_, self.weights_gap_), (supervised, _), (baseline, _) = stacks
         self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
-        self.supervised_ = StackedClassifier._of(self, supervised, models)
-        self.baseline_ = StackedClassifier._of(self, baseline, models)
+        self.supervised_ = stack_of(self, supervised, models)
+        self.baseline_ = stack_of(self, baseline, models)
         probe = {name: scores for name, (_, scores) in fitted.items()}
         self.verdict_, judged = judge_stacks(self, scored, entrants, held_out, probe)
         self.held_out_scores_ = judged["safe stack"]
         self.report_ = report_table(self, scored, entrants, held_out, judged)
         self.failures_, self.notes_ = scored.failures, scored.all_notes
         self._warn_of_failures()
-        return None
 
-    def _weigh(
+    def _fit_weighted(
         self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
-    ) -> list[tuple[dict[str, float], float]]:
-        """Return the weights, by name, and their gap: of the stack, its supervised one, and w0."""
-        found = []
+    ) -> tuple[list[Weighted], dict[str, tuple[CandidateModel, Floats]]]:
+        """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
+
+        A candidate that fails only now is left out, and the others are weighed again.
+        """
+        while True:
+            stacks = self._weigh(scored, entrants, held_out)
+            needed = {name for weights, _ in stacks for name, w in weights.items() if w > 0}
+            wanted = [name for name in scored.scores if name in needed]
+            fitted = scored.refit(wanted, scored.rows.with_at_most(MOST_COMPARED).unlabeled)
+            if len(fitted) == len(wanted):
+                return stacks, fitted
+            _require(entrants.baselines, scored)
+            for name in set(wanted) - set(fitted):
+                del scored.scores[name]
+
+    def _weigh(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> list[Weighted]:
+        """Return the weights of the stack, of its supervised one, and those of the baseline."""
+        stacks = []
         for names in entrants.members(scored.scores):
             scores, w0 = scored.stacked(names, entrants.baselines)
             weights, gap = weights_on(held_out, scores, w0, self.shrinkage)
-            found.append((dict(zip(names, weights.tolist(), strict=True)), gap))
+            stacks.append((dict(zip(names, weights.tolist(), strict=True)), gap))
         baseline = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
-        return [*found, (baseline, 0.0)]
+        return [*stacks, (baseline, 0.0)]
 
     def _warn_of_failures(self) -> None:
         if self.failures_:
@@ -383,6 +385,33 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
 
+    def count_fits(self) -> int:
+        """Return of how many fits of the candidates a fit consists: the folds, and the final one.
+
+        Returns
+        -------
+        int
+            Their number; 1 if it is not known before the rows are.
+        """
+        return self.n_repeats * int(self.cv) + 1 if isinstance(self.cv, Integral) else 1
+
+    def own_verdict(self) -> OwnVerdict:
+        """Return what the fit has found out about the model, as ``primum.compare`` asks for it.
+
+        Returns
+        -------
+        OwnVerdict
+            The verdicts, and the cross-fitted scores that they are based on.
+        """
+        check_is_fitted(self, "verdict_")
+        return OwnVerdict(
+            self.verdict_.baseline,
+            self.verdict_.supervised,
+            *(self.held_out_rows_, self.held_out_folds_, self.held_out_scores_),
+            notes=list(self.notes_),
+            limited=any(note.endswith(LACK_OF_TIME) for note in self.notes_),
+        )
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata ``fit`` accepts, and which of it your own candidates receive.
 
@@ -393,7 +422,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        for candidate in read_entrants(self.candidates, self.baselines, 2, 1).all:
+        for candidate in read_entrants(self.candidates, self.baseline, 2, 1).all:
             if isinstance(candidate, Wrapped):
                 router.add(method_mapping=mapping, **{candidate.name: candidate.estimator})
         return router
@@ -404,8 +433,8 @@ def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
     for failure in scored.failures:
         if failure.candidate in baselines:
             raise ValueError(
-                f"The baseline cannot be fitted ({failure}): correct it, or choose others with "
-                "baselines=."
+                f"The baseline cannot be fitted ({failure}): correct it, or choose another one "
+                "with baseline=."
             )
 
 
@@ -422,12 +451,10 @@ def _groups(given: FitArguments[KnownLabels], groups: Any) -> list[AnyArray | No
     return [np.asarray(groups)[rows] for rows in index]
 
 
-def _n_further_groups(
-    known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int
-) -> int | None:
-    """Return how many groups have no label; each row of X_unlabeled is one."""
+def _n_to_label(known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int) -> int:
+    """Return how many rows, or groups, have no label; each row of X_unlabeled is a group."""
     if known is None or unknown is None:
-        return None
+        return n_unlabeled
     return len(np.setdiff1d(unknown, known)) + n_unlabeled - len(unknown)
 
 

@@ -14,10 +14,15 @@ from sklearn.utils.validation import validate_data
 from primum._sklearn import HasMethods, check_parameters, count_rows
 from primum._typing import AnyArray, Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin
-from primum.methods.self_learning import stack_rows
 from primum.reading.arrays import check_same_columns, locating_bad_values
 from primum.reading.classifiers import Entry, NamedClassifier, read_entries
-from primum.reading.data import check_every_class_has_weight, given_rows, not_in_memory, read_weight
+from primum.reading.data import (
+    check_every_class_has_weight,
+    given_rows,
+    not_in_memory,
+    read_weight,
+    stack_rows,
+)
 from primum.reading.labels import KnownLabels, read_labels
 from primum.rows import is_outside
 
@@ -69,7 +74,7 @@ class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator)
         check_every_class_has_weight(labels, weight)
         X_unlabeled = given_rows(X_unlabeled)
         if X_unlabeled is not None:
-            X = stack_rows(X, self._read_more(X_unlabeled))
+            X = stack_rows([X, self._read_more(X_unlabeled)])
             n_more = count_rows(X) - len(codes)
             codes = np.concatenate([codes, np.full(n_more, -1)])
             weight = None if weight is None else np.concatenate([weight, np.ones(n_more)])

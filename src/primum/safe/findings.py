@@ -1,35 +1,109 @@
-"""The verdict on a safe stack: against the baseline, and against the stack of supervised models.
+"""What a fit of the safe choice has found: its verdict, its notes and its table.
 
-The second comparison says what unlabelled rows contribute. It is fair only between candidates and
-their supervised counterparts: a candidate without one (none was given, or it failed) is left out of
-it, because it may be better or worse for another reason than the unlabelled rows.
+The stack is judged against the baseline, and against the stack of supervised models, which says
+what unlabelled rows contribute. The weights of a stack are fitted to the out-of-fold scores, so
+that its loss on these is optimistic. For the verdict they are cross-fitted: the rows that a fold
+holds out are scored with weights that were fitted to the scores of all other rows.
 
-What a user of the safe choice should know of the rows and the folds, whatever the model.
-
-The table of a safe choice: every candidate and every stack, with out-of-fold losses.
+The second comparison is fair only between candidates and their supervised counterparts: a candidate
+without one (none was given, or it failed) is left out of it, because it may be better or worse for
+another reason than the unlabelled rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats
+from primum.judging.difference import PRACTICAL_EQUIVALENCE
 from primum.judging.drift import copies_note, find_drift, one_of_each
-from primum.judging.losses import ROW_LOSSES, check_folds, name_of
-from primum.judging.verdict import BRIER, HeldOut, SafeVerdict, in_words, judge
-from primum.judging.words import Sample, Verdict
+from primum.judging.held_out import HeldOut
+from primum.judging.losses import (
+    Measure,
+    check_folds,
+    measure_of,
+    name_of,
+    predicted_codes,
+    read_scoring,
+)
+from primum.judging.words import (
+    CANNOT_TELL,
+    HARM,
+    HELP,
+    NO_DIFFERENCE,
+    Verdict,
+    percent,
+    percent_of_level,
+    verdict_of,
+)
 from primum.safe.candidates import SharedRows
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.stack import cross_fitted
+from primum.safe.stack import StackedClassifier, cross_fitted
+
+if TYPE_CHECKING:
+    from primum.safe.classifier import SafeClassifier
 
 SUPERVISED = "the same kind of model without unlabelled rows"
 
 
+@dataclass(frozen=True)
+class SafeVerdict:
+    """Whether a stack is better than the baseline, and whether unlabelled rows are the reason.
+
+    Attributes
+    ----------
+    baseline : Verdict
+        The stack against the baseline.
+    supervised : Verdict or None
+        The stack against the one of supervised candidates: what unlabelled rows contribute. None
+        if there are no unlabelled rows.
+    text : str
+        All in words, and what was approximated or left out.
+    brier : Verdict or None
+        The stack against the baseline by the Brier score of their probabilities: better
+        probabilities need not mean fewer errors. None if the stack is judged by another loss than
+        the error.
+
+    Notes
+    -----
+    ``answer`` is that of ``baseline``. Whether the unlabelled rows help is another question, which
+    ``supervised.answer`` answers.
+    """
+
+    baseline: Verdict
+    supervised: Verdict | None
+    text: str
+    brier: Verdict | None = None
+
+    @property
+    def answer(self) -> str:
+        """The answer against the baseline: "help", "no_difference", "harm" or "cannot_tell"."""
+        return self.baseline.answer
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain JSON values."""
+        return {
+            "answer": self.answer,
+            "baseline": self.baseline.to_dict(),
+            "supervised": None if self.supervised is None else self.supervised.to_dict(),
+            "brier": None if self.brier is None else self.brier.to_dict(),
+            "text": self.text,
+        }
+
+
 def judge_stacks(
-    safe: Any, scored: OutOfFold, entrants: Entrants, held_out: HeldOut, probe: dict[str, Floats]
+    safe: "SafeClassifier",
+    scored: OutOfFold,
+    entrants: Entrants,
+    held_out: HeldOut,
+    probe: dict[str, Floats],
 ) -> tuple[SafeVerdict, dict[str, Floats]]:
     """Return the verdict on a fitted SafeClassifier, and the cross-fitted scores of its stacks.
 
@@ -46,14 +120,16 @@ def judge_stacks(
     )
     scores, w0 = scored.stacked(entrants.baselines, entrants.baselines)
     baseline = scores @ w0
-    judging = _Judging(safe, held_out, held_out.sample(scored.rows.unlabeled.shape[0]))
     what = f"the baseline ({' and '.join(entrants.baselines)})"
-    of_baseline = judging.verdict(own, baseline, what, _fitted(probe, safe, safe.baseline_))
+    compared = _compared(probe, safe, safe.baseline_)
+    of_baseline = _judge(held_out, own, baseline, safe.scoring, what, compared)
     of_supervised = None
     if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
-        fitted = None if unpaired else _fitted(probe, safe, safe.supervised_)
-        of_supervised = judging.verdict(fair, others, SUPERVISED, fitted)
-    of_brier = judging.brier(own, baseline, what) if safe.scoring == "accuracy" else None
+        compared = (0, 0) if unpaired else _compared(probe, safe, safe.supervised_)
+        of_supervised = _judge(held_out, fair, others, safe.scoring, SUPERVISED, compared)
+    of_brier = None
+    if safe.scoring == "accuracy":
+        of_brier = _judge(held_out, own, baseline, "neg_brier_score", what)
     approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
     notes = dict.fromkeys([*scored.notes, *approximated])
     text = in_words(of_baseline, of_supervised, of_brier, safe.scoring, [*notes])
@@ -61,34 +137,37 @@ def judge_stacks(
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
 
 
-@dataclass(frozen=True)
-class _Judging:
-    safe: Any
-    held_out: HeldOut
-    sample: Sample
-
-    def verdict(
-        self, own: Floats, others: Floats, what: str, fitted: tuple[Floats, Floats] | None
-    ) -> Verdict:
-        """Return the verdict on held-out scores; ``fitted`` are those of unlabelled rows."""
-        scoring, disagreement = self.safe.scoring, None
-        difference = self.held_out.difference(own, others, scoring, self.safe.classes_)
-        if scoring == "accuracy":
-            disagreement = self.held_out.disagreement(own, others, fitted)
-        return judge(difference, disagreement, scoring, what, self.sample)
-
-    def brier(self, own: Floats, others: Floats, what: str) -> Verdict:
-        """Return the verdict on the probabilities, which is another one than that on the errors."""
-        difference = self.held_out.difference(own, others, BRIER, self.safe.classes_)
-        return judge(difference, None, BRIER, what, self.sample)
-
-
-def _fitted(probe: dict[str, Floats], safe: Any, other: Any) -> tuple[Floats, Floats] | None:
-    """Return the scores of two stacks for unlabelled rows, or None if there are none."""
-    own, others = (
-        sum(model.weights_[name] * probe[name] for name in model.models_) for model in (safe, other)
+def _judge(
+    held_out: HeldOut,
+    own: Floats,
+    others: Floats,
+    scoring: Any,
+    baseline: str,
+    compared: tuple[int, int] = (0, 0),
+) -> Verdict:
+    """Return the verdict on held-out scores of a stack against those of another one."""
+    loss = read_scoring(scoring, held_out.classes)
+    predictions = held_out.predictions(own), held_out.predictions(others)
+    return verdict_of(
+        held_out.posterior(*predictions, loss, *compared),
+        method="the model",
+        baseline=baseline,
+        measure=loss.measure,
+        sample=held_out.sample,
     )
-    return (own, others) if len(own) else None
+
+
+def _compared(
+    probe: dict[str, Floats], safe: "SafeClassifier", other: StackedClassifier
+) -> tuple[int, int]:
+    """Return for how many of how many unlabelled rows two stacks predict different classes."""
+    own, others = (
+        predicted_codes(
+            np.sum([model.weights_[name] * probe[name] for name in model.models_], axis=0)
+        )
+        for model in (safe, other)
+    )
+    return int(np.sum(own != others)), len(own)
 
 
 def _unpaired_note(name: str) -> str:
@@ -98,7 +177,52 @@ def _unpaired_note(name: str) -> str:
     )
 
 
-NO_UNLABELED = "There are no unlabelled rows, so the model is supervised."
+def in_words(
+    baseline: Verdict,
+    supervised: Verdict | None,
+    brier: Verdict | None,
+    scoring: Any,
+    notes: Sequence[str],
+) -> str:
+    """Return the verdicts and the notes as one text."""
+    parts = [baseline.text]
+    if supervised is not None:
+        parts.append(contribution(supervised, measure_of(scoring)))
+    if brier is not None and brier.answer in (HELP, HARM):
+        parts.append(on_probabilities(brier))
+    return " ".join([*parts, *notes])
+
+
+def on_probabilities(verdict: Verdict) -> str:
+    """Return a sentence on probabilities that are better or worse than those of the baseline."""
+    measure, better = measure_of("neg_brier_score"), verdict.answer == HELP
+    return (
+        f"Its probabilities are {'better' if better else 'worse'} than the baseline's: the "
+        f"{measure.name} is about {measure.show(verdict.change)} {'lower' if better else 'higher'} "
+        f"({percent_of_level(verdict.interval_level)} interval "
+        f"{measure.show_range(*verdict.interval)})."
+    )
+
+
+def contribution(verdict: Verdict, measure: Measure) -> str:
+    """Return a sentence on what unlabelled rows contribute, given the verdict on that."""
+    size, odds, name = measure.show(verdict.change), verdict.probabilities, measure.name
+    edge = measure.show_limit(PRACTICAL_EQUIVALENCE)
+    interval = (
+        f"{percent_of_level(verdict.interval_level)} interval "
+        f"{measure.show_range(*verdict.interval)}"
+    )
+    clear = {
+        HELP: f"The unlabelled rows lower its {name} by about {size} ({interval}, probability "
+        f"{percent(odds.help)}).",
+        HARM: f"The unlabelled rows raise its {name} by about {size} ({interval}, probability "
+        f"{percent(odds.harm)}).",
+        NO_DIFFERENCE: f"The unlabelled rows change its {name} by less than {edge} (probability "
+        f"{percent(odds.no_difference)}).",
+        CANNOT_TELL: f"Whether the unlabelled rows help is not clear ({interval}; "
+        f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}).",
+    }
+    return clear[verdict.answer]
 
 
 def notes_on_rows(
@@ -110,7 +234,7 @@ def notes_on_rows(
     """
     notes = [note] if (note := copies_note(rows.labeled, of_labeled)) else []
     if rows.unlabeled.shape[0] == 0:
-        return [NO_UNLABELED, *notes]
+        return ["There are no unlabelled rows, so the model is supervised.", *notes]
     drift = find_drift(
         one_of_each(rows.labeled, of_labeled),
         one_of_each(rows.unlabeled, of_unlabeled),
@@ -119,16 +243,15 @@ def notes_on_rows(
     return [f"Warning: {drift.text}", *notes] if drift is not None and drift.found else notes
 
 
-def notes_on_folds(
-    held_out: HeldOut, cv: Any, n_repeats: int, scoring: Any, classes: AnyArray
-) -> list[str]:
+def notes_on_folds(safe: "SafeClassifier", held_out: HeldOut) -> list[str]:
     """Check that the rows that folds hold out can be scored, and return what is approximated."""
-    tests = [fold.test for fold in held_out.folds]
-    undefined = check_folds(scoring, classes, tests, held_out.codes, held_out.weight)
-    notes, n_folds = [], len(tests) // n_repeats
-    if isinstance(cv, Integral) and n_folds < int(cv):
+    tests, scoring = [fold.test for fold in held_out.folds], safe.scoring
+    undefined = check_folds(scoring, held_out.classes, tests, held_out.codes, held_out.weight)
+    notes, n_folds = [], len(tests) // safe.n_repeats
+    if isinstance(safe.cv, Integral) and n_folds < int(safe.cv):
         notes.append(
-            f"{cv} folds were reduced to {n_folds}: more cannot be stratified with these labels."
+            f"{safe.cv} folds were reduced to {n_folds}: more cannot be stratified with these "
+            "labels."
         )
     if undefined:
         notes.append(
@@ -139,40 +262,38 @@ def notes_on_folds(
 
 
 def report_table(
-    safe: Any,
+    safe: "SafeClassifier",
     scored: OutOfFold,
     entrants: Entrants,
     held_out: HeldOut,
     stacks: dict[str, Floats],
 ) -> dict[str, list[Any]]:
     """Return the table as lists by column: candidates that have scores, then the stacks."""
-    rows = []
-    for candidate in entrants.all:
-        if candidate.name not in scored.scores:
-            continue
-        kind = "semi-supervised" if candidate.uses_unlabeled else "supervised"
-        rows.append(
-            {
-                "model": candidate.name,
-                "kind": kind,
-                "counterpart": candidate.counterpart,
-                "weight": safe.weights_.get(candidate.name),
-                "supervised_weight": safe.supervised_.weights_.get(candidate.name),
-                **_losses(scored.scores[candidate.name], held_out),
-                "seconds": scored.seconds[candidate.name],
-            }
-        )
-    empty = dict.fromkeys(("counterpart", "weight", "supervised_weight"))
-    for name, scores in stacks.items():
-        losses = _losses(scores, held_out)
-        rows.append({"model": name, "kind": "stack", **empty, **losses, "seconds": None})
-    return {column: [row[column] for row in rows] for column in rows[0]}
+    rows = [
+        {
+            "model": candidate.name,
+            "kind": "semi-supervised" if candidate.uses_unlabeled else "supervised",
+            "counterpart": candidate.counterpart,
+            "weight": safe.weights_.get(candidate.name),
+            "supervised_weight": safe.supervised_.weights_.get(candidate.name),
+            **_losses(scored.scores[candidate.name], held_out),
+            "seconds": scored.seconds[candidate.name],
+        }
+        for candidate in entrants.all
+        if candidate.name in scored.scores
+    ]
+    empty = dict.fromkeys(rows[0])
+    rows += [
+        {**empty, "model": name, "kind": "stack", **_losses(scores, held_out)}
+        for name, scores in stacks.items()
+    ]
+    return {column: [row[column] for row in rows] for column in empty}
 
 
 def _losses(scores: Floats, held_out: HeldOut) -> dict[str, float]:
     """Return the error and the Brier score of held-out rows."""
-    codes, weight = held_out.codes[held_out.rows], held_out.row_weight
+    found = held_out.predictions(scores)
     return {
-        column: float(np.average(ROW_LOSSES[scoring].of_rows(scores, codes), weights=weight))
+        column: held_out.mean_loss(found, read_scoring(scoring, held_out.classes))
         for column, scoring in (("error", "accuracy"), ("brier", "neg_brier_score"))
     }

@@ -1,14 +1,12 @@
-"""Out-of-fold scores of candidates on the labelled rows.
+"""Out-of-fold scores of candidates on the labelled rows, within a time budget.
 
 Every candidate is prepared once and then fitted to the training rows of every fold; the tasks
 (candidate, fold) are independent and run in parallel. A candidate that fails in its preparation or
 in any fold is left out, and every failure is kept with its reason. With a time budget the
-candidates come in turn: fits to small parts of the rows (``pilot``) predict whether the first fold
-fits, the first fold is measured, and the rest is done only if it fits.
+candidates come in turn: fits to two small parts of the rows predict whether the first fold fits,
+the first fold is measured, and the rest is done only if it fits.
 
-How long a candidate will take, predicted from fits to two small parts of the rows.
-
-A fit that has begun is not interrupted, so its time must be known before. That of n rows is
+A fit that has begun is not interrupted, so its time must be known before. The time of n rows is
 modelled as ``a + b n^g`` with the power g with which it grows (``Candidate.growth``); two fits give
 a and b. The prediction is at least the one in proportion to the rows.
 """
@@ -25,7 +23,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.reading.folds import Fold
-from primum.safe.candidates import Candidate, Labels, Model, Prepared, SharedRows
+from primum.safe.candidates import Candidate, CandidateModel, Labels, Prepared, SharedRows
 from primum.safe.stack import stacked_scores
 
 # The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
@@ -64,13 +62,13 @@ def _timed(
     candidate: Candidate, rows: SharedRows, labels: Labels, share: float, used: int
 ) -> tuple[int, float]:
     """Return the number of rows in a part, and the time of a fit to it."""
-    known = _part_of_labeled(labels, share, rows.seed)
-    part = replace(rows, labeled=rows.labeled[known]).with_at_most(int(share * used))
+    labeled = _part_of_labeled(labels, share, rows.seed)
+    part = replace(rows, labeled=rows.labeled[labeled]).with_at_most(int(share * used))
     start = time.perf_counter()
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
-        candidate.prepare(part).fit(np.arange(len(known)), labels.take(known))
-    return len(known) + int(share * used), time.perf_counter() - start
+        candidate.prepare(part).fit(np.arange(len(labeled)), labels.take(labeled))
+    return len(labeled) + int(share * used), time.perf_counter() - start
 
 
 def _part_of_labeled(labels: Labels, share: float, seed: int) -> Index:
@@ -134,7 +132,7 @@ def _held_out(prepared: Prepared, fold: Fold, labels: Labels) -> Floats:
     return checked_scores(scores, len(fold.test), labels.n_classes)
 
 
-def _final(prepared: Prepared, labels: Labels, probe: Any) -> tuple[Model, Floats]:
+def _final(prepared: Prepared, labels: Labels, probe: Any) -> tuple[CandidateModel, Floats]:
     """Return the model of all labelled rows, and its scores for some rows."""
     model = prepared.fit(np.arange(len(labels.codes)), labels)
     scores = np.zeros((0, labels.n_classes))
@@ -280,7 +278,7 @@ class OutOfFold:
         for kept in (self.prepared, self._parts, self._warned, self.approximated):
             kept.pop(name, None)
 
-    def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[Model, Floats]]:
+    def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[CandidateModel, Floats]]:
         """Return the candidates fitted to all labelled rows, with their scores for rows probe.
 
         One that fails is not among them.

@@ -34,11 +34,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._typing import AnyArray, Floats, Index
+from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
-from primum.judging.verdict import HeldOut
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.reading.arrays import locating_bad_values
-from primum.safe.candidates import Model
+from primum.safe.candidates import CandidateModel
 
 
 def nearest_in_hull(points: Floats, target: Floats) -> tuple[Floats, float]:
@@ -117,7 +117,7 @@ def weights_on(
     weight = held_out.row_weight
     return stack_weights(
         scores[index],
-        held_out.one_hot[index],
+        np.eye(len(held_out.classes))[held_out.codes[held_out.rows[index]]],
         baseline,
         shrinkage=shrinkage,
         n_labeled=len(np.unique(held_out.rows[index])),
@@ -150,7 +150,7 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
 
     classes_: AnyArray
     weights_: dict[str, float]
-    models_: dict[str, Model]
+    models_: dict[str, CandidateModel]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the score of every class, a number in [0, 1]; those of a row add up to 1.
@@ -245,19 +245,21 @@ class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         """
         return self
 
-    @classmethod
-    def _of(cls, parent: Any, weights: dict[str, float], models: dict[str, Model]) -> Any:
-        """Return the stack of some of the models, for the features and classes of a parent."""
-        stack = cls()
-        stack.weights_ = weights
-        stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(parent, name):
-                setattr(stack, name, getattr(parent, name))
-        return stack
+
+def stack_of(
+    parent: StackPredictionMixin, weights: dict[str, float], models: dict[str, CandidateModel]
+) -> StackedClassifier:
+    """Return the stack of some of the models, for the features and classes of a parent."""
+    stack = StackedClassifier()
+    stack.weights_ = weights
+    stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
+    for name in ("classes_", "n_features_in_", "feature_names_in_"):
+        if hasattr(parent, name):
+            setattr(stack, name, getattr(parent, name))
+    return stack
 
 
-def stacked_scores(models: dict[str, Model], weights: dict[str, float], X: Any) -> Floats:
+def stacked_scores(models: dict[str, CandidateModel], weights: dict[str, float], X: Any) -> Floats:
     """Return the weighted scores of rows."""
     blocks = [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
     return np.concatenate(

@@ -2,40 +2,39 @@
 
 A solver takes a ``LabelProblem``, a tolerance and a limit on its iterations, and returns a
 labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
-labelling closest to the centres of the label sets, up to rounding; those that find an arbitrary
-optimum are listed in ``ANY_OPTIMUM``.
+labelling closest to the centres of the label sets, up to rounding.
 
-Of all labellings with the same M q, the one closest to 1/2.
-
-For solvers that find an arbitrary optimum: the objective depends only on M q, so moving to the
-closest labelling with the same M q does not change it.
+The solvers keep the bounds of a prior themselves. What is left to do is to remove the cost of a row
+of ones, if M needed one (``labellings.prior_problem``): each round takes the shares of the previous
+solution as its anchor.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from primum._typing import Floats
-from primum.labellings import ImplicitProblem, LabelProblem, StreamedColumns
-from primum.labellings.problem import Solution
+from primum.labellings.implicit import ImplicitProblem
+from primum.labellings.labelling import LabelsInFrame
+from primum.labellings.prior_problem import PriorProblem
+from primum.labellings.problem import Columns, LabelProblem, Solution
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
-from primum.solvers.newton import solve_newton
-from primum.solvers.prior import solve_prior
-from primum.solvers.reference import solve_reference
-from primum.solvers.scale import Measure, solve_scale
+from primum.solvers.newton import GAP_GOAL, solve_newton
+from primum.solvers.scale import MeasureLabels, solve_scale
 from primum.solvers.warm import solve_from
 
 SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
     "newton": solve_newton,
     "scale": solve_scale,
     "lbfgsb": solve_lbfgsb,
-    "reference": solve_reference,
 }
-
-
-ANY_OPTIMUM = ("lbfgsb",)
-# Solvers of problems whose labels are one number.
-ONE_NUMBER = ("lbfgsb", "reference")
+# Solvers of problems whose labels are one number, without a prior.
+ONE_NUMBER = ("lbfgsb",)
+MAX_ROUNDS = 50  # of anchors
+# A share that is outside its bounds by no more than this differs by rounding.
+SHARE_ROUNDING = 1e-12
 
 
 def solve(
@@ -44,7 +43,7 @@ def solve(
     solver: str,
     tol: float,
     max_iter: int,
-    measure: Measure | None = None,
+    measure: MeasureLabels | None = None,
 ) -> Solution:
     """Solve the problem with the named solver.
 
@@ -60,16 +59,15 @@ def solve(
         raise ValueError(f"solver={solver!r} does not know priors: use solver='auto'.")
     if problem.n_rows == 0:
         return Solution(problem.labels.centres(0), iterations=0)
-    columns = problem.columns
     solver = chosen_solver(problem, solver)
-    if solver != "scale" and isinstance(columns, StreamedColumns):
-        _need_memory(columns, solver)
     if solver == "scale":
         return solve_scale(problem, tol, max_iter, measure)
-    solution = SOLVERS[solver](problem, tol, max_iter)
-    if solver in ANY_OPTIMUM:
-        return Solution(least_committed(problem, solution.labels, tol), solution.iterations)
-    return solution
+    if (streamed := problem.columns.streamed) is not None and not streamed.design.rows.in_memory:
+        raise ValueError(
+            f"solver={solver!r} stores one number per row, but the {problem.n_rows} unlabelled "
+            "rows are not in memory: use solver='auto'."
+        )
+    return SOLVERS[solver](problem, tol, max_iter)
 
 
 def solve_implicit(
@@ -79,7 +77,7 @@ def solve_implicit(
     tol: float,
     max_iter: int,
     start: Floats | None = None,
-    measure: Measure | None = None,
+    measure: MeasureLabels | None = None,
 ) -> Solution:
     """Minimise the objective, within a prior, and break a tie between models that attain it.
 
@@ -93,17 +91,58 @@ def solve_implicit(
         if solution is not None:
             return solution
 
-    def solve_labels(problem: LabelProblem, tol: float, most: int = max_iter) -> Solution:
-        return solve(problem, solver=solver, tol=tol, max_iter=most)
+    def solve_labels(problem: LabelProblem, tol: float, max_iter: int = max_iter) -> Solution:
+        return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
 
     if implicit.prior is not None:
-        return solve_prior(
-            implicit.prior, lambda p, most: solve_labels(p, tol, most), tol, max_iter
-        )
+        return _solve_prior(implicit.prior, solve_labels, tol, max_iter)
     if implicit.tie is None or implicit.problem.n_rows == 0:
         problem = implicit.problem
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)
     return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol)
+
+
+def _solve_prior(
+    prior: PriorProblem,
+    solve_labels: Callable[[LabelProblem, float, int], Solution],
+    tol: float,
+    max_iter: int,
+) -> Solution:
+    """Return the optimal labelling with shares within the bounds of a prior.
+
+    ``solve_labels`` solves a label problem in a given number of iterations. All rounds together
+    have ``max_iter`` of them.
+    """
+    shares = prior.prior.shares
+    if not prior.has_row_of_ones:
+        return solve_labels(prior.at(prior.prior.offset), tol, max_iter)
+    solution = _in_frame(solve_labels(prior.problem, tol, max_iter), prior.problem.columns)
+    s, iterations = prior.of(solution.labels), solution.iterations
+    solution = replace(solution, multipliers=np.zeros_like(s))
+    if shares.violation(s) <= SHARE_ROUNDING:
+        return solution
+    enough = GAP_GOAL * prior.problem.gap_within(tol)
+    for _ in range(MAX_ROUNDS):
+        if iterations >= max_iter:
+            break
+        anchor = shares.project(s)
+        solution = solve_labels(prior.at(anchor), tol, max_iter - iterations)
+        solution = _in_frame(solution, prior.columns)
+        s, iterations = prior.of(solution.labels), iterations + solution.iterations
+        if prior.penalty(s, anchor) <= enough:
+            break
+    return replace(solution, iterations=iterations)
+
+
+def _in_frame(solution: Solution, columns: Columns) -> Solution:
+    """Return a solution whose labels are a function of the design rows of some columns.
+
+    A row of ones in M needs a leading 1 in the design rows, which those of the model may lack.
+    """
+    if isinstance(solution.labels, np.ndarray) or columns.streamed is None:
+        return solution
+    labels = LabelsInFrame(solution.labels, columns.streamed.design.frame)
+    return replace(solution, labels=labels, moment=None)
 
 
 def _can_start(implicit: ImplicitProblem, solver: str) -> bool:
@@ -116,20 +155,4 @@ def chosen_solver(problem: LabelProblem, solver: str) -> str:
     """Return the solver that ``auto`` selects: for few rows or for many."""
     if solver != "auto":
         return solver
-    return "scale" if isinstance(problem.columns, StreamedColumns) else "newton"
-
-
-def _need_memory(columns: StreamedColumns, solver: str) -> None:
-    if not columns.design.rows.in_memory:
-        raise ValueError(
-            f"solver={solver!r} stores one number per row, but the {columns.shape[1]} unlabelled "
-            "rows are not in memory: use solver='auto'."
-        )
-
-
-def least_committed(problem: LabelProblem, q: Floats, tol: float) -> Floats:
-    """Return the labelling closest to 1/2 with the same M q, unless its proven gap is worse."""
-    reached = replace(problem, target=problem.columns.accumulate(q))
-    closer = solve_newton(reached, tol, max_iter=1000).labels
-    before, after = problem.judge(q), problem.judge(closer)
-    return closer if after.within(tol) or after.gap <= before.gap else q
+    return "newton" if problem.columns.streamed is None else "scale"

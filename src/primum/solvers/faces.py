@@ -11,6 +11,7 @@ classes, because adding the same number to all classes changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +19,10 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
-from primum._typing import Floats, Index
-from primum.labellings import SOFT, Columns, FormedColumns, Held, LabelProblem, LabelSet
-from primum.labellings.sets import Face
+from primum._typing import Floats, Index, Mask
+from primum.labellings.prior import SOFT, Held
+from primum.labellings.problem import Columns, LabelProblem
+from primum.labellings.sets import LabelSet, directions_of, groups, keys_of
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.
@@ -32,6 +34,35 @@ DIRECT_UP_TO, ACCURACY, STEPS = 2500, 1e-6, 500
 FEW_STEPS_FROM, FEW_STEPS, ROUGH = 100, 8, 0.3
 # The Gram matrices of this many faces are in memory together where they are only added up.
 AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Face:
+    """Rows whose labels can move in the same directions.
+
+    Attributes
+    ----------
+    rows : array of int
+        Indices of the rows.
+    directions : array (K, e)
+        Orthonormal directions, as columns; K is 1 if a label is one number.
+    """
+
+    rows: Index
+    directions: Floats
+
+    @property
+    def freedom(self) -> int:
+        """Number of free parameters of the labels of these rows."""
+        return len(self.rows) * self.directions.shape[1]
+
+
+def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
+    """Return the rows whose labels can still move, grouped by direction."""
+    if not labels.shape:
+        rows = face.nonzero()[0]
+        return [Face(rows, directions_of((), 1))] if len(rows) else []
+    return [Face(rows, directions_of(labels.shape, key)) for key, rows in groups(keys_of(face), 0)]
 
 
 def freedom_of(faces: Sequence[Face]) -> int:
@@ -194,12 +225,9 @@ class OpenLabels:
         return np.asarray(S)
 
     def _products(self) -> Floats:
-        columns = self.columns
-        if not isinstance(columns, FormedColumns):
-            return np.asarray(self.taken.T @ self.taken)
-        G = columns.row_products.of(self.rows)
-        if columns.weight is not None:
-            root = np.sqrt(columns.weight[self.rows])
+        G, weight = self.columns.products(self.rows), self.columns.weight
+        if weight is not None:
+            root = np.sqrt(weight[self.rows])
             G *= root
             G *= root[:, None]
         return G
@@ -221,38 +249,26 @@ class OpenLabels:
 
     def along_flat(self, labels: LabelSet, b: Floats) -> Floats:
         """Return ``A'b`` for a flat vector, or for several as columns."""
-        if b.ndim == 1:
-            return self.along(unflat(labels, b))
-        return np.stack([self.along(unflat(labels, column)) for column in b.T], axis=1)
+        return np.apply_along_axis(lambda column: self.along(unflat(labels, column)), 0, b)
 
     def sum_flat(self, labels: LabelSet, x: Floats) -> Floats:
         """Return ``A x``, flat, for one vector or for several as columns."""
-        if x.ndim == 1:
-            return flat(labels, self.sum(x))
-        return np.stack([flat(labels, self.sum(column)) for column in x.T], axis=1)
+        return np.apply_along_axis(lambda column: flat(labels, self.sum(column)), 0, x)
 
 
 def stacked(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
     """Return A, rows not weighted, face by face and direction by direction."""
-    parts = []
-    for face in faces:
-        M = columns.take(face.rows)
-        parts.append(M if labels.contrasts is None else _kron(labels, face.directions, M))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    parts = ((in_contrasts(labels, face.directions), columns.take(face.rows)) for face in faces)
+    return np.concatenate([np.kron(directions, M) for directions, M in parts], axis=1)
 
 
-def _kron(labels: LabelSet, directions: Floats, M: Floats) -> Floats:
-    """Return the Kronecker product of the directions, in contrasts, and M."""
-    assert labels.contrasts is not None
-    C = labels.contrasts.T @ directions
-    product = C[:, None, :, None] * M[None, :, None, :]
-    return product.reshape(len(C) * len(M), C.shape[1] * M.shape[1])
+def in_contrasts(labels: LabelSet, directions: Floats) -> Floats:
+    """Return directions (K, e) of labels as combinations of the contrasts."""
+    return directions if labels.contrasts is None else labels.contrasts.T @ directions
 
 
 def split(x: Floats, faces: Sequence[Face]) -> list[Floats]:
     """Return the part of x of every face, as (directions, rows)."""
-    if len(faces) == 1:
-        return [x.reshape(-1, len(faces[0].rows))]
     ends = np.cumsum([face.freedom for face in faces])
     parts = np.split(x, ends[:-1])
     return [part.reshape(-1, len(face.rows)) for part, face in zip(parts, faces, strict=True)]
@@ -261,7 +277,7 @@ def split(x: Floats, faces: Sequence[Face]) -> list[Floats]:
 def along_faces(values: Floats, faces: Sequence[Face]) -> Floats:
     """Return the components of values of rows along the directions of their faces."""
     if values.ndim == 1:
-        return np.concatenate([values[face.rows] for face in faces])
+        values = values[:, None]
     return np.concatenate([(face.directions.T @ values[face.rows].T).ravel() for face in faces])
 
 
@@ -298,14 +314,11 @@ def solve_hessian(
 
 def _coefficients(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
     """Return ``E E'`` of every face, in contrasts."""
-    assert labels.contrasts is not None
-    parts = [labels.contrasts.T @ directions for directions, _ in grams]
+    parts = [in_contrasts(labels, directions) for directions, _ in grams]
     return np.stack([part @ part.T for part in parts])
 
 
 def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
-    if labels.contrasts is None:
-        return grams[0][1]
     C, G = _coefficients(labels, grams), np.stack([gram for _, gram in grams])
     k, r = C.shape[1], G.shape[1]
     blocks = np.tensordot(C, G, axes=(0, 0))  # (k, k, r, r)
@@ -357,10 +370,9 @@ def _diagonal_blocks(
     labels: LabelSet, grams: Iterable[tuple[Floats, Floats]], sigma: float
 ) -> list[Floats]:
     """Return the Cholesky factor of the block of every contrast."""
-    assert labels.contrasts is not None
     blocks: list[Any] = [0.0] * n_contrasts(labels)
     for directions, gram in grams:
-        shares = np.sum((labels.contrasts.T @ directions) ** 2, axis=1)
+        shares = np.sum(in_contrasts(labels, directions) ** 2, axis=1)
         for j, share in enumerate(shares):
             blocks[j] = blocks[j] + share * gram
     for j, block in enumerate(blocks):

@@ -3,33 +3,46 @@
 It starts at the centre of the intervals and stops once the proven gap is within the tolerance. Each
 variable is scaled by the length of its column of M, so that one outlying row does not slow down all
 others. If SciPy stops early, it is restarted from there, as long as that helps.
+
+The optimum that it finds is arbitrary. The objective depends only on M q, so the solution is the
+labelling closest to the centres with the same M q.
 """
+
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
-from primum.labellings import Interval, LabelProblem, duality_gap
-from primum.labellings.problem import Solution
+from primum.labellings.problem import LabelProblem, Solution, duality_gap
+from primum.solvers.newton import solve_newton
 
 MEMORY = 20
 STARTS = 100
 
 
 def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
-    """Return an optimal labelling, as close to 1/2 as the precision allows."""
+    """Return the optimal labelling closest to the centres, as far as the precision allows."""
     objective = _Objective(problem)
-    z, tol = objective.lengths * problem.labels.centre, problem.gap_within(tol)
+    z, enough = objective.lengths * problem.labels.centre, problem.gap_within(tol)
     iterations, value = 0, np.inf
     for _ in range(STARTS):
-        result = _minimise(objective, z, tol, max_iter - iterations)
+        result = _minimise(objective, z, enough, max_iter - iterations)
         # SciPy counts no iterations if the bounds of every variable are equal.
         z, iterations = result.x, iterations + int(result.get("nit", 0))
         stuck = result.fun >= value
-        if stuck or iterations >= max_iter or objective.gap_at(z) <= tol:
+        if stuck or iterations >= max_iter or objective.gap_at(z) <= enough:
             break
         value = result.fun
-    return Solution(objective.labels(z), iterations)
+    return Solution(_closest_to_centres(problem, objective.labels(z), tol), iterations)
+
+
+def _closest_to_centres(problem: LabelProblem, q: Floats, tol: float) -> Floats:
+    """Return the labelling closest to the centres with the same M q, unless its gap is worse."""
+    reached = replace(problem, target=problem.columns.accumulate(q))
+    closer = solve_newton(reached, tol, max_iter=1000).labels
+    before, after = problem.judge(q), problem.judge(closer)
+    return closer if after.within(tol) or after.gap <= before.gap else q
 
 
 def _minimise(objective: "_Objective", start: Floats, gap: float, max_iter: int) -> OptimizeResult:
@@ -66,9 +79,8 @@ class _Objective:
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
-        labels = self.problem.labels
-        assert isinstance(labels, Interval)
-        return self.lengths * labels.low, self.lengths * labels.high
+        best, one = self.problem.labels.best, np.ones(self.problem.n_rows)
+        return self.lengths * best(one), self.lengths * best(-one)
 
     def labels(self, z: Floats) -> Floats:
         return np.asarray(self.problem.labels.project(z / self.lengths))

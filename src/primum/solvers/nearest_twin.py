@@ -20,41 +20,33 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings import (
-    FormedColumns,
-    HyperplaneLabels,
-    LabelProblem,
-    NearestTwin,
-    StreamedColumns,
-    without_mean,
-)
-from primum.labellings.problem import Solution
-from primum.labellings.sets import faces_of
+from primum.labellings.labelling import HyperplaneLabels
+from primum.labellings.nearest_twin import NearestTwin
+from primum.labellings.problem import LOSS_ROUNDING, FormedColumns, LabelProblem, Solution, centred
+from primum.labellings.sets import key_of_all, keys_of
 from primum.rows import to_numpy
-from primum.solvers.copies import find_copies
-from primum.solvers.faces import along_faces, stacked, unflat
-from primum.solvers.sample import sample_problem
+from primum.solvers.faces import along_faces, faces_of, stacked, unflat
+from primum.solvers.sample import find_copies, sample_columns
 
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
 # the problem worse conditioned. It is raised if a round reduces the deviation only slightly, which
 # happens if the level is on the boundary of what labellings can attain.
-PENALTY, RAISE, LARGEST_PENALTY = 1e2, 10.0, 1e5
-ROUNDS = 30
-SLOW = 0.1
+PENALTY, PENALTY_FACTOR, LARGEST_PENALTY = 1e2, 10.0, 1e5
+MAX_ROUNDS = 30
+# A round that leaves more than this fraction of the least deviation so far is slow.
+SLOW_ROUND = 0.1
 # The deviation from the level may cost this fraction of the tolerance.
-SHARE = 0.1
+GAP_SHARE = 0.1
 # Rows at an angle to the hyperplane whose sine is smaller are on it.
 ON_HYPERPLANE = 1e-9
 # Singular values of M_1 for the free rows below this fraction of their M are rounding.
 RANK = 1e-9
-# A labelled loss that exceeds the twin's by less than this, in mean loss, differs by rounding.
-ROUNDING = 1e-12
 
 # The accuracy of the model is the square root of the gap of the labelled loss, so this loss is
 # minimised to this fraction of the tolerance: in memory always, elsewhere if it proves necessary.
-FINER = 1e-3
+LOSS_TOL = 1e-3
 
-# Below this pivot the unlabelled rows do not span all directions: the twin may be unattainable.
+# If a pivot is smaller, the unlabelled rows do not span all directions, and perhaps not the twin.
 SMALL_PIVOT = 1e-6
 
 SolveLabels = Callable[[LabelProblem, float], Solution]
@@ -67,20 +59,18 @@ def solve_nearest_twin(
     if (labels := _labels_of_twin(tie, tol)) is not None:
         # The distance is 0: no pull is needed.
         return Solution(labels, 1, pull=np.zeros_like(tie.goal))
-    if isinstance(tie.columns, StreamedColumns):
-        sample = sample_problem(problem, tie.columns).columns
-        assert isinstance(sample, FormedColumns)
-        copies = find_copies(problem, tie.columns, sample)
+    if (streamed := tie.columns.streamed) is not None:
+        copies = find_copies(problem.labels, streamed, sample_columns(streamed)[0])
         if copies is not None:
             few = replace(tie, columns=copies[0])
             loss = few.loss(problem.loss_unit, problem.loss_floor)
             solution = solve_nearest_twin(loss, few, solve_labels, tol)
             return replace(solution, labels=copies[1](solution.labels))
-    if isinstance(problem.columns, StreamedColumns):
+    if problem.columns.streamed is not None:
         solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol)
         if proven:
             return solution
-    return _solve_in_order(problem, tie, solve_labels, FINER * tol, tol)[0]
+    return _solve_in_order(problem, tie, solve_labels, LOSS_TOL * tol, tol)[0]
 
 
 def _solve_in_order(
@@ -90,7 +80,7 @@ def _solve_in_order(
     first = solve_labels(problem, loss_tol)
     Mq = tie.reached(first.labels)
     gap = problem.judge(first.labels, first.dual, tol).gap / problem.loss_unit
-    if tie.excess(Mq) <= max(gap, problem.gap_within(ROUNDING)):
+    if tie.excess(Mq) <= max(gap, problem.gap_within(LOSS_ROUNDING)):
         held = _hold(tie, tie.goal, solve_labels, tol)
     else:
         held = _on_face(tie, _by_row(tie, first.labels), Mq, solve_labels, tol)
@@ -106,39 +96,35 @@ def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
     They are then ``c + M'V`` with ``M M'V = T - M c``: one linear system.
     """
     columns = tie.columns
-    if columns.shape[1] < columns.shape[0] or tie.labels.key_of_all <= 0:
+    if columns.shape[1] < columns.shape[0] or key_of_all(tie.labels) <= 0:
         return None  # different labellings give different models, or rows have different directions
     _, at_centres, _ = _labels_along(tie, np.zeros_like(tie.twin))
-    factor, info = lapack.dpotrf(columns.gram_of_all, lower=1)
+    factor, info = lapack.dpotrf(columns.gram(), lower=1)
     if info != 0 or np.diag(factor).min() < SMALL_PIVOT:
         return None
     V = lapack.dpotrs(factor, tie.twin - at_centres, lower=1)[0]
     labels, Mq, inside = _labels_along(tie, V)
-    reached = float(np.sum((Mq - tie.twin) ** 2)) <= FINER * tol * tie.total
+    reached = float(np.sum((Mq - tie.twin) ** 2)) <= LOSS_TOL * tol * tie.total
     return labels if inside and reached else None
 
 
 def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Any, Floats, bool]:
     """Return the labels ``project(c + M'V)``, their ``M Q``, and whether all are inside."""
     columns, labels = tie.columns, tie.labels
-    if isinstance(columns, StreamedColumns):
-        sweep = columns.sweep(labels, -V, 1.0, mostly_inside=True)
-        inside = list(sweep.grams) == [labels.key_of_all] and sweep.inside == columns.shape[1]
-        return HyperplaneLabels(labels, -columns.B.T @ V, 1.0), _centred(sweep.Mq), inside
+    if (streamed := columns.streamed) is not None:
+        sweep = streamed.sweep(labels, -V, 1.0, mostly_inside=True)
+        inside = list(sweep.grams) == [key_of_all(labels)] and sweep.inside == columns.shape[1]
+        return HyperplaneLabels(labels, -streamed.B.T @ V, 1.0), centred(sweep.Mq), inside
     q = labels.project(labels.centre + columns.project(V))
     inside = bool(labels.open(q).all())
     return q, tie.reached(q), inside
-
-
-def _centred(Mq: Floats) -> Floats:
-    return Mq if Mq.ndim == 1 else without_mean(Mq)
 
 
 def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
     shift, penalty, iterations = np.zeros_like(tie.goal), PENALTY, 0
     best, least_gap, least = Solution(None, 0), np.inf, np.inf
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         solution = solve_labels(tie.held(level + shift, penalty), tol)
         Mq = tie.reached(solution.labels)
         off = Mq[: tie.rank] - level
@@ -148,14 +134,14 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
         judged = tie.judge(solution.labels, pull, 0.5 * missed**2)
         # What is missed of the level counts in full, as a loss, and in the proof.
         gap = judged.gap + missed**2 / tie.total
-        slow, least = missed > SLOW * least, min(missed, least)
+        slow, least = missed > SLOW_ROUND * least, min(missed, least)
         if best.labels is None or gap <= least_gap:
             best, least_gap = Solution(solution.labels, iterations, pull=pull), gap
-        if gap <= SHARE * tol or (slow and penalty == LARGEST_PENALTY):
+        if gap <= GAP_SHARE * tol or (slow and penalty == LARGEST_PENALTY):
             break
         shift -= off
         if slow:
-            shift, penalty = shift / RAISE**2, penalty * RAISE
+            shift, penalty = shift / PENALTY_FACTOR**2, penalty * PENALTY_FACTOR
     return replace(best, iterations=iterations)
 
 
@@ -176,13 +162,11 @@ def _on_face(
         return Solution(labels, 0, pull=_pull_of(tie, M, inside, Mq))
     R = U[:, kept].T / S[kept][:, None]
     part = FormedColumns(np.vstack([R @ M[: tie.rank], M[tie.rank :]]), weight)
-    reached = _centred(part.accumulate(q))
+    reached = centred(part.accumulate(q))
     level = reached[: len(R)]
     others = Mq[tie.rank :] - reached[len(R) :]
     goal = np.concatenate([level, tie.twin[tie.rank :] - others])
-    few = NearestTwin(
-        part, np.ones(len(R)), level, goal, tie.total, tie.labels.narrowed(free, face)
-    )
+    few = NearestTwin(part, np.ones(len(R)), level, goal, tie.total, tie.labels.take(free).on(face))
     solution = _hold(few, level, solve_labels, tol)
     return replace(
         solution, labels=_with_values(labels, free, solution.labels), pull=R.T @ solution.pull
@@ -209,27 +193,28 @@ def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats
         p, lengths, q = M.T @ gradient, np.linalg.norm(M[: tie.rank], axis=0), labels.values
         sets = tie.labels.take(labels.positions)
     else:
-        lengths = tie.columns.first(tie.rank).lengths()
+        lengths = tie.columns.scaled(np.ones(tie.rank)).lengths()
         p, q, sets = tie.columns.project(gradient), labels, tie.labels
     rounding = ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
     face = sets.tied(p, rounding) | sets.open(q)
-    chosen = np.flatnonzero(sets.keys(face))
+    chosen = np.flatnonzero(keys_of(face))
     positions = labels.positions[chosen] if _has_band(labels) else chosen
     return positions, q[chosen], face[chosen]
 
 
 def _has_band(labels: Any) -> bool:
     """Return whether all rows except a band have the label of their side of a hyperplane."""
-    return isinstance(labels, HyperplaneLabels) and bool(np.isinf(labels.sigma))
+    plane = None if isinstance(labels, np.ndarray) else labels.hyperplane
+    return plane is not None and bool(np.isinf(plane.sigma))
 
 
 def _by_row(tie: NearestTwin, labels: Any) -> Any:
     """Return a labelling as an array with one label per row, if the rows are in memory."""
     if isinstance(labels, np.ndarray) or _has_band(labels):
         return labels
-    columns = tie.columns
-    if isinstance(columns, StreamedColumns) and columns.design.rows.in_memory:
-        return to_numpy(columns.design.write_down(labels))
+    streamed = tie.columns.streamed
+    if streamed is not None and streamed.design.rows.in_memory:
+        return to_numpy(streamed.design.write_down(labels))
     return labels
 
 

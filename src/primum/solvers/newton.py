@@ -25,16 +25,13 @@ the first two terms of psi and the I of its Hessian (``labellings.prior``).
    labels directly. Labels that leave their set are moved to its boundary, rows on the wrong
    boundary are freed, and the guess is repeated as long as it improves (a primal-dual active set
    method). If it is right, the solution is exact.
-3. Otherwise multiply sigma by a constant and predict the next point (``prediction.py``).
+3. Otherwise multiply sigma by a constant and predict the next point. Between two values of sigma at
+   which a label reaches or leaves the boundary of its set, the path solves a linear system: that of
+   the faces. If more labels are undecided than there are equations, the system is large and the
+   faces will change anyway, so the path is extrapolated along its secant; near its end it is linear
+   in 1/sigma.
 
 The labelling with the smallest proven gap is returned.
-
-Prediction of the next point of the path (``newton.py``).
-
-Between two values of sigma at which a label reaches or leaves the boundary of its set, the path
-solves a linear system: that of the faces. If more labels are undecided than there are equations,
-the system is large and the faces will change anyway, so the path is extrapolated along its secant;
-near its end it is linear in 1/sigma.
 """
 
 from collections.abc import Iterator
@@ -44,13 +41,15 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Mask
-from primum.labellings import LabelProblem, LabelSet, Prior, duality_gap, per_row, weighted
-from primum.labellings.problem import Solution
-from primum.labellings.sets import Face, faces_of
+from primum.labellings.prior import Prior
+from primum.labellings.problem import LabelProblem, Solution, duality_gap, per_row, weighted
+from primum.labellings.sets import LabelSet, along
 from primum.solvers.faces import (
+    Face,
     OpenLabels,
     along_faces,
     cholesky,
+    faces_of,
     flat,
     freedom_of,
     hessian_of,
@@ -62,9 +61,39 @@ from primum.solvers.faces import (
     unflat,
 )
 
+GROWTH = 5.0  # of sigma; 3 to 10 work equally well
+STEPS_PER_SIGMA = 50
+GUESSES_PER_SIGMA = 10
+# A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
+# before, it is almost never right.
+STEADY_SHARE = 0.75
+LINE_SEARCH_ACCURACY = 0.1
+# Points of the path that cost more than this, in units of the loss, are far from its end.
+EARLY_COST = 1e-6
+# After this many steps, every other step changes the multiplier of one class of a prior.
+ALL_AT_ONCE = 10
+LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
+# The gap to reach, as a fraction of the tolerance. A thousandth costs a few more steps and brings
+# the labels, not only the loss, close to their limit.
+GAP_GOAL = 1e-3
+# Once the gap is that small, this many more values of sigma are tried until a guess is exact:
+# labels that hardly affect the loss, compared with outlying rows, are decided only then.
+PATIENCE = 6
+# Rows with |p| below this fraction of its size at the centres are hardly decided: other labels may
+# be optimal too.
+UNDECIDED_P = 1e-9
+# Singular values below this fraction of the longest column of M are rounding.
+RANK = 1e-6
+# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
+# the first after another small one.
+SAFE_PIVOT = 1e-4
+EPS = float(np.finfo(float).eps)
+# A gap of this many times its rounding is near the end of the path, whatever the tolerance.
+NEAR_ROUNDING = 1e3
+
 
 @dataclass(frozen=True)
-class Point:
+class DualPoint:
     """A dual point Xi and ``P = M'Xi``."""
 
     xi: Floats
@@ -76,11 +105,13 @@ class OnPath:
     """A point at which the path was reached, with its sigma and its labels."""
 
     sigma: float
-    point: Point
+    point: DualPoint
     q: Floats
 
 
-def predict(problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPath | None) -> Point:
+def predict(
+    problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPath | None
+) -> DualPoint:
     """Return a start for the next sigma: the latest point, or a predicted one if psi is smaller."""
     labels, point = problem.labels, latest.point
     faces = faces_of(labels, labels.open(latest.q))
@@ -95,24 +126,26 @@ def predict(problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPat
 
 def _with_the_same_faces(
     problem: LabelProblem, sigma: float, latest: OnPath, faces: list[Face]
-) -> Point:
+) -> DualPoint:
     """Return where the path would be if every label stayed on its face."""
     columns, labels, point = problem.columns, problem.labels, latest.point
-    q = latest.q + (latest.sigma - sigma) * labels.along(labels.open(latest.q), point.p)
+    q = latest.q + (latest.sigma - sigma) * along(labels.open(latest.q), point.p)
     g = problem.gradient(point.xi, problem.residual(q))
     held = problem.held(point.xi, sigma)
     change = newton_direction(columns, labels, faces, sigma, g, held)
-    return Point(point.xi + change, point.p + columns.project(change))
+    return DualPoint(point.xi + change, point.p + columns.project(change))
 
 
-def _along_the_secant(sigma: float, latest: OnPath, previous: OnPath) -> Point:
+def _along_the_secant(sigma: float, latest: OnPath, previous: OnPath) -> DualPoint:
     """Return the linear extrapolation in 1/sigma."""
     point, before = latest.point, previous.point
     ratio = (1 / sigma - 1 / latest.sigma) / (1 / latest.sigma - 1 / previous.sigma)
-    return Point(point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p))
+    return DualPoint(
+        point.xi + ratio * (point.xi - before.xi), point.p + ratio * (point.p - before.p)
+    )
 
 
-def _psi(problem: LabelProblem, point: Point, sigma: float) -> float:
+def _psi(problem: LabelProblem, point: DualPoint, sigma: float) -> float:
     labels, xi = problem.labels, point.xi
     q = labels.project(labels.centre - sigma * point.p)
     inner = per_row(point.p * q + (q - labels.centre) ** 2 / (2 * sigma))
@@ -120,39 +153,8 @@ def _psi(problem: LabelProblem, point: Point, sigma: float) -> float:
     return problem.conjugate(xi) - float(total)
 
 
-GROWTH = 5.0  # of sigma; 3 to 10 work equally well
-STEPS_PER_SIGMA = 50
-GUESSES_PER_SIGMA = 10
-# A guess is almost never right while a step of sigma decides more than a quarter of the undecided
-# rows.
-STEADY = 0.75
-LINE_SEARCH_ACCURACY = 0.1
-# Points of the path that cost more than this, in units of the loss, are far from its end.
-EARLY = 1e-6
-# After this many steps, every other step changes the multiplier of one class of a prior.
-ALL_AT_ONCE = 10
-LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
-# A thousandth of the tolerance costs a few more steps and brings the labels, not only the loss,
-# close to their limit.
-AIM = 1e-3
-# Once the gap is that small, this many more values of sigma are tried until a guess is exact:
-# labels that hardly affect the loss, compared with outlying rows, are decided only then.
-PATIENCE = 6
-# Rows with |p| below this fraction of its size at q = 1/2 are weakly decided: other labels may be
-# optimal too.
-WEAK = 1e-9
-# Singular values below this fraction of the longest column of M are rounding.
-RANK = 1e-6
-# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
-# the first after another small one.
-SAFE_PIVOT = 1e-4
-EPS = float(np.finfo(float).eps)
-# A gap of this many times its rounding is near the end of the path, whatever the tolerance.
-NEAR_ROUNDING = 1e3
-
-
 @dataclass(frozen=True)
-class Answer:
+class Trial:
     """A labelling, its gap, and whether it is the optimal labelling closest to the centres.
 
     ``nu`` are the multipliers of a prior, with which the gap was computed, and ``feasible`` is
@@ -187,7 +189,7 @@ class Stage:
     sigma: float
     xi: Floats
     undecided: int
-    best: Answer
+    best: Trial
     iterations: int
 
 
@@ -215,15 +217,15 @@ def follow_path(
     tol = problem.gap_within(tol)
     centres = labels.centres(problem.n_rows)
     xi = problem.residual(centres)
-    point, previous = Point(xi, columns.project(xi)), None
+    point, previous = DualPoint(xi, columns.project(xi)), None
     best = _judge(problem, centres, xi, 0.0 * problem.multipliers(xi))
-    best = replace(best, final=best.feasible and best.gap <= AIM * tol)
+    best = replace(best, final=best.feasible and best.gap <= GAP_GOAL * tol)
     rounding = rounding_of(problem, point)
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
     if start is not None and start[0] > sigma:
-        sigma, point = start[0], Point(start[1], columns.project(start[1]))
+        sigma, point = start[0], DualPoint(start[1], columns.project(start[1]))
     while (
         not best.final
         and close < PATIENCE
@@ -233,13 +235,13 @@ def follow_path(
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, residual, steps = minimise_psi(problem, sigma, point, budget)
         on_path = _judge(problem, q, residual, problem.multipliers(arrived.xi))
-        close += on_path.feasible and on_path.gap <= AIM * tol
+        close += on_path.feasible and on_path.gap <= GAP_GOAL * tol
         undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
         near_end = undecided == undecided_before or (
             on_path.gap <= max(tol, NEAR_ROUNDING * rounding.gap)
         )
-        if near_end or undecided >= STEADY * undecided_before:
-            guess, tries = guess_face(problem, q, AIM * tol, near_end, rounding, arrived.xi)
+        if near_end or undecided >= STEADY_SHARE * undecided_before:
+            guess, tries = guess_face(problem, q, GAP_GOAL * tol, near_end, rounding, arrived.xi)
         else:
             guess, tries = on_path, 0
         best = min((best, on_path, guess), key=lambda answer: answer.order)
@@ -258,26 +260,30 @@ def size_of(p: Floats) -> float:
     return float(np.sqrt(np.vdot(p, p) / p.size))
 
 
-def rounding_of(problem: LabelProblem, point: Point) -> Rounding:
+def rounding_of(problem: LabelProblem, point: DualPoint) -> Rounding:
     """Return the rounding thresholds of a problem, given the point at which its solution starts."""
     columns = problem.columns
     lengths, size = columns.lengths(), np.linalg.norm(problem.target) + np.linalg.norm(point.xi)
     total = float(lengths.sum() if columns.weight is None else lengths @ columns.weight)
-    weak, singular_value = WEAK * size_of(point.p), RANK * float(lengths.max())
+    weak, singular_value = UNDECIDED_P * size_of(point.p), RANK * float(lengths.max())
     return Rounding(weak, singular_value, float(EPS * size * total))
 
 
-def _judge(problem: LabelProblem, q: Floats, residual: Floats, nu: Floats) -> Answer:
+def _judge(problem: LabelProblem, q: Floats, residual: Floats, nu: Floats) -> Trial:
     """Return q, a point of the path, with its gap; its labels are not yet final."""
     columns = problem.columns
     p = columns.project(problem.dual_point(residual, nu))
     gap = duality_gap(problem.labels, p, q, columns.weight) + problem.prior_gap(residual, nu)
-    return Answer(q, gap, final=False, nu=nu, feasible=problem.meets_prior(residual))
+    return Trial(q, gap, final=False, nu=nu, feasible=problem.meets_prior(residual))
 
 
 def minimise_psi(
-    problem: LabelProblem, sigma: float, point: Point, max_steps: int, centre: Floats | None = None
-) -> tuple[Point, Floats, Floats, int]:
+    problem: LabelProblem,
+    sigma: float,
+    point: DualPoint,
+    max_steps: int,
+    centre: Floats | None = None,
+) -> tuple[DualPoint, Floats, Floats, int]:
     """Return (dual point, labels Q, M Q - T, steps) near the minimum of psi.
 
     ``centre``, labels of the rows, takes the place of the centres of their sets.
@@ -305,7 +311,7 @@ def minimise_psi(
         length = _exact_step(line, xi + problem.target, direction, g, problem.prior)
         damping = min(damping * _change_of_damping(length), 1.0)
         xi, p = xi + length * direction, p + length * along
-    return Point(xi, p), q, residual, step
+    return DualPoint(xi, p), q, residual, step
 
 
 def _change_of_damping(length: float) -> float:
@@ -327,7 +333,7 @@ def _has_settled(problem: LabelProblem, residual: Floats, g: Floats, cost: float
     """
     if problem.prior is None:
         return True
-    early = cost > problem.gap_within(EARLY)
+    early = cost > problem.gap_within(EARLY_COST)
     return problem.prior.settled(residual + problem.target, g, early=early)
 
 
@@ -389,7 +395,7 @@ def guess_face(
     near_end: bool,
     rounding: Rounding,
     xi: Floats | None = None,
-) -> tuple[Answer, int]:
+) -> tuple[Trial, int]:
     """Return (the best labelling found with decided rows fixed, number of tries).
 
     While more labels are free than there are equations this pays off only near the end, where the
@@ -398,7 +404,7 @@ def guess_face(
     """
     columns, labels = problem.columns, problem.labels
     nu = np.zeros(0) if xi is None else problem.multipliers(xi)
-    best = Answer(q, np.inf, final=False, nu=nu)
+    best = Trial(q, np.inf, final=False, nu=nu)
     face = labels.open(q)
     for tries in range(GUESSES_PER_SIGMA):
         faces = faces_of(labels, face)
@@ -413,15 +419,16 @@ def guess_face(
         feasible = problem.meets_prior(residual)
         if feasible and gap <= max(aim, rounding.gap):
             closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p))
-            return Answer(q, gap, final=closest, nu=nu), tries + 1
+            return Trial(q, gap, final=closest, nu=nu), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
-        best = Answer(q, gap, final=False, nu=nu, feasible=feasible)
+        best = Trial(q, gap, final=False, nu=nu, feasible=feasible)
         # Faces shrink where a label reached their boundary. Those of the other rows grow where
         # their label is on the wrong boundary.
         kept = face & labels.open(q)
         unchanged = per_row(face.astype(np.intp)) == per_row(kept.astype(np.intp))
-        face = labels.widened(kept, p, unchanged & (slack > aim / len(q)))
+        wrong = unchanged & (slack > aim / len(q))
+        face = kept | (wrong if q.ndim == 1 else wrong[:, None] & (labels.best(p) > 0))
     return best, GUESSES_PER_SIGMA
 
 
@@ -440,7 +447,7 @@ def _solve_face(
     columns, labels = problem.columns, problem.labels
     if not faces:
         return q, np.zeros(0) if xi is None else problem.multipliers(xi)
-    q, centres = q.copy(), labels.face_centres(face)
+    q, centres = q.copy(), labels.on(face).centres(len(face))
     for part in faces:
         q[part.rows] = centres[part.rows]
     missing = flat(labels, -problem.residual(q))
@@ -448,7 +455,7 @@ def _solve_face(
         G = hessian_of(columns, labels, faces)
         moved, nu = moved_target(problem, missing, lambda b: G @ _solve_gram(G, b, rounding), xi)
         V = _solve_gram(G, moved, rounding)
-        q += labels.along(face, columns.project(unflat(labels, V)))
+        q += along(face, columns.project(unflat(labels, V)))
         return np.asarray(labels.project(q)), nu
     open_labels = OpenLabels(columns, faces)
     G = open_labels.gram()
@@ -481,11 +488,11 @@ def _is_closest_to_centres(problem: LabelProblem, q: Floats, tied: Mask) -> bool
     faces = faces_of(labels, face)
     v = np.zeros(columns.shape[0] * n_contrasts(labels))
     if faces:
-        wanted = along_faces(q - labels.face_centres(face), faces)
+        wanted = along_faces(q - labels.on(face).centres(len(face)), faces)
         A = stacked(columns, labels, faces)
         v = np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])
     # Entries that are neither tied nor open have a cost, which decides them.
-    sets = labels.narrowed(doubtful, (tied | face)[doubtful])
+    sets = labels.take(doubtful).on((tied | face)[doubtful])
     closest = sets.project(sets.centre + columns.project(unflat(labels, v))[doubtful])
     return bool(np.allclose(closest, q[doubtful], rtol=0.0, atol=1e-7))
 

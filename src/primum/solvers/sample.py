@@ -1,7 +1,7 @@
 """The problem of a sample of the rows, as close to the problem of all rows as possible.
 
 A label problem depends on its rows through sums over them, and those over a sample have errors. Two
-sums over all rows are known, ``M 1`` and ``M M'`` (``known_sums.py``), so the sample is mapped such
+sums over all rows are known, ``M 1`` and ``M M'`` (``KnownSums``), so the sample is mapped such
 that it has the same ones:
 
     m -> mean + A (m - mean_s),      A = (S S_s^-1)^(1/2) = C R^(-1/2) C^-1,
@@ -13,15 +13,25 @@ coordinates of the columns.
 Monte Carlo methods call this moment matching. What is summed is a function of ``p = m'xi``. If it
 is quadratic, its sum over the mapped sample is exact, so the error that remains is that of its
 difference from a quadratic function.
+
+A sample also shows whether the rows are copies of few distinct ones. Identical rows can have
+identical labels, so they are merged into one row with the sum of their weights. Rows are identified
+by their projection on a random direction; one pass over the rows finds the distinct ones.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack
 
-from primum._typing import Floats
-from primum.labellings import FormedColumns, KnownSums, LabelProblem, StreamedColumns
+from primum._typing import Floats, Index
+from primum.equations import View
+from primum.labellings.labelling import LabelsByValue
+from primum.labellings.problem import FormedColumns, LabelProblem
+from primum.labellings.sets import LabelSet
+from primum.labellings.streamed import KnownSums, StreamedColumns
+from primum.rows import to_numpy
 from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import Stage, follow_path
 
@@ -41,9 +51,13 @@ SINGULAR = 1e-10
 # others does not replace them.
 LARGEST_CHANGE = 2.0
 
+FEW_DISTINCT = 0.25  # fraction of distinct rows in a sample below which to look for copies
+MOST_DISTINCT = 2**22  # maximum number of elements of the distinct rows (32 MB)
+DIGITS = 12  # to which projections of identical rows agree
 
-def sample_problem(problem: LabelProblem, columns: StreamedColumns) -> LabelProblem:
-    """Return the problem of a sample of the rows, weighted to represent all of them."""
+
+def sample_columns(columns: StreamedColumns) -> tuple[FormedColumns, Index]:
+    """Return the columns of a sample of the rows, weighted to represent all, and its positions."""
     r, n = columns.shape
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
     size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
@@ -54,7 +68,7 @@ def sample_problem(problem: LabelProblem, columns: StreamedColumns) -> LabelProb
     weight = weight * (total / max(float(weight.sum()), 1e-300))
     if columns.known is not None and r > 0 and total > 0:
         M = _matched(M, weight, total, columns.known)
-    return replace(problem, columns=FormedColumns(M, weight), labels=problem.labels.take(index))
+    return FormedColumns(M, weight), index
 
 
 def _matched(M: Floats, weight: Floats, total: float, known: KnownSums) -> Floats:
@@ -116,3 +130,79 @@ def sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
     # If most rows are undecided, labels near 1/2 suffice, and Newton's first step from there is
     # exact up to clipping. The sample's point may be far off if it lacks rare features.
     return replace(stage, xi=0.0 * stage.xi) if stage.undecided > 0.5 * n else stage
+
+
+def merged(sample: FormedColumns) -> FormedColumns:
+    """Return the distinct columns of a sample, with the weights of identical ones added up."""
+    direction, scale = _direction(sample)
+    keys = np.round(direction @ sample.matrix / scale, DIGITS)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    weight = np.ones(len(keys)) if sample.weight is None else sample.weight
+    return FormedColumns(sample.matrix[:, first], _totals(which, weight))
+
+
+def _direction(sample: FormedColumns) -> tuple[Floats, float]:
+    direction = np.random.default_rng(0).normal(size=len(sample.matrix))
+    return direction, max(float(np.abs(direction @ sample.matrix).max()), 1e-300)
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """Distinct rows: their sorted projections, their columns of M and their weights.
+
+    If there are too many of them, they are discarded.
+    """
+
+    keys: Floats
+    columns: Floats
+    weight: Floats
+
+    def __add__(self, other: "_Distinct") -> "_Distinct":
+        if not (len(self.keys) and len(other.keys)):
+            return _NONE
+        return _distinct(
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.columns, other.columns]),
+            np.concatenate([self.weight, other.weight]),
+        )
+
+
+_NONE = _Distinct(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
+
+
+def _distinct(keys: Floats, columns: Floats, weight: Floats) -> _Distinct:
+    keys, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    if columns.shape[1] * len(keys) > MOST_DISTINCT:
+        return _NONE
+    return _Distinct(keys, columns[first], _totals(which, weight))
+
+
+def _totals(which: Index, weight: Floats) -> Floats:
+    return np.bincount(which, weight).astype(np.float64, copy=False)
+
+
+def find_copies(
+    labels: LabelSet, columns: StreamedColumns, sample: FormedColumns
+) -> tuple[FormedColumns, Callable[[Floats], LabelsByValue]] | None:
+    """Return the distinct columns of M, and a function from their labels to those of all rows.
+
+    None if a sample shows that most rows are distinct, if there are too many distinct ones, or if
+    identical rows may have different label sets.
+    """
+    if not labels.uniform or merged(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
+        return None
+    direction, scale = _direction(sample)
+    v, B_t = direction @ columns.B / scale, columns.B.T
+
+    def distinct_rows_of(view: View) -> _Distinct:
+        keys = np.round(to_numpy(view.dot(v)), DIGITS)
+        weight = np.ones(len(keys)) if view.block.weight is None else view.block.weight
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        M_t = to_numpy(view.pick(view.like(first)).dot(B_t))
+        return _distinct(keys[first], M_t, _totals(which, weight))
+
+    distinct = columns.design.add_up(distinct_rows_of)
+    if not len(distinct.keys):
+        return None
+    few = FormedColumns(distinct.columns.T, distinct.weight)
+    return few, lambda labels: LabelsByValue(v, distinct.keys, labels)

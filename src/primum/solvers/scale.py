@@ -7,16 +7,16 @@ progress is made on few rows.
    percent of them are undecided. In memory this costs no pass, elsewhere one.
 2. Minimise the same dual function psi on all rows, from there. One fused pass per Newton step gives
    psi, its gradient and Hessian, and both bounds on the optimum, and collects the rows close to the
-   hyperplane ``p = 0`` (``all_rows.py``); a further pass is needed only if a full step is too long.
+   hyperplane ``p = 0``; a further pass is needed only if a full step is too long.
 3. As soon as the sample shows that the next step moves no other row across the hyperplane, fix all
    others on their sides and solve for the labels of the close rows exactly, in memory.
 4. One more pass measures the gap of these labels over all rows; the caller may measure more in it
-   (``Measure``). If a row was fixed on the wrong side, the gap shows it: collect the rows close to
-   the new hyperplane and try again. If that does not halve the gap, continue along the path on all
-   rows, which leaves fewer undecided, with a wider band. If Newton's steps do not converge from the
-   point of the sample, the path of all rows is followed from its start. The best of all points is
-   kept, so a failed try only costs passes. If everything fails and the rows are in memory,
-   ``newton.py`` solves the problem in many passes.
+   (``MeasureLabels``). If a row was fixed on the wrong side, the gap shows it: collect the rows
+   close to the new hyperplane and try again. If that does not halve the gap, continue along the
+   path on all rows, which leaves fewer undecided, with a wider band. If Newton's steps do not
+   converge from the point of the sample, the path of all rows is followed from its start. The best
+   of all points is kept, so a failed try only costs passes. If everything fails and the rows are in
+   memory, ``newton.py`` solves the problem in many passes.
 
 Rows in single precision on a device are multiplied as they are in steps 2 and 3, which is several
 times as fast. What is found there is measured in double precision; if it does not suffice, the
@@ -24,12 +24,6 @@ search continues in double precision.
 
 Nothing is stored per row, so the rows need not fit in memory: the solution is a hyperplane and the
 labels of a band of rows (``HyperplaneLabels``).
-
-What a pass over all rows gives at a dual point, for the solver of many rows (``scale.py``).
-
-A pass at Xi computes psi, its gradient and Hessian, and both bounds on the optimum
-(``StreamedColumns.sweep``). It also collects a band of rows: those that are close to the hyperplane
-``p = 0``, whose labels can then be solved for in memory.
 """
 
 from collections.abc import Callable
@@ -38,22 +32,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primum._typing import Floats
-from primum.labellings import (
-    Columns,
-    FormedColumns,
-    HyperplaneLabels,
-    LabelProblem,
-    StreamedColumns,
-    Sweep,
-    centred,
-)
-from primum.labellings.problem import Solution
-from primum.solvers.copies import find_copies, merged
+from primum.labellings.labelling import HyperplaneLabels
+from primum.labellings.problem import Columns, FormedColumns, LabelProblem, Solution, centred
+from primum.labellings.sets import directions_of
+from primum.labellings.streamed import StreamedColumns, Sweep
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
-from primum.solvers.newton import AIM, GROWTH, Answer, Stage, solve_newton
-from primum.solvers.sample import sample_problem, sample_stage
+from primum.solvers.newton import GAP_GOAL, GROWTH, Stage, Trial, solve_newton
+from primum.solvers.sample import find_copies, merged, sample_columns, sample_stage
 
-FEASIBLE = 0.05  # if a larger fraction of the rows stays undecided, the twin may be feasible
+# If a larger fraction of the rows stays undecided, the twin may be feasible.
+UNDECIDED_IF_FEASIBLE = 0.05
 # Rows are close if they would be undecided at sigma / BAND. If too many would be, or if there are
 # several classes, the band is narrower.
 BAND, NARROWEST_BAND = 4.0, 2.0
@@ -61,10 +49,18 @@ BAND, NARROWEST_BAND = 4.0, 2.0
 # many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
 # dimension.
 LARGEST_BAND, FEW_ROWS, BAND_PER_COLUMN = 0.25, 2**12, 8
+STEPS_PER_SIGMA = 12  # Newton steps, a pass each
+LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
+# Rounding of sums over many rows in double and in single precision, as a fraction.
+SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
+STAGES = 25  # values of sigma, at most
+MAX_FAILED_STAGES = 2  # without convergence; rows in memory are then left to newton.py
+# Steps that one pass tries if a full one is too long.
+LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 
 @dataclass(frozen=True)
-class Point:
+class SweptPoint:
     """A dual point, and the sweep over all rows that it belongs to.
 
     The sweep collects the rows that are undecided at ``sigma / band``. ``from_band`` is True if xi
@@ -80,7 +76,7 @@ class Point:
 
 # Called with (dual point, labels, the solver's value of the sum of the design rows times the
 # labels). Returns that sum, computed from the rows, and the sum of the slacks at the point.
-Measure = Callable[[Floats, HyperplaneLabels, Floats], tuple[Floats, float]]
+MeasureLabels = Callable[[Floats, HyperplaneLabels, Floats], tuple[Floats, float]]
 
 
 @dataclass(frozen=True)
@@ -93,12 +89,12 @@ class AllRows:
     problem: LabelProblem
     columns: StreamedColumns
     sample: LabelProblem
-    measure_with: Measure | None = None
+    measure_with: MeasureLabels | None = None
     rough: bool = False
 
     def at(
         self, xi: Floats, sigma: float, band: float, inside: float, from_band: bool = False
-    ) -> Point:
+    ) -> SweptPoint:
         """Return a point with its sweep, in one pass.
 
         ``inside`` is the expected number of undecided rows: if it is large, the sweep is organised
@@ -107,12 +103,12 @@ class AllRows:
         close, n = (sigma / band, self.largest_band), self.columns.shape[1]
         many = min(band * inside, n) > 2 * self.largest_band
         mostly_inside = many and inside > 0.5 * n
-        found = self.columns.sweep(
+        sweep = self.columns.sweep(
             self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
         )
-        return Point(xi, sigma, band, replace(found, Mq=centred(found.Mq)), from_band)
+        return SweptPoint(xi, sigma, band, replace(sweep, Mq=centred(sweep.Mq)), from_band)
 
-    def after(self, point: Point, step: Floats) -> Point:
+    def after(self, point: SweptPoint, step: Floats) -> SweptPoint:
         """Return the point after a step at the same sigma, in one pass."""
         return self.at(point.xi + step, point.sigma, point.band, point.sweep.inside)
 
@@ -122,13 +118,13 @@ class AllRows:
             return self.columns.measure(self.problem.labels, xi, labels)
         return self.measure_with(xi, labels, moment)
 
-    def gap(self, point: Point) -> float:
+    def gap(self, point: SweptPoint) -> float:
         """Return the difference between P of the labels of a sweep and D."""
         problem, residual = self.problem, point.sweep.Mq - self.problem.target
         gap = path_gap(point.sweep, problem.gradient(point.xi, residual))
         return gap + problem.prior_gap(residual, problem.multipliers(point.xi))
 
-    def near_zero(self, point: Point) -> bool:
+    def near_zero(self, point: SweptPoint) -> bool:
         """Return whether the optimum seems to be 0, so that the twin is feasible.
 
         Rows stay undecided, and the objective is smaller than its gap: the more rows there are, the
@@ -136,7 +132,7 @@ class AllRows:
         """
         share = point.sweep.inside / self.columns.shape[1]
         objective = 0.5 * float(np.vdot(point.xi, point.xi))
-        return share > FEASIBLE and objective <= share * self.gap(point)
+        return share > UNDECIDED_IF_FEASIBLE and objective <= share * self.gap(point)
 
     @property
     def largest_band(self) -> int:
@@ -152,7 +148,7 @@ class AllRows:
             return NARROWEST_BAND
         return min(BAND, max(NARROWEST_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
 
-    def stays(self, point: Point, step: Floats) -> bool:
+    def stays(self, point: SweptPoint, step: Floats) -> bool:
         """Return whether no row of the sample outside the band changes sides after a step."""
         labels, columns = self.sample.labels, self.sample.columns
         p = columns.project(point.xi)
@@ -164,14 +160,6 @@ class AllRows:
 def path_gap(sweep: Sweep, g: Floats) -> float:
     """Return the gap without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
     return sweep.slack + 0.5 * float(np.vdot(g, g))
-
-
-STEPS_PER_SIGMA = 12
-LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
-ROUNDING, SINGLE_ROUNDING = 1e-13, 1e-5  # of sums over many rows in double and single precision
-STAGES = 25
-MAX_FAILED_STAGES = 2  # without convergence; rows in memory are then left to newton.py
-LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
 
 
 @dataclass(frozen=True)
@@ -198,24 +186,23 @@ class _Best:
 
 
 def solve_scale(
-    problem: LabelProblem, tol: float, max_iter: int, measure: Measure | None = None
+    problem: LabelProblem, tol: float, max_iter: int, measure: MeasureLabels | None = None
 ) -> Solution:
     """Return an optimal labelling, in a few passes over the rows.
 
     ``measure`` is called for every labelling that may be the answer; None: ``columns.measure``.
     """
-    columns = problem.columns
-    if not isinstance(columns, StreamedColumns):
+    columns = problem.columns.streamed
+    if columns is None:
         return solve_newton(problem, tol, max_iter)
-    sample = sample_problem(problem, columns)
-    assert isinstance(sample.columns, FormedColumns)
-    if (copies := find_copies(problem, columns, sample.columns)) is not None:
+    drawn, index = sample_columns(columns)
+    if (copies := find_copies(problem.labels, columns, drawn)) is not None:
         few, labels_of_all = copies
         solution = solve_newton(replace(problem, columns=few), tol, max_iter)
         return replace(solution, labels=labels_of_all(solution.labels))
     if problem.labels.uniform:
-        # A row with many copies may stay undecided; it counts as one row.
-        sample = replace(sample, columns=merged(sample.columns))
+        drawn = merged(drawn)  # a row with many copies may stay undecided; it counts as one row
+    sample = replace(problem, columns=drawn, labels=problem.labels.take(index))
     start = sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
     rows, goal = AllRows(problem, columns, sample, measure, rough), problem.gap_within(tol)
@@ -224,7 +211,7 @@ def solve_scale(
         rows, start = replace(rows, rough=False), replace(start, iterations=iterations)
         best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > goal and best.lost:
-        start = replace(_uncommitted(problem, columns, sample.columns), iterations=iterations)
+        start = replace(_uncommitted(problem, columns, drawn), iterations=iterations)
         best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     missed = best.gap > goal or not best.feasible
     if missed and iterations < max_iter and columns.design.rows.in_memory:
@@ -263,7 +250,7 @@ def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> 
         steps = 0
         if not point.from_band:
             # Once the goal is reached, more precise labels are worth a few more steps.
-            enough = AIM * goal if best.gap <= goal and not rows.rough else goal
+            enough = GAP_GOAL * goal if best.gap <= goal and not rows.rough else goal
             # Once a band was tried in vain, every stage ends on the path.
             point, steps = _minimise_psi(rows, point, enough, early=wider == 1.0)
         iterations += steps
@@ -272,7 +259,7 @@ def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> 
             return _Best(np.inf, point.xi, lost=True), iterations
         gap_before, on_path = best.gap, _on_path(rows, point, goal)
         in_band = _in_band(rows, point, tol)
-        best = min((best, on_path, in_band), key=lambda found: found.order)
+        best = min((best, on_path, in_band), key=lambda labelling: labelling.order)
         # In memory, newton.py is the better way to continue.
         hopeless = failed == MAX_FAILED_STAGES and rows.columns.design.rows.in_memory
         ended = hopeless or iterations >= max_iter or point.sweep.inside == 0
@@ -290,7 +277,7 @@ def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> 
             point = replace(point, band=wider * rows.band(inside), from_band=False)
             continue
         else:
-            needed = best.gap / (AIM * goal) if goal > 0 else np.inf
+            needed = best.gap / (GAP_GOAL * goal) if goal > 0 else np.inf
             before, (xi, sigma, inside) = (sigma, xi), _ahead(rows, point, before, steps, needed)
         point = rows.at(xi, sigma, wider * rows.band(inside), inside, from_band=improved)
     return best, iterations
@@ -300,11 +287,11 @@ def _suffices(best: _Best, gap_before: float, goal: float, rough: bool) -> bool:
     """Return whether a labelling is optimal up to the goal, and more stages are not worth it."""
     # In single precision, no more than the goal is aimed at.
     converged = best.gap <= goal and (rough or best.gap > 0.5 * gap_before)
-    return best.feasible and (best.gap <= AIM * goal or converged)
+    return best.feasible and (best.gap <= GAP_GOAL * goal or converged)
 
 
 def _ahead(
-    rows: AllRows, point: Point, before: tuple[float, Floats] | None, steps: int, needed: float
+    rows: AllRows, point: SweptPoint, before: tuple[float, Floats] | None, steps: int, needed: float
 ) -> tuple[Floats, float, float]:
     """Return (xi, sigma, expected number of undecided rows) of the next point of the path.
 
@@ -319,7 +306,7 @@ def _ahead(
     return _extrapolated(point, before, sigma), sigma, inside * (point.sigma / sigma)
 
 
-def _stride(rows: AllRows, point: Point, steps: int) -> float:
+def _stride(rows: AllRows, point: SweptPoint, steps: int) -> float:
     """Return the factor by which sigma grows."""
     # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
     # longer than it takes to leave so few rows undecided that their labels can be solved for.
@@ -328,7 +315,7 @@ def _stride(rows: AllRows, point: Point, steps: int) -> float:
     return longest if point.sweep.can_be_solved else min(longest, max(GROWTH, enough))
 
 
-def _extrapolated(point: Point, before: tuple[float, Floats] | None, sigma: float) -> Floats:
+def _extrapolated(point: SweptPoint, before: tuple[float, Floats] | None, sigma: float) -> Floats:
     """Extrapolate the path, linear in 1 / sigma, from its last two points."""
     if before is None:
         return point.xi
@@ -346,11 +333,13 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Column
     centres = HyperplaneLabels(problem.labels, np.zeros_like(columns.B.T @ problem.target), 1.0)
     xi = problem.residual(centres)
     size_of_p = float(np.sqrt(np.mean(sample.project(xi) ** 2)))
-    start = Answer(np.zeros(0), np.inf, final=False, nu=np.zeros(0))
+    start = Trial(np.zeros(0), np.inf, final=False, nu=np.zeros(0))
     return Stage(1.0 / max(size_of_p, 1e-300), xi, columns.shape[1], start, 0)
 
 
-def _minimise_psi(rows: AllRows, point: Point, goal: float, early: bool) -> tuple[Point, int]:
+def _minimise_psi(
+    rows: AllRows, point: SweptPoint, goal: float, early: bool
+) -> tuple[SweptPoint, int]:
     """Return (a point near the minimum of psi over all rows, steps).
 
     If ``early`` is True, the steps end once it seems that a sweep has collected all rows whose
@@ -368,14 +357,14 @@ def _minimise_psi(rows: AllRows, point: Point, goal: float, early: bool) -> tupl
         # Near an optimum of 0, shares outside their bounds cost next to nothing.
         if (within and not solved) or (solved and problem.meets_prior(residual)):
             return point, step
-        grams = [(labels.directions(key), gram) for key, gram in here.grams.items()]
+        grams = [(directions_of(labels.shape, key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
         if early and here.can_be_solved and rows.stays(point, direction):
             return point, step
         psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
         there = rows.after(point, direction)
-        noise = (SINGLE_ROUNDING if rows.rough else ROUNDING) * (abs(psi) + abs(here.inner))
+        noise = (SINGLE_SUM_ROUNDING if rows.rough else SUM_ROUNDING) * (abs(psi) + abs(here.inner))
         if problem.conjugate(there.xi) - there.sweep.inner > psi + 1e-4 * slope + noise:
             length = _step_length(problem, rows.columns, sigma, xi, direction, slope)
             there = rows.after(point, length * direction)
@@ -408,10 +397,10 @@ def _step_length(
     return float(low - at_low * (high - low) / (at_high - at_low))
 
 
-def _on_path(rows: AllRows, point: Point, goal: float) -> _Best:
+def _on_path(rows: AllRows, point: SweptPoint, goal: float) -> _Best:
     """Return the labels of a point of the path, with their gap."""
     problem, xi, sweep = rows.problem, point.xi, point.sweep
-    found = _Best(
+    best = _Best(
         rows.gap(point),
         xi,
         HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, point.sigma),
@@ -420,16 +409,16 @@ def _on_path(rows: AllRows, point: Point, goal: float) -> _Best:
         moment=sweep.moment,
     )
     if not rows.rough:
-        return found
-    at_goal = found.gap <= goal and not sweep.can_be_solved
-    return _measured(rows, found) if at_goal else replace(found, gap=np.inf)
+        return best
+    at_goal = best.gap <= goal and not sweep.can_be_solved
+    return _measured(rows, best) if at_goal else replace(best, gap=np.inf)
 
 
 def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
     return None if problem.prior is None else problem.multipliers(xi)
 
 
-def _in_band(rows: AllRows, point: Point, tol: float) -> _Best:
+def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> _Best:
     """Solve for the rows close to the hyperplane with all others fixed, and measure the gap."""
     problem, columns, xi, sweep = rows.problem, rows.columns, point.xi, point.sweep
     band = sweep.band
@@ -445,27 +434,27 @@ def _in_band(rows: AllRows, point: Point, tol: float) -> _Best:
         labels=labels.take(positions),
         prior=None if problem.prior is None else problem.prior.without(fixed),
     )
-    found = solve_newton(inner, tol, 1000, (point.sigma, xi))
-    nu = np.zeros(0) if found.multipliers is None else found.multipliers
-    reached = inner.residual(found.labels)
+    solution = solve_newton(inner, tol, 1000, (point.sigma, xi))
+    nu = np.zeros(0) if solution.multipliers is None else solution.multipliers
+    reached = inner.residual(solution.labels)
     best = _Best(
         np.inf,
         problem.dual_point(reached, nu),
-        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, found.labels),
-        nu=found.multipliers,
+        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, solution.labels),
+        nu=solution.multipliers,
         feasible=problem.meets_prior(reached),
-        moment=others + band.sum_of(found.labels),
+        moment=others + band.sum_of(solution.labels),
     )
     return _measured(rows, best)
 
 
-def _measured(rows: AllRows, found: _Best) -> _Best:
+def _measured(rows: AllRows, best: _Best) -> _Best:
     """Return a labelling with its sum and its gap, in double precision: one pass."""
-    problem, nu = rows.problem, np.zeros(0) if found.nu is None else found.nu
-    assert found.labels is not None
-    assert found.moment is not None
-    moment, slack = rows.measure(found.xi, found.labels, found.moment)
+    problem, nu = rows.problem, np.zeros(0) if best.nu is None else best.nu
+    assert best.labels is not None
+    assert best.moment is not None
+    moment, slack = rows.measure(best.xi, best.labels, best.moment)
     residual = centred(rows.columns.B @ moment - problem.target)
-    off = problem.dual_point(residual, nu) - found.xi
+    off = problem.dual_point(residual, nu) - best.xi
     gap = slack + 0.5 * float(np.vdot(off, off)) + problem.prior_gap(residual, nu)
-    return replace(found, gap=gap, moment=moment)
+    return replace(best, gap=gap, moment=moment)

@@ -17,34 +17,40 @@ alone.
 """
 
 from primum._typing import Floats
-from primum.labellings import LabelProblem, duality_gap
-from primum.labellings.problem import Solution
-from primum.labellings.sets import Face, faces_of
-from primum.solvers.faces import freedom_of, n_contrasts, newton_direction
-from primum.solvers.newton import AIM, GROWTH, Point, guess_face, minimise_psi, rounding_of, size_of
+from primum.labellings.problem import LabelProblem, Solution, duality_gap
+from primum.solvers.faces import Face, faces_of, freedom_of, n_contrasts, newton_direction
+from primum.solvers.newton import (
+    GAP_GOAL,
+    GROWTH,
+    DualPoint,
+    guess_face,
+    minimise_psi,
+    rounding_of,
+    size_of,
+)
 
 # The first sigma, times the size of p at the start: much smaller ones forget the start, and much
 # larger ones need many steps. From a fifth to five times as much takes about as long.
 FIRST_SIGMA = 25.0
-# A gap of this many times its rounding is no gap.
-NEAR = 10.0
+# A gap of at most this many times its rounding is rounding.
+ROUNDING_FACTOR = 10.0
 # Starts that do not lead to the solution within this many values of sigma, of this many steps each,
 # are not worth following.
-SIGMAS, STEPS_PER_SIGMA = 8, 30
+MAX_SIGMAS, STEPS_PER_SIGMA = 8, 30
 
 
 def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) -> Solution | None:
     """Return an optimal labelling, found from that of a similar problem, or None."""
     columns, labels = problem.columns, problem.labels
-    aim = AIM * problem.gap_within(tol)
+    aim = GAP_GOAL * problem.gap_within(tol)
     xi = problem.residual(start)
-    point = Point(xi, columns.project(xi))
+    point = DualPoint(xi, columns.project(xi))
     rounding = rounding_of(problem, point)
-    if duality_gap(labels, point.p, start, columns.weight) <= NEAR * rounding.gap:
+    if duality_gap(labels, point.p, start, columns.weight) <= ROUNDING_FACTOR * rounding.gap:
         return Solution(start, 0, proven=True)
     sigma, q, iterations = FIRST_SIGMA / max(size_of(point.p), 1e-300), start, 0
     faces = faces_of(labels, labels.open(q))
-    for number in range(SIGMAS):
+    for number in range(MAX_SIGMAS):
         point = _on_faces(problem, sigma, q, faces)
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         _, q, _, steps = minimise_psi(problem, sigma, point, budget, centre=q)
@@ -55,7 +61,7 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
         if number == 0 and steps > 0:
             continue  # faces have changed: a guess would rarely be right
         if freedom_of(faces) > len(xi) * n_contrasts(labels) and (
-            _gap_of(problem, q) <= NEAR * rounding.gap
+            _gap_of(problem, q) <= ROUNDING_FACTOR * rounding.gap
         ):
             # More labels are free than there are equations: proximal points end at one of many
             # solutions, which is not the one that a guess would find.
@@ -73,9 +79,9 @@ def _gap_of(problem: LabelProblem, q: Floats) -> float:
     return duality_gap(problem.labels, p, q, problem.columns.weight)
 
 
-def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face]) -> Point:
+def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face]) -> DualPoint:
     """Return the dual point of the proximal problem if no label leaves its face."""
     columns = problem.columns
     g = -problem.residual(q)
     xi = newton_direction(columns, problem.labels, faces, sigma, g, exact=True)
-    return Point(xi, columns.project(xi))
+    return DualPoint(xi, columns.project(xi))

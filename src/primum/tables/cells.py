@@ -2,17 +2,19 @@
 
 A cell that cannot be read as asked counts as missing. All functions take a pandas Series of any
 dtype, so that a column is read the same way from CSV, Parquet, a spreadsheet or a DataFrame; what
-they return can be read again without a change.
+they return can be read again without a change. Tables of other libraries than pandas, such as
+polars, become a DataFrame by the protocols that they share.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from datetime import date, datetime, time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from primum._lazy import needed
 from primum._typing import AnyArray, Floats
 
 if TYPE_CHECKING:
@@ -25,8 +27,7 @@ GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([,' ])\d{3}(?:\1\d{3})*(?:\.\d+)?", re.
 # What may stand beside a number: signs of percent and of currencies.
 AROUND_NUMBERS = " %€$£"
 NARROW_SPACES = str.maketrans("\u00a0\u202f\u2009", "   ")
-# Squares of larger numbers are not finite.
-LARGEST = 1e150
+LARGEST = 1e150  # squares of larger numbers are not finite
 # Markers of missing cells among numbers and dates, in lower case; among names they are names.
 USUAL_MISSING = (
     *("", "?", "-", "--", ".", "na", "n/a", "#n/a", "n.a.", "nan", "none", "null", "<na>", "nat"),
@@ -39,6 +40,40 @@ ISO = "ISO8601"
 TIME = re.compile(
     r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?:\s*([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE
 )
+
+
+STREAM, INTERCHANGE = "__arrow_c_stream__", "__dataframe__"
+
+
+def as_pandas(table: Any) -> Any:
+    """Return a table as a pandas DataFrame; anything else than a table is returned as it is.
+
+    Parameters
+    ----------
+    table : object
+        A pandas DataFrame, or a table with the Arrow PyCapsule protocol or the dataframe
+        interchange protocol: polars, pyarrow, DuckDB and others.
+
+    Returns
+    -------
+    DataFrame or object
+        The table, or what was passed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from primum.tables.cells import as_pandas
+    >>> as_pandas(pa.table({"age": [30, None]}))["age"].tolist()
+    [30.0, nan]
+    """
+    if hasattr(table, "iloc") or not (hasattr(table, STREAM) or hasattr(table, INTERCHANGE)):
+        return table
+    with needed("Tables of other libraries than pandas"):
+        import pandas  # noqa: F401
+        import pyarrow as pa
+        from pyarrow.interchange import from_dataframe
+    arrow = pa.table(table) if hasattr(table, STREAM) else from_dataframe(table)
+    return arrow.to_pandas(ignore_metadata=True)
 
 
 def usual_type(values: "pd.Series") -> "pd.Series":
@@ -58,15 +93,14 @@ def objects_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
     Missing cells are NaN, None, NaT, pd.NA, empty text, and text or numbers among ``missing``.
     """
     values = usual_type(values)
-    cells = values.to_numpy(dtype=object)
-    found = np.empty(len(cells), dtype=object)
-    found[:] = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+    given = values.to_numpy(dtype=object)
+    cells = object_array(cell.strip() if isinstance(cell, str) else cell for cell in given)
     absent = np.array(values.isna(), dtype=bool)
-    absent |= np.array([cell == "" if isinstance(cell, str) else False for cell in found], bool)
+    absent |= np.array([isinstance(cell, str) and cell == "" for cell in cells], dtype=bool)
     if missing:
-        absent |= np.array([plain_text(cell) in missing for cell in found], dtype=bool)
-    found[absent] = None
-    return found
+        absent |= np.array([plain_text(cell) in missing for cell in cells], dtype=bool)
+    cells[absent] = None
+    return cells
 
 
 def plain_text(cell: Any) -> str:
@@ -74,6 +108,32 @@ def plain_text(cell: Any) -> str:
     if isinstance(cell, float | np.floating) and float(cell).is_integer():
         return str(int(cell))
     return str(cell)
+
+
+def read_cells(
+    values: "pd.Series", kind: str, reading: str = "", missing: Sequence[str] = ()
+) -> AnyArray:
+    """Return cells as their kind says, NaN or, as text, None where missing.
+
+    Parameters
+    ----------
+    values : Series
+        The cells.
+    kind : {"number", "date", "time", "boolean", "category", "text"}
+        What they are.
+    reading : str
+        The decimal mark of numbers, or the layout of dates, written as text.
+    missing : sequence of str
+        Markers of missing cells.
+
+    Returns
+    -------
+    array of shape (n_cells,)
+        Numbers, days, hours, 0 and 1, or text.
+    """
+    if kind in ("number", "date"):
+        return (numbers_of if kind == "number" else days_of)(values, reading, missing)
+    return {"time": hours_of, "boolean": booleans_of}.get(kind, names_of)(values, missing)
 
 
 def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] = ()) -> Floats:
@@ -97,14 +157,14 @@ def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] =
 
     values = usual_type(values)
     if pd.api.types.is_timedelta64_dtype(values.dtype):
-        found = values.dt.total_seconds().to_numpy(dtype=float) / SECONDS_PER_DAY
+        numbers = values.dt.total_seconds().to_numpy(dtype=float) / SECONDS_PER_DAY
     elif pd.api.types.is_numeric_dtype(values.dtype):
-        found = values.to_numpy(dtype=float, na_value=np.nan)
+        numbers = values.to_numpy(dtype=float, na_value=np.nan)
         markers = [float(text) for text in missing if NUMBER.fullmatch(text)]
-        found = np.where(np.isin(found, markers), np.nan, found)
+        numbers = np.where(np.isin(numbers, markers), np.nan, numbers)
     else:
-        found = _each(objects_of(values, missing), lambda cell: number_of(cell, decimal))
-    return np.where(np.abs(found) <= LARGEST, found, np.nan)
+        numbers = _each(objects_of(values, missing), lambda cell: number_of(cell, decimal))
+    return np.where(np.abs(numbers) <= LARGEST, numbers, np.nan)
 
 
 def number_of(cell: Any, decimal: str) -> float:
@@ -150,13 +210,12 @@ def days_of(values: "pd.Series", layout: str = ISO, missing: Sequence[str] = ())
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         return _days(values)
     cells = objects_of(values, missing)
-    text = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
-    dated = np.array([isinstance(cell, date | datetime) for cell in cells], dtype=bool)
-    found = np.full(len(cells), np.nan)
-    for some, how in ((text, layout), (dated, ISO)):
-        given = pd.Series([str(cell) for cell in cells[some]], dtype=object)
-        found[some] = _days(pd.to_datetime(given, format=how, errors="coerce", utc=True))
-    return found
+    days = np.full(len(cells), np.nan)
+    for kind, how in ((str, layout), (date, ISO)):
+        some = np.array([isinstance(cell, kind) for cell in cells], dtype=bool)
+        text = pd.Series([str(cell) for cell in cells[some]], dtype=object)
+        days[some] = _days(pd.to_datetime(text, format=how, errors="coerce", utc=True))
+    return days
 
 
 def _days(dates: "pd.Series") -> Floats:
@@ -210,6 +269,9 @@ def names_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
 def _each(cells: AnyArray, read: Callable[[Any], Any], dtype: Any = float) -> AnyArray:
     """Return every cell as read; a missing one stays missing."""
     absent = None if dtype is object else np.nan
-    found = np.empty(len(cells), dtype=dtype)
-    found[:] = [absent if cell is None else read(cell) for cell in cells]
-    return found
+    return np.fromiter((absent if cell is None else read(cell) for cell in cells), dtype)
+
+
+def object_array(cells: Iterable[Any]) -> AnyArray:
+    """Return cells as an array of objects, even if they are sequences."""
+    return np.fromiter(cells, dtype=object)

@@ -1,41 +1,55 @@
 """What the columns of a table contain, and what is done to each before a classifier sees it.
 
 Kinds are decided from all rows, labelled or not, and never from the labels, so that nothing is
-learnt here that a held-out row could reveal.
-
-Detection of columns that identify rows, by their names and values.
+learnt here that a held-out row could reveal. A column that identifies the rows, by its name and
+values, is no feature.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats
+from primum._words import listed
 from primum.tables.cells import (
     FALSE,
     ISO,
     TRUE,
     USUAL_MISSING,
-    booleans_of,
     days_of,
     hours_of,
     names_of,
     numbers_of,
     objects_of,
     plain_text,
+    read_cells,
     usual_type,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
+NAMES_SHOWN = 8  # of the columns of a table, in an error
 FEWEST_ROWS = 20  # with fewer rows, distinct integers may well be a feature
 FILLED_SHARE = 0.9  # of the integers between its ends, a running number has at least this share
 NAMES = {"id", "nr", "no", "number", "index", "idx", "key"}
+
+
+def no_such_column(names: Sequence[str], columns: Sequence[str], table: str = "The table") -> str:
+    """Return the sentence on those of some names that are no columns, and what may be meant."""
+    others = {other.lower(): other for other in columns if other not in names}
+    absent = [name for name in names if name not in columns]
+    said = []
+    for name in absent:
+        close = get_close_matches(name.lower(), others, 1)
+        said.append(f"{name!r} (did you mean {others[close[0]]!r}?)" if close else repr(name))
+    lacks = "has no column" if len(absent) == 1 else f"lacks the {len(absent)} columns"
+    there = listed([repr(name) for name in columns], NAMES_SHOWN)
+    return f"{table} {lacks} {listed(said)}; its columns are {there}."
 
 
 def looks_like_identifier(name: str, values: Floats) -> bool:
@@ -65,22 +79,27 @@ def is_running_number(values: Floats) -> bool:
 MAIN_SHARE = 0.9
 # With at least this share of missing cells, a further column marks them.
 INDICATED_SHARE = 0.05
-# Of more levels the rare ones are grouped.
-MAX_LEVELS = 20
-# Text of which a larger share is distinct has no levels: it identifies rows, or it is free text.
+MAX_LEVELS = 20  # if there are more, the rare ones are grouped
+# With a larger share of distinct cells text has no levels: it identifies rows, or is free text.
 DISTINCT_SHARE = 0.5
-LONG_TEXT = 30
+LONG_TEXT = 30  # characters on average: free text
 IDENTIFIES = "All of its values are different, so it seems to identify the rows."
 NUMBERS = "It seems to number the rows."
 IS_TARGET = "It contains the labels."
 # Cells of these types are several values.
-NO_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating, np.ndarray)
-NOTHING_LEARNT = "It has cells of type {}, of which nothing is learnt."
+SEVERAL_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating, np.ndarray)
+NOTHING_LEARNT = "Nothing is learnt from its cells of type"
 LAYOUTS = (
     *(ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d"),
     *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
 )
+ACTIONS = {
+    "number": "scaled",
+    "date": "converted to days and scaled",
+    "time": "converted to hours and scaled",
+    "boolean": "encoded as 0 or 1 and scaled",
+}
 # Digits, something between, digits: cheap to find out, and every layout has it.
 LIKE_A_DATE = re.compile(r"\d[-/. ,]+.*\d", re.DOTALL)
 
@@ -109,8 +128,8 @@ class Column:
 
     name: str
     kind: str
-    used: bool
-    action: str
+    used: bool = True
+    action: str = ""
     note: str = ""
     missing: float = 0.0
     reading: str = ""
@@ -171,28 +190,16 @@ def _set_aside(column: Column, note: str) -> Column:
 def _feature(values: "pd.Series", name: str, ids: Any, missing: Sequence[str]) -> Column:
     """Return a column that is a feature, unless it cannot be one."""
     column = _kind(values, name, missing)
-    cells = _read(values, column, missing)
-    known = _known(cells)
-    column = replace(column, missing=_share(len(cells) - len(known), len(cells)))
-    if reason := _useless(column, cells, known, ids, values, missing):
+    cells = read_cells(values, column.kind, column.reading, missing)
+    given = _given(cells)
+    column = replace(column, missing=(len(cells) - len(given)) / max(len(cells), 1))
+    is_id = ids is not None and np.array_equal(names_of(values, missing), ids)
+    if reason := _useless(column, given, is_id):
         return _set_aside(column, reason)
-    return replace(column, action=_action(column, known))
+    return replace(column, action=_action(column, given))
 
 
-def _read(values: "pd.Series", column: Column, missing: Sequence[str]) -> AnyArray:
-    """Return the cells of a column as its kind says, None or NaN where missing."""
-    if column.kind == "number":
-        return numbers_of(values, column.reading, missing)
-    if column.kind == "date":
-        return days_of(values, column.reading, missing)
-    if column.kind == "time":
-        return hours_of(values, missing)
-    if column.kind == "boolean":
-        return booleans_of(values, missing)
-    return names_of(values, missing)
-
-
-def _known(cells: AnyArray) -> AnyArray:
+def _given(cells: AnyArray) -> AnyArray:
     if cells.dtype == object:
         return cells[np.array([cell is not None for cell in cells], dtype=bool)]
     return cells[~np.isnan(cells)]
@@ -205,14 +212,14 @@ def _kind(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
     values = usual_type(values)
     types, dtype = pd.api.types, values.dtype
     if types.is_bool_dtype(dtype):
-        return Column(name, "boolean", True, "")
+        return Column(name, "boolean")
     if types.is_datetime64_any_dtype(dtype):
-        return Column(name, "date", True, "", reading=ISO)
+        return Column(name, "date", reading=ISO)
     is_real = types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)
     if is_real or types.is_timedelta64_dtype(dtype):
-        return _numeric(Column(name, "number", True, "", reading="."), values, missing)
+        return _numeric(Column(name, "number", reading="."), values, missing)
     if isinstance(dtype, pd.CategoricalDtype):
-        return Column(name, "category", True, "")
+        return Column(name, "category")
     return _kind_of_objects(values, name, missing)
 
 
@@ -226,70 +233,60 @@ def _numeric(column: Column, values: "pd.Series", missing: Sequence[str]) -> Col
 
 def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
     """Return the kind of a column that is not of one type: text, or a mixture."""
-    cells = objects_of(values, missing)
-    known = _known(cells)
-    if _no_values(known):
-        return Column(name, "text", True, "")
-    words = {str(cell).lower() for cell in known}
-    if len(words) == 2 and any({yes, no} == words for yes, no in zip(TRUE, FALSE, strict=True)):
-        return Column(name, "boolean", True, "")
-    usual = np.array([str(cell).lower() in USUAL_MISSING for cell in known], dtype=bool)
-    rest = _series(known[~usual])
-    for kind, reading, found in _attempts(rest):
-        if len(rest) and np.mean(found) >= MAIN_SHARE:
-            note = _other_cells(kind, known[usual], rest[~found], reading, rest)
-            return Column(name, kind, True, "", note, reading=reading)
-    kind = "text" if _is_text(known) else "category"
-    mixed = len({type(cell) is str for cell in known}) > 1
-    note = "It mixes numbers and text, and is treated as text." if mixed else ""
-    return Column(name, kind, True, "", note)
-
-
-def _no_values(known: AnyArray) -> str:
-    """Return the type of a cell that is not one value, such as a list; empty if all are."""
-    return next((type(cell).__name__ for cell in known if isinstance(cell, NO_VALUES)), "")
-
-
-def _series(cells: AnyArray) -> "pd.Series":
     import pandas as pd
 
-    return pd.Series(cells, dtype=object)
+    given = _given(objects_of(values, missing))
+    for cell in given:
+        if isinstance(cell, SEVERAL_VALUES):
+            return Column(name, "text", note=f"{NOTHING_LEARNT} {type(cell).__name__}.")
+    words = {str(cell).lower() for cell in given}
+    if len(words) == 2 and any({yes, no} == words for yes, no in zip(TRUE, FALSE, strict=True)):
+        return Column(name, "boolean")
+    usual = np.array([str(cell).lower() in USUAL_MISSING for cell in given], dtype=bool)
+    rest = pd.Series(given[~usual], dtype=object)
+    for kind, reading, is_readable in _attempts(rest):
+        if len(rest) and np.mean(is_readable) >= MAIN_SHARE:
+            note = _other_cells(kind, [*rest[~is_readable], *given[usual]], reading, rest)
+            return Column(name, kind, note=note, reading=reading)
+    mixed = len({type(cell) is str for cell in given}) > 1
+    note = "It mixes numbers and text, and is treated as text." if mixed else ""
+    return Column(name, "text" if _is_text(given) else "category", note=note)
 
 
-def _attempts(rest: "pd.Series") -> Any:
+def _attempts(rest: "pd.Series") -> Iterator[tuple[str, str, AnyArray]]:
     """Yield (kind, reading, which cells can be read so), the best reading of every kind."""
-    numbers = {mark: ~np.isnan(numbers_of(rest, mark)) for mark in ".,"}
-    mark = max(numbers, key=lambda mark: numbers[mark].sum())
-    yield "number", mark, numbers[mark]
+    yield _best_reading(rest, "number", ".,")
     sample = rest.iloc[:50]
     if not np.isnan(hours_of(sample)).all():
         yield "time", "", ~np.isnan(hours_of(rest))
     if not any(LIKE_A_DATE.search(str(cell)) for cell in sample):
         return
-    likely = [how for how in LAYOUTS if not np.isnan(days_of(sample, how)).all()]
-    dates = {how: ~np.isnan(days_of(rest, how)) for how in likely}
-    if dates:
-        how = max(dates, key=lambda how: dates[how].sum())
-        yield "date", how, dates[how]
+    if likely := [how for how in LAYOUTS if not np.isnan(days_of(sample, how)).all()]:
+        yield _best_reading(rest, "date", likely)
 
 
-def _other_cells(kind: str, usual: AnyArray, others: Any, reading: str, rest: Any) -> str:
+def _best_reading(
+    rest: "pd.Series", kind: str, readings: Sequence[str]
+) -> tuple[str, str, AnyArray]:
+    """Return (kind, reading, which cells can be read so), for the reading of the most cells."""
+    readable = {how: ~np.isnan(read_cells(rest, kind, how)) for how in readings}
+    best = max(readable, key=lambda how: readable[how].sum())
+    return kind, best, readable[best]
+
+
+def _other_cells(kind: str, strange: list[Any], reading: str, rest: "pd.Series") -> str:
     """Return a note on cells that are not of the kind of their column, and on doubtful dates."""
-    strange = [*others, *usual]
     notes = []
     if strange:
         one = len(strange) == 1
         what = f"not a {kind}" if one else f"not {kind}s"
         example = f"{'' if one else 'such as '}{str(strange[0])[:30]!r}"
         notes.append(_odd_cells(len(strange), f"{what} ({example})"))
-    if reading in ("%d/%m/%Y", "%d/%m/%y") and _equally_well(rest, reading):
-        notes.append("Dates are read as day/month/year.")
+    if reading in ("%d/%m/%Y", "%d/%m/%y"):
+        other = days_of(rest, reading.replace("%d/%m", "%m/%d"))
+        if np.isnan(other).sum() <= np.isnan(days_of(rest, reading)).sum():
+            notes.append("Dates are read as day/month/year.")
     return " ".join(notes)
-
-
-def _equally_well(rest: "pd.Series", layout: str) -> bool:
-    other = days_of(rest, layout.replace("%d/%m", "%m/%d"))
-    return bool(np.sum(~np.isnan(other)) >= np.sum(~np.isnan(days_of(rest, layout))))
 
 
 def _odd_cells(count: int, what: str) -> str:
@@ -298,63 +295,47 @@ def _odd_cells(count: int, what: str) -> str:
     return f"{count} cells are {what} and count as missing."
 
 
-def _is_text(known: AnyArray) -> bool:
-    return len(known) > FEWEST_ROWS and len(set(known.tolist())) > DISTINCT_SHARE * len(known)
+def _is_text(given: AnyArray) -> bool:
+    return len(given) > FEWEST_ROWS and len(set(given.tolist())) > DISTINCT_SHARE * len(given)
 
 
-def _useless(
-    column: Column,
-    cells: AnyArray,
-    known: AnyArray,
-    ids: Any,
-    values: "pd.Series",
-    missing: Sequence[str],
-) -> str:
+def _useless(column: Column, given: AnyArray, is_id: bool) -> str:
     """Return why a column cannot be a feature, or an empty text."""
-    if len(known) == 0:
+    if len(given) == 0:
         return "It is empty."
-    n_distinct = len(set(known.tolist()))
-    if n_distinct == 1 and (len(known) == len(cells) or column.kind != "category"):
+    n_distinct = len(set(given.tolist()))
+    if n_distinct == 1 and (column.missing == 0 or column.kind != "category"):
         return "It has the same value in every row."
-    if ids is not None and np.array_equal(names_of(values, missing), ids):
+    if is_id:
         return "It equals the column that identifies the rows."
     if column.kind == "text":
-        found = _no_values(_known(objects_of(values)))
-        return _why_text(known, n_distinct) if not found else NOTHING_LEARNT.format(found)
-    if column.kind == "number" and _identifies(column.name, known):
+        several = column.note.startswith(NOTHING_LEARNT)
+        return column.note if several else _why_text(given, n_distinct)
+    if column.kind == "number" and (
+        looks_like_identifier(column.name, given) or is_running_number(given)
+    ):
         return NUMBERS
     return ""
 
 
-def _why_text(known: AnyArray, n_distinct: int) -> str:
-    if np.mean([len(text) for text in known]) > LONG_TEXT:
+def _why_text(given: AnyArray, n_distinct: int) -> str:
+    if np.mean([len(text) for text in given]) > LONG_TEXT:
         return "It is free text, which is not used."
-    if n_distinct == len(known):
+    if n_distinct == len(given):
         return IDENTIFIES
     return "Nearly all of its values are different, so nothing can be learnt from it."
 
 
-def _identifies(name: str, known: Floats) -> bool:
-    return looks_like_identifier(name, known) or is_running_number(known)
-
-
-def _action(column: Column, known: AnyArray) -> str:
+def _action(column: Column, given: AnyArray) -> str:
     """Return what is done to a feature, in one sentence."""
     if column.kind == "category":
-        return _levels(len(set(known.tolist())), column.missing)
-    filled = f"{_percent(column.missing)} missing, filled in with the median"
-    if column.kind == "boolean":
-        filled = f"{_percent(column.missing)} missing, filled in with the most frequent value"
+        return _levels(len(set(given.tolist())), column.missing)
+    filling = "most frequent value" if column.kind == "boolean" else "median"
+    filled = f"{_percent(column.missing)} missing, filled in with the {filling}"
     parts = [filled] if column.missing else []
-    if column.missing and is_indicated(column):
+    if is_indicated(column):
         parts.append("a further column marks these cells")
-    done = {
-        "number": "scaled",
-        "date": "converted to days and scaled",
-        "time": "converted to hours and scaled",
-        "boolean": "encoded as 0 or 1 and scaled",
-    }
-    sentence = "; ".join([*parts, done[column.kind]])
+    sentence = "; ".join([*parts, ACTIONS[column.kind]])
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
@@ -371,10 +352,6 @@ def _levels(n_levels: int, missing: float) -> str:
 def is_indicated(column: Column) -> bool:
     """Return whether a further column marks the missing cells of a feature."""
     return column.kind != "category" and column.missing >= INDICATED_SHARE
-
-
-def _share(count: int, total: int) -> float:
-    return count / total if total else 0.0
 
 
 def _percent(share: float) -> str:

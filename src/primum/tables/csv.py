@@ -1,14 +1,8 @@
 """CSV files, parsed strictly: every error names its line.
 
-Every row must have as many fields as the header, and quotes must be closed. Only the separator is
-detected, the decimal mark of files separated by semicolons, and titles above the header.
-
-Which of the first rows of a table has the names of its columns.
-
-It is the first row, unless that is a title: a row of which at most half of the cells are filled.
-Below titles it is the first row that is none, if its cells are different names, all but at most one
-of them filled, and if the rows confirm that it is no row of data: the titles are single cells, or
-numbers follow below it. In any other case it is the first row, and the user can name another.
+Every row must have as many fields as the header, and quotes must be closed. What the format of the
+file leaves open is detected: the separator, the decimal mark of files separated by semicolons,
+titles above the header, and UTF-16 and UTF-32, which spreadsheets export.
 """
 
 import codecs
@@ -18,105 +12,33 @@ import io
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from primum._typing import Floats
-from primum.rows.watching import tell_watcher
-from primum.tables.cells import NUMBER
+from primum._progress import PASSES, tell
+from primum._typing import AnyArray, Floats
+from primum._words import listed
+from primum.tables.cells import NUMBER, THOUSANDS
+from primum.tables.files import Part, TableFile, TableFormat, column_names, find_header, first_line
 
-# Rows that are looked at.
-FIRST_ROWS = 50
-
-Row = Sequence[Any]
-
-
-def find_header(rows: Sequence[Row]) -> int:
-    """Return the position of the row with the names, among rows without empty ones.
-
-    Parameters
-    ----------
-    rows : sequence of sequence
-        The first rows of a table, of any lengths; an empty cell is None or "".
-
-    Returns
-    -------
-    int
-        The position, from 0.
-    """
-    filled = [sum(map(_is_filled, row)) for row in rows[:FIRST_ROWS]]
-    titles = [_is_title(row, max(filled)) for row in rows[:FIRST_ROWS]]
-    if not (titles and titles[0]) or all(titles):
-        return 0
-    found = titles.index(False)
-    names = [cell.strip() for cell in rows[found] if _is_name(cell)]
-    if not filled[found] == len(set(names)) >= max(filled) - 1:
-        return 0
-    numbers_below = any(_is_number(cell) for row in rows[found + 1 : FIRST_ROWS] for cell in row)
-    single = max(filled) > 2 and max(filled[:found]) == 1
-    return found if single or numbers_below else 0
-
-
-def _is_title(row: Row, width: int) -> bool:
-    """Return whether a row is a title, unless it names one of two columns only."""
-    n_filled = sum(map(_is_filled, row))
-    return 2 * n_filled <= width and (width > 2 or _is_filled(row[0]))
-
-
-def _is_filled(cell: Any) -> bool:
-    return not (cell is None or cell == "" or cell != cell)
-
-
-def _is_name(cell: Any) -> bool:
-    return isinstance(cell, str) and cell.strip() != "" and not _is_number(cell)
-
-
-def _is_number(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return NUMBER.fullmatch(cell.strip().replace(",", ".")) is not None
-    return _is_filled(cell)  # also dates and times
-
+if TYPE_CHECKING:
+    import pandas as pd
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
 SNIFFED_LINES = 100
+CELLS_PER_PART = 2**16  # few enough for the text to stay in the cache
+FEWEST_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
 TRUTH = {"true": 1.0, "false": 0.0}
+# Cells that could be read as numbers, but are more: booleans and codes with leading zeros.
+NAMES = r"^(?i:true|false)$|^0\d"
 
 Record = tuple[int, list[str]]  # the line where it begins, and its fields
-
-
-@dataclass(frozen=True)
-class CsvOptions:
-    """The format of a file: of a CSV file, and where the table is in a spreadsheet.
-
-    Attributes
-    ----------
-    separator : str or None
-        The character between fields; None: detected from the first lines.
-    decimal : str or None
-        "." or ","; None: "." unless semicolons separate the fields and numbers have commas.
-    missing : tuple of str
-        Markers of missing values, in addition to an empty cell.
-    encoding : str
-        Encoding of the text.
-    sheet : str or None
-        The sheet of a spreadsheet; None: the first.
-    header_row : int or None
-        The line or row with the names of the columns, from 1; None: detected, see ``find_header``.
-    """
-
-    separator: str | None = None
-    decimal: str | None = None
-    missing: tuple[str, ...] = ()
-    encoding: str = "utf-8"
-    sheet: str | None = None
-    header_row: int | None = None
 
 
 class CsvFile:
@@ -126,12 +48,12 @@ class CsvFile:
     ----------
     path : Path
         The file.
-    options : CsvOptions
-        Its format.
+    table_format : TableFormat
+        How it is written.
 
     Attributes
     ----------
-    separator, decimal : str
+    separator, decimal, encoding : str
         As given, or as detected.
     header : list of str
         The names of the columns, empty for a column without a name.
@@ -139,19 +61,21 @@ class CsvFile:
         The line with these names, from 1.
     """
 
-    def __init__(self, path: Path, options: CsvOptions) -> None:
-        self.path, self.encoding = path, options.encoding
-        self.header_line = options.header_row or 1
+    def __init__(self, path: Path, table_format: TableFormat) -> None:
+        self.path, given_line = path, table_format.header_row
+        self.encoding, self.header_line = table_format.encoding, given_line or 1
+        if codecs.lookup(self.encoding).name == "utf-8":
+            self.encoding = _wider_encoding(self._first_bytes()) or self.encoding
         lines = self._first_lines()
-        if options.header_row is None:
-            self.header_line = _header_line(lines, options.separator)
+        if given_line is None:
+            self.header_line = _header_line(lines, table_format.separator)
         first = [line for number, line in lines if number >= self.header_line]
-        self.separator = options.separator or _separator(path, first)
-        self.decimal = options.decimal or _decimal(first, self.separator)
+        self.separator = table_format.separator or _separator(path, first)
+        self.decimal = table_format.decimal or _decimal(first, self.separator)
         with self._opened() as (_, text):
             line, header = next(self._records(text), (1, []))
         if not header:
-            where = f"line {options.header_row}" if options.header_row else "the first line"
+            where = f"line {given_line}" if given_line else "the first line"
             raise ValueError(f"{path} is empty: {where} must contain the column names.")
         self.header_line, self.header = line, [name.strip() for name in header]
 
@@ -164,8 +88,8 @@ class CsvFile:
                 yield chunk
                 if done < raw.tell() < size:  # text is read ahead, so the end may be reached early
                     done = raw.tell()
-                    tell_watcher(done, size)
-        tell_watcher(size, size)
+                    tell(PASSES, done, size)
+        tell(PASSES, size, size)
 
     def _records(self, text: IO[str]) -> Iterator[Record]:
         """Yield the header and every row; raise an error for a row with more or fewer fields."""
@@ -191,16 +115,16 @@ class CsvFile:
                 raise ValueError(self._ragged(line, len(fields), width))
             yield line, fields
 
-    def _ragged(self, line: int, found: int, width: int) -> str:
+    def _ragged(self, line: int, n_fields: int, width: int) -> str:
         surplus = (
             "; if the rows begin with row names, as written by R's write.table, add a name for "
             "that column to the header"
         )
         titles = f"; if line {self.header_line} is a title, pass --header-row"
         return (
-            f"{self.path}, line {line}, has {found} fields but the header has {width} (separator "
-            f"{self.separator!r}): correct the line{surplus if found == width + 1 else ''}"
-            f"{titles if width == 1 else ''}."
+            f"{self.path}, line {line}, has {n_fields} fields but the header has {width} "
+            f"(separator {self.separator!r}): correct the line"
+            f"{surplus if n_fields == width + 1 else ''}{titles if width == 1 else ''}."
         )
 
     @contextmanager
@@ -218,8 +142,17 @@ class CsvFile:
         except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
             raise ValueError(
                 f"{self.path} is not a gzip file, or it is truncated or damaged: "
-                f"{_sentence(problem)}; copy or compress it again."
+                f"{first_line(problem)}; copy or compress it again."
             ) from problem
+
+    def _bytes(self) -> Any:
+        """Open the file, decompressed."""
+        return (gzip.open if self._compressed else open)(self.path, "rb")
+
+    def _first_bytes(self) -> bytes:
+        with suppress(EOFError, gzip.BadGzipFile, zlib.error), self._bytes() as content:
+            return bytes(content.read(4))
+        return b""  # reading the rows says what is wrong
 
     @property
     def _compressed(self) -> bool:
@@ -237,7 +170,7 @@ class CsvFile:
     def _undecodable_line(self, problem: UnicodeError) -> str:
         if "\n".encode(self.encoding) != b"\n":
             return problem.reason if isinstance(problem, UnicodeDecodeError) else str(problem)
-        with gzip.open(self.path) if self._compressed else self.path.open("rb") as content:
+        with self._bytes() as content:
             for number, line in enumerate(content, 1):
                 try:
                     line.decode(self.encoding)
@@ -248,10 +181,144 @@ class CsvFile:
     def _first_lines(self) -> list[tuple[int, str]]:
         """Return the first lines that are not blank, from a given header on, numbered from 1."""
         with self._opened() as (_, text):
-            lines = islice(
-                enumerate(_bounded_lines(text, self.path), 1), self.header_line - 1, None
-            )
+            numbered = enumerate(_bounded_lines(text, self.path), 1)
+            lines = islice(numbered, self.header_line - 1, None)
             return list(islice((line for line in lines if line[1].strip()), SNIFFED_LINES))
+
+
+class CsvTable(TableFile):
+    """The table in a CSV file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    table_format : TableFormat
+        How it is written.
+    """
+
+    is_text: ClassVar[bool] = True
+
+    def __init__(self, path: Path, table_format: TableFormat) -> None:
+        self.path, self.file = path, CsvFile(path, table_format)
+        self.missing = ("", *table_format.missing)
+        self.columns = column_names(path, self.file.header)
+        named = zip(self.columns, self.file.header, strict=True)
+        self.row_identifiers = [column for column, name in named if not name]
+        self._position = {name: j for j, name in enumerate(self.columns)}
+
+    def header_in_words(self, name: str) -> str:  # noqa: D102
+        kind = SEPARATORS.get(self.file.separator, repr(self.file.separator))
+        return (
+            f"Line {self.file.header_line}, separated by {kind}, is its header (--header-row and "
+            "--sep name others)."
+        )
+
+    def pandas_code(self) -> str:  # noqa: D102
+        file, skipped = self.file, self.file.header_line - 1
+        other = "" if file.encoding == "utf-8" else f", encoding={file.encoding!r}"
+        return (
+            f"pd.read_csv(\n    {self.path.as_posix()!r}, sep={file.separator!r}, dtype=str, "
+            f"keep_default_na=False, skipinitialspace=True{other}"
+            f"{f', skiprows={skipped}' if skipped else ''}\n)"
+        )
+
+    def frame(self, as_text: Sequence[str] = ()) -> "pd.DataFrame":  # noqa: D102
+        import pandas as pd
+
+        parts = [part.as_written for part in self.parts([], self.columns)]
+        cells = {}
+        for name in self.columns:
+            text = pa.chunked_array([part.pop(name) for part in parts]).combine_chunks()
+            as_written = name in as_text
+            cells[name] = text.to_numpy(zero_copy_only=False) if as_written else self._typed(text)
+        return pd.DataFrame(cells)
+
+    def _typed(self, text: Any) -> AnyArray:
+        """Return a column as numbers if all its cells are, else as text; 007 is a name.
+
+        Columns of one file can differ in their decimal marks, for example if one of them holds
+        version numbers. Where commas separate fields, a comma inside a field is more likely to
+        separate thousands.
+        """
+        absent = pc.is_in(text, value_set=pa.array(self.missing, pa.string()))
+        given = ~absent.to_numpy(zero_copy_only=False)
+        if not pc.any(pc.match_substring_regex(text, NAMES)).as_py():
+            mark = self.file.decimal
+            for other in mark if self.file.separator == "," else dict.fromkeys((mark, ".", ",")):
+                numbers = to_numbers(text, other, self.missing)
+                if not (np.isnan(numbers) & given).any():
+                    return numbers
+        return np.asarray(pc.if_else(absent, None, text).to_numpy(zero_copy_only=False))
+
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
+        self.require([*numbers, *as_written])
+        rows_per_part = max(FEWEST_ROWS_PER_PART, CELLS_PER_PART // len(self.columns))
+        # The empty part carries the types even if there are no rows.
+        for chunk in chain([[]], self.file.chunks(rows_per_part)):
+            others = {name: self._cells(chunk, name) for name in as_written}
+            yield Part(self._matrix(chunk, numbers), others)
+
+    def _cells(self, chunk: list[Record], name: str) -> Any:
+        """Return the cells of a column, without surrounding spaces, as an Arrow array."""
+        position = self._position[name]
+        cells = [fields[position] for _, fields in chunk]
+        return pc.utf8_trim_whitespace(pa.array(cells, pa.string()))
+
+    def _matrix(self, chunk: list[Record], names: Sequence[str]) -> Floats:
+        """Return columns as numbers; raise an error if one is missing or its square overflows."""
+        X = np.empty((len(chunk), len(names)))
+        for j, name in enumerate(names):
+            X[:, j] = to_numbers(self._cells(chunk, name), self.file.decimal, self.missing)
+        with np.errstate(over="ignore"):
+            usable = np.isfinite(X * X)
+        if not usable.all():
+            raise ValueError(self._unusable(chunk, names, usable))
+        return X
+
+    def _unusable(self, chunk: list[Record], names: Sequence[str], usable: AnyArray) -> str:
+        """Describe the cells that are not numbers or, if there are none, the first missing one."""
+        places = []  # the first such cell of every column
+        for name, row in zip(names, usable.argmin(axis=0).tolist(), strict=True):
+            if not usable[row, names.index(name)]:
+                cell = self._cells(chunk[row : row + 1], name)[0].as_py()
+                places.append((chunk[row][0], name, cell))
+        text = [place for place in places if place[2] not in self.missing]
+        if not text:
+            line, name, _ = min(places, key=lambda place: place[0])
+            return (
+                f"{self.path}, line {line}, has a missing value in column {name!r}: impute it, or "
+                "drop the row or the column."
+            )
+        cells = listed([f"{name!r} (line {line}: {cell[:30]!r})" for line, name, cell in text])
+        return (
+            f"{self.path} has columns that are not numbers, or too large: {cells}. Convert or "
+            f"scale them, or leave them out of the features{self._hint(text[0][2])}."
+        )
+
+    def _hint(self, cell: str) -> str:
+        """Return a hint about decimal marks and thousands separators."""
+        other = "," if self.file.decimal == "." else "."
+        if other in cell and NUMBER.fullmatch(cell.replace(",", ".")):
+            return (
+                f" (the decimal mark is assumed to be {self.file.decimal!r} and the separator "
+                f"{self.file.separator!r}: --decimal '{other}' changes the mark; if {other!r} "
+                "separates thousands, remove it)"
+            )
+        if THOUSANDS.fullmatch(cell):
+            return " (thousands separators are not supported: remove them from the numbers)"
+        return ""
+
+
+def _wider_encoding(start: bytes) -> str | None:
+    """Return UTF-16 or UTF-32, if a file begins so, mostly with a mark; else None."""
+    if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    # Half of every ASCII character is zero there, and nothing is in text of other encodings.
+    zeros = (start[:1] == b"\0", start[1:2] == b"\0")
+    return {(False, True): "utf-16-le", (True, False): "utf-16-be"}.get(zeros)
 
 
 def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
@@ -284,17 +351,15 @@ def _header_line(lines: list[tuple[int, str]], separator: str | None) -> int:
 
 def _separator(path: Path, lines: list[str]) -> str:
     """Return the separator that splits the first lines into the most fields, as many in each."""
-    widths = {
-        separator: [len(fields) for fields in _split(lines, separator)] for separator in SEPARATORS
-    }
-    several = {separator: found for separator, found in widths.items() if found and found[0] > 1}
-    equal = {separator: found for separator, found in several.items() if len(set(found)) == 1}
+    widths = {mark: [len(fields) for fields in _split(lines, mark)] for mark in SEPARATORS}
+    several = {mark: counts for mark, counts in widths.items() if counts and counts[0] > 1}
+    equal = {mark: counts for mark, counts in several.items() if len(set(counts)) == 1}
     # If none fits all lines, the header decides, and reading fails at the line that differs.
-    header = {separator: found[0] for separator, found in (equal or several).items()}
-    best = [name for name, width in header.items() if width == max(header.values())]
+    header = {mark: counts[0] for mark, counts in (equal or several).items()}
+    best = [mark for mark, width in header.items() if width == max(header.values())]
     if len(best) > 1:
         raise ValueError(
-            f"{path} may be separated by {' or '.join(SEPARATORS[name] for name in best)}: choose "
+            f"{path} may be separated by {' or '.join(SEPARATORS[mark] for mark in best)}: choose "
             "one with --sep."
         )
     return best[0] if best else ","
@@ -348,7 +413,3 @@ def _number(cell: str | None) -> float:
     if cell is None:
         return np.nan
     return float(cell) if NUMBER.fullmatch(cell) else TRUTH.get(cell.lower(), np.nan)
-
-
-def _sentence(problem: BaseException) -> str:
-    return (str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip(".")

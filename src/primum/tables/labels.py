@@ -1,21 +1,20 @@
-"""Labels of a table: the classes as written, None where a label is unknown.
-
-Rows to learn from, read from a table into memory: features as numbers, labels as written.
-"""
+"""Labels of a table: the classes as written, None where a label is unknown."""
 
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import Floats
+from primum._typing import AnyArray, Floats
 from primum.reading.labels import MAX_CODES, WITH_A_LETTER, refuse_numeric_target
-from primum.tables.cells import NUMBER, number_of
-from primum.tables.columns import looks_like_identifier
-from primum.tables.reading import Table
+from primum.tables.cells import NUMBER, names_of, number_of, object_array, objects_of, plain_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from primum.tables.files import TableFile
 
 # Integers in canonical form; 007 is a name. pandas writes 7.0 if some are missing.
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -25,31 +24,6 @@ LARGEST = 2**63  # integers from here on are objects to NumPy
 DOUBTFUL = ("-1", "?", "na", "n/a", "#n/a", "nan", "none", "null", "<na>", "unknown", "missing")
 # Strings for which the estimators raise an error if they are class names.
 REFUSED_AS_CLASS = ("-1", "nan", "None", "<NA>")
-
-
-def labels_of(
-    table: "Table", target: str, values: Iterable[Any], missing: Sequence[str]
-) -> list[Any]:
-    """Return the labels of a column as bool, int, float or str, with None for unknown ones.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    target : str
-        Name of the column.
-    values : iterable
-        Its cells: text of a CSV file, or the values stored in Parquet.
-    missing : sequence of str
-        Markers of unknown labels, in addition to an empty cell, and to -1 among integers.
-
-    Returns
-    -------
-    list
-        One label per cell.
-    """
-    where = f"column {target!r} of {table.path}"
-    return typed_labels(values, where, missing, from_text=table.is_text)
 
 
 def typed_labels(
@@ -72,16 +46,12 @@ def typed_labels(
     return _without_minus_one(labels)
 
 
-def check_classes(table: "Table", target: str, labels: Sequence[Any]) -> None:
+def check_labels(labels: Sequence[Any], where: str, advice: str) -> None:
     """Raise an error if a label more likely marks unknown ones, or if labels are measurements.
 
-    With two labels, one of them "NA", both may be classes: then no error is raised.
+    With two labels, one of them "NA", both may be classes: then no error is raised. ``advice`` says
+    how to name a marker.
     """
-    check_labels(labels, f"column {target!r} of {table.path}", "pass --missing {}")
-
-
-def check_labels(labels: Sequence[Any], where: str, advice: str) -> None:
-    """Raise the errors of ``check_classes``; ``advice`` says how to name a marker."""
     classes = set(labels) - {None}
     text = doubtful_label(labels)
     if text is not None and (len(classes) > 2 or text in REFUSED_AS_CLASS):
@@ -150,35 +120,14 @@ def _without_minus_one(labels: list[Any]) -> list[Any]:
     return [None if label == -1 else label for label in labels]
 
 
-@dataclass(frozen=True)
-class LabeledTable:
-    """Features and labels of a table.
-
-    Attributes
-    ----------
-    X : array of shape (n_rows, n_features)
-        The features.
-    labels : list
-        One bool, int, float or str per row, or None where the label is unknown.
-    """
-
-    X: Floats
-    labels: list[Any]
-
-    def identifiers(self, names: Sequence[str]) -> list[str]:
-        """Return the names of the features that may identify the rows instead."""
-        pairs = zip(names, self.X.T, strict=True)
-        return [name for name, values in pairs if looks_like_identifier(name, values)]
-
-
-def read_labeled_table(
-    table: Table, names: Sequence[str], target: str, missing: Sequence[str]
-) -> LabeledTable:
+def read_labeled_rows(
+    table: "TableFile", names: Sequence[str], target: str, missing: Sequence[str]
+) -> tuple[Floats, list[Any]]:
     """Read features and labels; raise an error if the labels cannot be classes.
 
     Parameters
     ----------
-    table : Table
+    table : TableFile
         The table.
     names : sequence of str
         The columns that are features.
@@ -189,18 +138,49 @@ def read_labeled_table(
 
     Returns
     -------
-    LabeledTable
-        The features and the labels.
+    X : array of shape (n_rows, n_features)
+        The features.
+    labels : list
+        One bool, int, float or str per row, or None where the label is unknown.
     """
-    parts = list(table.parts(names, [target]))
+    parts, where = list(table.parts(names, [target])), f"column {target!r} of {table.path}"
     cells = [cell for part in parts for cell in part.as_written[target].to_pylist()]
     if not cells:
         raise ValueError(f"{table.path} has column names but no rows.")
-    labels = labels_of(table, target, cells, missing)
-    check_classes(table, target, labels)
-    return LabeledTable(np.concatenate([part.X for part in parts]), labels)
+    labels = typed_labels(cells, where, missing, from_text=table.is_text)
+    check_labels(labels, where, "pass --missing {}")
+    return np.concatenate([part.X for part in parts]), labels
 
 
-def read_features(table: Table, names: Sequence[str]) -> Floats:
-    """Read the features of all rows."""
-    return np.concatenate([part.X for part in table.parts(names)])
+def read_labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
+    """Return the labels in a column of a table in memory; raise an error if they cannot be classes.
+
+    None stands for unknown ones.
+    """
+    where = f"column {target!r}"
+    cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in objects_of(values)]
+    if len({isinstance(cell, str) for cell in cells if cell is not None}) > 1:
+        cells = names_of(values).tolist()
+    from_text = all(isinstance(cell, str) for cell in cells if cell is not None)
+    labels = typed_labels(cells, where, missing, from_text=from_text)
+    check_labels(labels, where, "add {} to missing")
+    _check_known(labels, cells, where)
+    if any(isinstance(label, float) for label in labels):  # 0.5 and 1.5, as a CSV file has them
+        labels = [None if label is None else str(label) for label in labels]
+    return object_array(labels)
+
+
+def _check_known(labels: Sequence[Any], cells: Sequence[Any], where: str) -> None:
+    known = [label for label in labels if label is not None]
+    if not known:
+        raise ValueError(
+            f"No row is labelled: all {len(labels)} cells in {where} are empty or mark unknown "
+            "labels. Label some rows of each class."
+        )
+    if len(set(known)) == 1:
+        unknown = any(plain_text(cell) == "-1" for cell in cells) and known[0] != -1
+        because = ", because -1 marks unknown ones" if unknown else ""
+        raise ValueError(
+            f"All {len(known)} labels in {where} are {known[0]!r}{because}: label some rows of "
+            "another class too."
+        )

@@ -16,9 +16,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from primum._typing import AnyArray
-from primum.tables.cells import booleans_of, days_of, hours_of, names_of, numbers_of
+from primum.tables.cells import as_pandas, numbers_of, read_cells
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
-from primum.tables.frames import as_pandas
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
@@ -99,31 +98,23 @@ class ReadCells(TransformerMixin, BaseEstimator):
         array of shape (n_rows, n_columns)
             The content of the cells.
         """
-        dtype = object if self.kind == "category" else float
-        found = np.empty(X.shape, dtype=dtype)
-        for j, name in enumerate(self.feature_names_in_):
-            found[:, j] = self._read(X[name])
-        return np.isnan(found).astype(float) if self.indicator else found
+        cells = np.column_stack([self._read(X[name]) for name in self.feature_names_in_])
+        return np.isnan(cells).astype(float) if self.indicator else cells
 
     def _read(self, values: Any) -> AnyArray:
         if self.kind == "number":
             return self._numbers(values)
-        if self.kind == "date":
-            return days_of(values, self.reading, self.missing)
-        if self.kind == "time":
-            return hours_of(values, self.missing)
-        if self.kind == "boolean":
-            return booleans_of(values, self.missing)
-        names = names_of(values, self.missing)
-        names[[name is None for name in names]] = MISSING_LEVEL
-        return names
+        cells = read_cells(values, self.kind, self.reading, self.missing)
+        if self.kind == "category":
+            cells[[cell is None for cell in cells]] = MISSING_LEVEL
+        return cells
 
     def _numbers(self, values: Any) -> AnyArray:
         """Return numbers, read with the other decimal mark where that reads more cells.
 
         A table to predict may have been written on another computer than that to learn from.
         """
-        own = numbers_of(values, self.reading or ".", self.missing)
+        own = numbers_of(values, self.reading, self.missing)
         if hasattr(values.dtype, "kind") and values.dtype.kind in "biuf":
             return own
         other = numbers_of(values, "." if self.reading == "," else ",", self.missing)
@@ -144,9 +135,6 @@ class ReadCells(TransformerMixin, BaseEstimator):
         """
         suffix = MISSING_SUFFIX if self.indicator else SUFFIXES.get(self.kind, "")
         return np.array([f"{name}{suffix}" for name in self.feature_names_in_], dtype=object)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "feature_names_in_")
 
 
 class PreparedColumns(ColumnTransformer):
@@ -204,14 +192,14 @@ def columns_read(transformer: ColumnTransformer) -> dict[str, list[str]] | None:
 
     None if it is another transformer than ``preparing`` returns.
     """
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for _, part, names in transformer.transformers_:
         reader = part.steps[0][1] if isinstance(part, Pipeline) else part
         if isinstance(reader, ReadCells):
-            found |= {str(name): [reader.kind, reader.reading] for name in names}
+            columns |= {str(name): [reader.kind, reader.reading] for name in names}
         elif part != "drop":
             return None
-    return found
+    return columns
 
 
 def _set_aside(columns: Sequence[Column]) -> str:

@@ -1,35 +1,25 @@
 """A classification problem in a table: which cells are features, labels, identities and groups.
 
-A last row that is no case, but the total of the others, as spreadsheets have it.
-
-It has no label, and its numbers are the sums of their columns. One sum may be a coincidence, so at
-least two are needed, unless the row says that it is a total; and no number that is not one, unless
-it says so or has no other cells: then half may be something else, such as a mean.
+Rows that are no cases are left out. The last row of a spreadsheet may be the total of the others:
+it has no label, and its numbers are the sums of their columns. One sum may be a coincidence, so at
+least two are needed, unless the row says that it is a total. All its numbers must be sums, unless
+it says so or has no other cells: then half may be something else, such as a mean. A table that is
+too long can be reduced to a random sample.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
 from primum.judging.words import Alert
-from primum.tables.cells import (
-    booleans_of,
-    days_of,
-    hours_of,
-    names_of,
-    numbers_of,
-    objects_of,
-    plain_text,
-)
-from primum.tables.columns import Column, describe_columns
-from primum.tables.frames import as_pandas
-from primum.tables.labels import check_labels, typed_labels
+from primum.tables.cells import as_pandas, names_of, numbers_of, objects_of, read_cells
+from primum.tables.columns import Column, describe_columns, no_such_column
+from primum.tables.labels import read_labels
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
 
@@ -37,9 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-LEAST_ROWS = 3
-# Sums of cells that are written with fewer digits than they have differ a little.
-ROUNDING = 1e-6
+LEAST_ROWS = 3  # above a total
+# Labelled rows of every class that a sample has, if there are as many.
+LEAST_OF_CLASS = 50
+# Relative: cells that are written with fewer digits than they have do not add up exactly.
+SUM_TOLERANCE = 1e-6
 WORDS = re.compile(
     r"\b(sub|grand )?(total|sum|summe|gesamt|totaal|totale|som|suma)s?\b", re.IGNORECASE
 )
@@ -92,11 +84,8 @@ def _ends_in_sum(values: Floats) -> bool:
     """Return whether the last of some numbers is the sum of the others, and exceeds all of them."""
     others = values[:-1][~np.isnan(values[:-1])]
     sizes = np.abs(others)
-    close = abs(values[-1] - others.sum()) <= ROUNDING * sizes.sum()
+    close = abs(values[-1] - others.sum()) <= SUM_TOLERANCE * sizes.sum()
     return bool(close and len(others) >= LEAST_ROWS and abs(values[-1]) > sizes.max())
-
-
-SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -188,7 +177,7 @@ def table_problem(
     columns = describe_columns(
         frame, target=target, id=id, group=group, exclude=exclude, missing=missing
     )
-    labels = table_labels(frame[target], target, missing)
+    labels = read_labels(frame[target], target, missing)
     X, told = _features(frame, columns, missing), independent_rows or group is not None
     return TableProblem(
         X=X,
@@ -258,9 +247,9 @@ def _check_names(
 ) -> None:
     given = {"target": target, "id": id, "group": group}
     named = {role: name for role, name in given.items() if name is not None}
-    for name in [*named.values(), *exclude]:
+    for name in map(str, [*named.values(), *exclude]):
         if name not in frame.columns:
-            raise ValueError(no_such_column(name, list(frame.columns)))
+            raise ValueError(no_such_column([name], list(frame.columns)))
     for role, name in named.items():
         if role != "target" and name == target:
             raise ValueError(f"{role} and target are both {name!r}: choose another column.")
@@ -268,67 +257,18 @@ def _check_names(
         raise ValueError(f"The target {target!r} is among the excluded columns.")
 
 
-def no_such_column(name: Any, names: list[str]) -> str:
-    """Return the sentence for a name that is not among the names of columns."""
-    close = get_close_matches(str(name), names, 1)
-    if not close:  # a difference in case is no match
-        close = [other for other in names if other.lower() == str(name).lower()]
-    meant = f" (did you mean {close[0]!r}?)" if close else ""
-    more = f", ... ({len(names)})" if len(names) > SHOWN else ""
-    listed = ", ".join(repr(other) for other in names[:SHOWN])
-    return f"The table has no column {name!r}{meant}; its columns are {listed}{more}."
-
-
-def table_labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
-    """Return the labels; raise an error if they cannot be classes."""
-    where = f"column {target!r}"
-    cells = [_plain(cell) for cell in objects_of(values)]
-    if len({isinstance(cell, str) for cell in cells if cell is not None}) > 1:
-        cells = names_of(values).tolist()
-    from_text = all(isinstance(cell, str) for cell in cells if cell is not None)
-    labels = typed_labels(cells, where, missing, from_text=from_text)
-    check_labels(labels, where, "add {} to missing")
-    _check_known(labels, cells, where)
-    if any(isinstance(label, float) for label in labels):  # 0.5 and 1.5, as a CSV file has them
-        labels = [None if label is None else str(label) for label in labels]
-    found = np.empty(len(labels), dtype=object)
-    found[:] = labels
-    return found
-
-
-def _plain(cell: Any) -> Any:
-    """Return a cell as an object of Python, not of NumPy."""
-    return cell.item() if isinstance(cell, np.generic) else cell
-
-
-def _check_known(labels: Sequence[Any], cells: Sequence[Any], where: str) -> None:
-    known = [label for label in labels if label is not None]
-    if not known:
-        raise ValueError(
-            f"No row is labelled: all {len(labels)} cells in {where} are empty or mark unknown "
-            "labels. Label some rows of each class."
-        )
-    if len(set(known)) == 1:
-        unknown = any(plain_text(cell) == "-1" for cell in cells) and known[0] != -1
-        because = ", because -1 marks unknown ones" if unknown else ""
-        raise ValueError(
-            f"All {len(known)} labels in {where} are {known[0]!r}{because}: label some rows of "
-            "another class too."
-        )
-
-
 def _groups(values: "pd.Series", name: str, labels: AnyArray, missing: Sequence[str]) -> AnyArray:
     """Return the groups; raise an error if a labelled row has none."""
-    found = names_of(values, missing)
-    absent = np.array([group is None for group in found], dtype=bool)
+    groups = names_of(values, missing)
+    absent = np.array([group is None for group in groups], dtype=bool)
     lost = absent & np.array([label is not None for label in labels], dtype=bool)
     if lost.any():
         raise ValueError(
             f"{int(lost.sum())} labelled rows have no group in column {name!r}, the first is row "
             f"{int(lost.argmax()) + 1}: every labelled row needs one."
         )
-    found[absent] = ""
-    return np.array(found.tolist())
+    groups[absent] = ""
+    return np.array(groups.tolist())
 
 
 def _features(
@@ -337,12 +277,46 @@ def _features(
     """Return the features, read once, because folds read them many times."""
     import pandas as pd
 
-    read = {
-        "number": lambda column: numbers_of(frame[column.name], column.reading, missing),
-        "date": lambda column: days_of(frame[column.name], column.reading, missing),
-        "time": lambda column: hours_of(frame[column.name], missing),
-        "boolean": lambda column: booleans_of(frame[column.name], missing),
-        "category": lambda column: names_of(frame[column.name], missing),
-    }
-    used = [column for column in columns if column.used]
-    return pd.DataFrame({column.name: read[column.kind](column) for column in used})
+    return pd.DataFrame(
+        {
+            column.name: read_cells(frame[column.name], column.kind, column.reading, missing)
+            for column in columns
+            if column.used
+        }
+    )
+
+
+def sampled(
+    frame: "pd.DataFrame", target: str, missing: Sequence[str], max_rows: int, seed: int
+) -> tuple["pd.DataFrame", str]:
+    """Return at most about ``max_rows`` rows, in their order, and a sentence on what was left out.
+
+    Up to half of them are labelled rows, by class in proportion to their number, but at least
+    LEAST_OF_CLASS of each.
+    """
+    if len(frame) <= max_rows or target not in frame.columns:
+        return frame, ""
+    labels = read_labels(frame[target], target, missing)
+    rng = np.random.default_rng(seed)
+    labeled = _labeled_sample(labels, max_rows // 2, rng)
+    unlabeled = np.flatnonzero([label is None for label in labels])
+    n_unlabeled = min(len(unlabeled), max(max_rows - len(labeled), 0))
+    chosen = np.concatenate([labeled, rng.choice(unlabeled, n_unlabeled, replace=False)])
+    note = (
+        f"{len(chosen):,} of {len(frame):,} rows are used, a random sample: {len(labeled):,} of "
+        f"{len(frame) - len(unlabeled):,} labelled and {n_unlabeled:,} of {len(unlabeled):,} "
+        "unlabelled rows; --max-rows changes that."
+    )
+    return frame.iloc[np.sort(chosen)].reset_index(drop=True), note
+
+
+def _labeled_sample(labels: AnyArray, max_rows: int, rng: np.random.Generator) -> Index:
+    """Return labelled rows of all classes, at most about ``max_rows``."""
+    labeled = np.flatnonzero([label is not None for label in labels])
+    share = min(max_rows / max(len(labeled), 1), 1.0)
+    parts = []
+    for name in dict.fromkeys(labels[labeled].tolist()):
+        rows = labeled[labels[labeled] == name]
+        size = min(len(rows), max(round(share * len(rows)), LEAST_OF_CLASS))
+        parts.append(rng.choice(rows, size, replace=False))
+    return np.concatenate(parts)

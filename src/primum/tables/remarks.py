@@ -1,7 +1,10 @@
-"""Columns that may be known only together with the label, and so give it away.
+"""What is suspicious about a table: rows that belong together, labels spelt in two ways, leaks.
 
-A column that predicts well is mostly a good one: body measurements tell species apart. So a column
-is named only if something else would be hard to explain:
+Nothing is changed: an alert says what was seen, and the user decides.
+
+A leak is a column that is known only together with the label, and so gives it away. But a column
+that predicts well is mostly a good one: body measurements tell species apart. So a column is named
+only if something else would be hard to explain:
 
 * it is empty in every unlabelled row;
 * it is the label in other words: its values and the classes correspond one to one;
@@ -10,10 +13,6 @@ is named only if something else would be hard to explain:
 By a column alone, a labelled row has the class that most of the other labelled rows with the same
 value have, or, of numbers, those with the nearest value. By the other columns, it has the class
 that a forest predicts which is fitted to other labelled rows.
-
-What is suspicious about a table: rows that belong together, labels spelt in two ways, leaks.
-
-Nothing is changed: an alert says what was found, and the user decides.
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +26,7 @@ import numpy as np
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
 from primum.judging.words import Alert
-from primum.tables.cells import names_of, numbers_of
+from primum.tables.cells import names_of, read_cells
 from primum.tables.columns import IS_TARGET, Column
 from primum.tables.preparation import preparing
 from primum.tables.repeats import find_repeats, table_alert
@@ -69,17 +68,17 @@ def leak_alerts(
     cells = {c.name: cell_codes(X[c.name].to_numpy()[labeled]) for c in used}
     same = [n for n in cells if n not in empty and corresponds(cells[n].codes, codes)]
     others = [column for column in used if column.name not in (*empty, *same)]
-    found = [
+    alerts = [
         *_named(empty, "empty in every unlabelled row"),
         *_named(same, "the label in other words (values and classes correspond)"),
     ]
     X = X[labeled].reset_index(drop=True)
-    return [Alert("leak", text) for text in [*found, *_telling(X, codes, cells, others, missing)]]
+    return [Alert("leak", text) for text in [*alerts, *_telling(X, codes, cells, others, missing)]]
 
 
 def _only_labeled(values: "pd.Series", labeled: AnyArray) -> bool:
-    known = values.notna().to_numpy()
-    return bool(known[labeled].any() and not known[~labeled].any() and not labeled.all())
+    given = values.notna().to_numpy()
+    return bool(given[labeled].any() and not given[~labeled].any() and not labeled.all())
 
 
 def _named(names: Sequence[str], what: str) -> Iterator[str]:
@@ -159,14 +158,14 @@ def _telling(
     if guessed == n_rows or -n_rows * log2(guessed / n_rows) < LEAST_BITS:
         return
     right = {column.name: right_alone(cells[column.name], codes) for column in columns}
-    found = [c for c in columns if _avoided(right[c.name], guessed, n_rows) >= NEARLY_ALL]
+    telling = [c for c in columns if _avoided(right[c.name], guessed, n_rows) >= NEARLY_ALL]
     # Of two such columns, each is among the others of the other one.
-    if len(found) != 1 or len(columns) == 1:
+    if len(telling) != 1 or len(columns) == 1:
         return
-    rest = [column for column in columns if column is not found[0]]
+    rest = [column for column in columns if column is not telling[0]]
     by_others, n_tried = _right_by_forest(X, codes, rest, missing)
     if _avoided(by_others / n_tried, guessed / n_rows, 1) <= NOT_NEARLY_ALL:
-        name = found[0].name
+        name = telling[0].name
         yield (
             f"The column {name!r} may give the label away: by it alone, {right[name]} of "
             f"{n_rows} labels are predicted correctly, by all other columns together "
@@ -242,18 +241,13 @@ def _belonging(
     """Return the question which rows belong together, if there is reason to ask."""
     labeled = np.array([label is not None for label in labels], dtype=bool)
     cells = [
-        (
-            column.name,
-            numbers_of(frame[column.name], column.reading, missing)
-            if column.kind == "number"
-            else names_of(frame[column.name], missing),
-        )
+        (column.name, read_cells(frame[column.name], column.kind, column.reading, missing))
         for column in columns
         if column.kind in NAMING and column.note != IS_TARGET
     ]
-    found = find_repeats(cells, labeled)
-    if found is not None:
-        return [table_alert(*found)]
+    repeats = find_repeats(cells, labeled)
+    if repeats is not None:
+        return [table_alert(*repeats)]
     ids = [] if identity is None else names_of(frame[identity], missing)[labeled].tolist()
     return [*_repeated(identity, ids)]
 

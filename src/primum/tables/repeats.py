@@ -96,9 +96,9 @@ def repeats_of(cells: AnyArray, labeled: AnyArray) -> Repeats:
     """
     codes = np.unique(cells, return_inverse=True)[1]
     sizes = np.bincount(codes)
-    known = np.bincount(codes, weights=labeled).astype(np.intp)
-    n_both = int(np.sum((known > 0) & (known < sizes)))
-    n_labeled, n_values = int(known.sum()), int(np.sum(known > 0))
+    labels = np.bincount(codes, weights=labeled).astype(np.intp)  # of the rows with each value
+    n_both = int(np.sum((labels > 0) & (labels < sizes)))
+    n_labeled, n_values = int(labels.sum()), int(np.sum(labels > 0))
     log_p, expected = _rarity(sizes, n_labeled, n_both)
     share = (n_labeled - n_values) / max(n_labeled, 1)
     return Repeats(int(np.sum(sizes > 1)), n_both, expected, log_p, share, n_values)
@@ -135,28 +135,28 @@ def find_repeats(
     Parameters
     ----------
     columns : iterable of (name, cells)
-        What may name groups: text, or numbers, of which only whole ones are considered. None and
-        NaN are missing.
+        What may name groups: text, or whole numbers; other numbers are ignored. None and NaN are
+        missing.
     labeled : bool array of shape (n_rows,)
         Which rows are labelled.
     """
-    found = []
+    tested = []
     for name, cells in columns:
-        known, cells = _named(cells)
-        if len(cells):
-            found.append((name, repeats_of(cells, labeled[known])))
-    remarkable = [one for one in found if one[1].is_remarkable(len(found))]
+        given = _naming(cells)
+        if given.any():
+            names = cells[given].astype(str) if cells.dtype == object else cells[given]
+            tested.append((name, repeats_of(names, labeled[given])))
+    remarkable = [one for one in tested if one[1].is_remarkable(len(tested))]
     return min(remarkable, key=lambda one: one[1].log_p) if remarkable else None
 
 
-def _named(cells: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return which cells are known, and these; none if they are numbers that name nothing."""
+def _naming(cells: AnyArray) -> AnyArray:
+    """Return which cells may name groups: those given, none if some are not whole numbers."""
     if cells.dtype == object:
-        known = np.array([cell is not None and cell == cell for cell in cells], dtype=bool)
-        return known, cells[known].astype(str)
-    known = np.isfinite(cells)
-    whole = np.array_equal(cells[known], np.rint(cells[known]))
-    return known, cells[known] if whole else cells[:0]
+        return np.array([cell is not None and cell == cell for cell in cells], dtype=bool)
+    given = np.isfinite(cells)
+    whole = np.array_equal(cells[given], np.rint(cells[given]))
+    return given if whole else np.zeros_like(given)
 
 
 def repeats_alert(what: str, repeats: Repeats, pass_group: str, pass_independent: str) -> Alert:
@@ -184,11 +184,12 @@ def array_alert(X: Any, labeled: AnyArray) -> Alert | None:
     framed = hasattr(X, "iloc")
     names = list(X.columns) if framed else range(X.shape[1])
     columns = [(name, _cells(X[name] if framed else X[:, name])) for name in names]
-    found = find_repeats(columns, labeled)
-    if found is None:
+    remarkable = find_repeats(columns, labeled)
+    if remarkable is None:
         return None
-    place = f"X[{found[0]!r}]" if framed else f"X[:, {found[0]}]"
-    return repeats_alert(place, found[1], f"groups={place}", "independent_rows=True")
+    name, repeats = remarkable
+    place = f"X[{name!r}]" if framed else f"X[:, {name}]"
+    return repeats_alert(place, repeats, f"groups={place}", "independent_rows=True")
 
 
 def _cells(column: Any) -> AnyArray:

@@ -1,47 +1,89 @@
-"""Reading a sheet of a spreadsheet, whose table may begin below titles."""
+"""Sheets of a spreadsheet, whose table may begin below titles."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from primum._lazy import install_advice
-from primum.tables.csv import FIRST_ROWS, find_header
+from primum.tables.files import (
+    FIRST_ROWS,
+    SPREADSHEETS,
+    Part,
+    TableFile,
+    TableFormat,
+    column_names,
+    find_header,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from primum.tables.csv import CsvOptions
 
-# The library that reads a spreadsheet, by its suffix.
-SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}
+class Spreadsheet(TableFile):
+    """The table in a sheet of a spreadsheet.
 
+    Parameters
+    ----------
+    path : Path
+        The file.
+    table_format : TableFormat
+        Which sheet and which row of it has the names, and the markers of missing cells.
+    """
 
-def is_spreadsheet(path: Path) -> bool:
-    """Return whether a file is a spreadsheet by its name."""
-    return path.suffix.lower() in SPREADSHEETS
+    def __init__(self, path: Path, table_format: TableFormat) -> None:
+        self.path, self.format = path, table_format
+        self._cells, sheets = _cells_of(path, table_format.sheet)
+        self._sheet = table_format.sheet or sheets[0]
+        self._others = [name for name in sheets if name != self._sheet]
+        self._row = table_format.header_row or _header_row(self._cells)
+        table = self._cells.iloc[self._row - 1 :].dropna(how="all").dropna(axis=1, how="all")
+        if len(table) == 0:
+            raise ValueError(
+                f"{path} is empty: the first row must contain the column names"
+                f"{self._others_in_words}."
+            )
+        self.columns, self.row_identifiers = column_names(path, _texts(table.iloc[0])), []
+        self._rows = table.iloc[1:].reset_index(drop=True).set_axis(self.columns, axis=1)
 
+    def frame(self, as_text: Sequence[str] = ()) -> "pd.DataFrame":  # noqa: D102
+        missing = list(self.format.missing)
+        return (self._rows.replace(missing, None) if missing else self._rows).infer_objects()
 
-def read_spreadsheet(path: Path, options: "CsvOptions") -> "pd.DataFrame":
-    """Return a table of a spreadsheet, see ``read_frame``."""
-    cells, sheets = _cells(path, options.sheet)
-    first = header_row(cells, options.header_row) - 1
-    table = cells.iloc[first:].dropna(how="all").dropna(axis=1, how="all")
-    if len(table) == 0:
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
         raise ValueError(
-            f"{path} is empty: the first row must contain the column names"
-            f"{_other_sheets(sheets, options.sheet)}."
+            "Spreadsheets are for --prepare of primum fit: save the numbers as CSV or Parquet."
         )
-    names = _column_names(path, table.iloc[0].tolist())
-    frame = table.iloc[1:].reset_index(drop=True).set_axis(names, axis=1)
-    missing = list(options.missing)
-    return frame.replace(missing, None).infer_objects() if missing else frame.infer_objects()
+
+    def header_in_words(self, name: str) -> str:  # noqa: D102
+        having = [sheet for sheet in self._others if name in self._names_in(sheet)]
+        which = f"; sheet {having[0]!r} has that column" if having else ""
+        return (
+            f"Row {self._row} of sheet {self._sheet!r} is its header (--header-row names another)"
+            f"{self._others_in_words}{which}."
+        )
+
+    def pandas_code(self) -> str:  # noqa: D102
+        sheet = "" if self.format.sheet is None else f", sheet_name={self._sheet!r}"
+        titles = self._cells.iloc[: self._row - 1].notna().to_numpy().any()
+        skipped = f", skiprows={self._row - 1}" if titles else ""
+        return f"pd.read_excel({self.path.as_posix()!r}{sheet}{skipped})"
+
+    def _names_in(self, sheet: str) -> list[str]:
+        cells, _ = _cells_of(self.path, sheet)
+        return _texts(cells.iloc[_header_row(cells) - 1]) if len(cells) else []
+
+    @property
+    def _others_in_words(self) -> str:
+        others = ", ".join(map(repr, self._others))
+        return f", and its other sheets are {others} (--sheet)" if others else ""
 
 
-def header_row(cells: "pd.DataFrame", given: int | None = None) -> int:
-    """Return the number of the row with the names, from 1: the given one, or the one found."""
-    if given is not None:
-        return given
+def _texts(header: "pd.Series") -> list[str]:
+    return ["" if name is None or name != name else str(name).strip() for name in header]
+
+
+def _header_row(cells: "pd.DataFrame") -> int:
+    """Return the number of the row with the names, from 1."""
     filled = cells.dropna(how="all").iloc[:FIRST_ROWS]
     if len(filled) == 0:
         return 1
@@ -49,77 +91,24 @@ def header_row(cells: "pd.DataFrame", given: int | None = None) -> int:
     return int(filled.index[find_header(rows)]) + 1
 
 
-def skipped_rows(path: Path, options: "CsvOptions") -> int:
-    """Return the number of rows before the header, if some of them are titles."""
-    cells, _ = _cells(path, options.sheet)
-    n_rows = header_row(cells, options.header_row) - 1
-    return n_rows if cells.iloc[:n_rows].notna().to_numpy().any() else 0
-
-
-def found_in(path: Path, options: "CsvOptions", name: str) -> str:
-    """Return which row was taken as the header, and which other sheets there are.
-
-    It ends an error about a column ``name`` that a table lacks.
-    """
-    cells, sheets = _cells(path, options.sheet)
-    row = header_row(cells, options.header_row)
-    used = sheets[0] if options.sheet is None else options.sheet
-    others = [other for other in sheets if other != used]
-    having = [other for other in others if name in _names_in(_cells(path, other)[0])]
-    which = f"; sheet {having[0]!r} has that column" if having else ""
-    return (
-        f"Row {row} of sheet {used!r} is its header (--header-row names another)"
-        f"{_other_sheets(sheets, options.sheet)}{which}."
-    )
-
-
-def _names_in(cells: "pd.DataFrame") -> list[str]:
-    row = header_row(cells) - 1
-    return [] if len(cells) == 0 else [str(name).strip() for name in cells.iloc[row]]
-
-
-def _other_sheets(names: Sequence[str], sheet: str | None) -> str:
-    others = [repr(name) for name in names if name != (names[0] if sheet is None else sheet)]
-    return f", and its other sheets are {', '.join(others)} (--sheet)" if others else ""
-
-
-def _column_names(path: Path, header: list[Any]) -> list[str]:
-    written = ["" if name is None or name != name else str(name).strip() for name in header]
-    names = [name or f"column {j}" for j, name in enumerate(written, 1)]
-    if len(set(names)) < len(names):
-        name = Counter(names).most_common(1)[0][0]
-        raise ValueError(f"{path} has several columns named {name!r}: rename them.")
-    return names
-
-
-def _cells(path: Path, sheet: str | None) -> tuple["pd.DataFrame", list[str]]:
+def _cells_of(path: Path, sheet: str | None) -> tuple["pd.DataFrame", list[str]]:
     """Return the cells of a sheet, as they are, and the names of all sheets."""
     import pandas as pd
 
+    as_they_are = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
     try:
         with pd.ExcelFile(path) as book:
             sheets = [str(name) for name in book.sheet_names]
             if sheet is None or sheet in sheets:
-                return pd.read_excel(
-                    book,
-                    sheet_name=0 if sheet is None else sheet,
-                    header=None,
-                    dtype=object,
-                    keep_default_na=False,
-                    na_values=[""],
-                ), sheets
+                return pd.read_excel(book, sheet_name=sheet or 0, **as_they_are), sheets
     except ImportError as problem:
         library = SPREADSHEETS[path.suffix.lower()]
         advice = install_advice(f"Reading {path} needs", library, "save the table as CSV")
         raise ImportError(advice) from problem
     except Exception as problem:  # a damaged archive can fail in any way
-        raise _damaged(path) from problem
+        raise ValueError(
+            f"{path} cannot be read as a spreadsheet: open it in a spreadsheet program and save it "
+            "again, or save the table as CSV."
+        ) from problem
     names = ", ".join(map(repr, sheets))
     raise ValueError(f"{path} has no sheet {sheet!r}: its sheets are {names}.")
-
-
-def _damaged(path: Path) -> ValueError:
-    return ValueError(
-        f"{path} cannot be read as a spreadsheet: open it in a spreadsheet program and save it "
-        "again, or save the table as CSV."
-    )

@@ -22,12 +22,9 @@ from primum.safe.candidates import (
     CANDIDATES,
     Labels,
     SharedRows,
-    components,
-    implicit,
-    kernel,
+    graphs,
     linear,
-    margins,
-    spreading,
+    machines,
 )
 from primum.safe.candidates.base import Affine, LinearModel
 
@@ -163,14 +160,14 @@ def test_number_of_neighbours_has_the_least_leave_one_out_loss():
             nearest = NearestNeighbors(n_neighbors=count).fit(X[rest])
             found = nearest.kneighbors(X[[i]], return_distance=False)[0]
             scores[i] = own.one_hot[rest][found].mean(axis=0)
-        return spreading.half_brier(scores, own)
+        return graphs.half_brier(scores, own)
 
-    losses = {count: loss(count) for count in spreading.COUNTS if count < len(TRAIN)}
+    losses = {count: loss(count) for count in graphs.COUNTS if count < len(TRAIN)}
     model = CANDIDATES["neighbours"].prepare(rows).fit(TRAIN, labels)
     assert losses[model.n_neighbors] == pytest.approx(min(losses.values()), abs=1e-12)
 
 
-@pytest.mark.parametrize("damping", spreading.DAMPINGS)
+@pytest.mark.parametrize("damping", graphs.DAMPINGS)
 def test_spreading_is_the_limit_of_scikit_learns(damping):
     """On the same graph, LabelSpreading run to convergence gives the same scores."""
     rows, labels, _ = problem(4)
@@ -181,7 +178,7 @@ def test_spreading_is_the_limit_of_scikit_learns(damping):
     reference = LabelSpreading(
         kernel=lambda A, B: W.toarray(), alpha=damping, tol=1e-13, max_iter=100_000
     ).fit(X, y)
-    option = spreading.Option(10, damping, spreading.spread(W, damping, np.arange(L)))
+    option = graphs.Diffusion(10, damping, graphs.spread(W, damping, np.arange(L)))
     ours = option.scores(slice(None), TRAIN, labels.take(TRAIN))
     np.testing.assert_allclose(ours, reference.label_distributions_, atol=1e-6)
 
@@ -189,20 +186,20 @@ def test_spreading_is_the_limit_of_scikit_learns(damping):
 def test_spreading_leaves_one_out_as_if_its_label_were_unknown():
     rows, labels, _ = problem(4)
     W = neighbor_graph(StandardScaler().fit_transform(rows.all), 5)
-    option = spreading.Option(5, 0.9, spreading.spread(W, 0.9, np.arange(L)))
+    option = graphs.Diffusion(5, 0.9, graphs.spread(W, 0.9, np.arange(L)))
     rests = [np.delete(TRAIN, i) for i in range(len(TRAIN))]
     one_by_one = [
         option.scores(TRAIN[[i]], rest, labels.take(rest))[0] for i, rest in enumerate(rests)
     ]
     own = labels.take(TRAIN)
-    expected = spreading.half_brier(np.array(one_by_one), own)
+    expected = graphs.half_brier(np.array(one_by_one), own)
     assert option.left_out_loss(TRAIN, own) == pytest.approx(expected, abs=1e-12)
 
 
 def test_spreading_gives_unreachable_rows_the_shares_of_the_classes():
     labels = Labels(np.array([0, 0, 1, 1]), 2)
     W = neighbor_graph(np.array([[0.0], [0.1], [9.0], [9.1], [50.0], [50.1]]), 1)
-    option = spreading.Option(1, 0.9, spreading.spread(W, 0.9, np.arange(4)))
+    option = graphs.Diffusion(1, 0.9, graphs.spread(W, 0.9, np.arange(4)))
     scores = option.scores(slice(None), np.arange(3), labels.take(np.arange(3)))
     np.testing.assert_allclose(scores[4:], [[2 / 3, 1 / 3]] * 2)
     np.testing.assert_allclose(scores[3], [0.0, 1.0], atol=1e-12)
@@ -210,7 +207,7 @@ def test_spreading_gives_unreachable_rows_the_shares_of_the_classes():
 
 def test_components_are_whitened():
     rows, _, _ = problem()
-    Z = components.find_components(rows.all, 0).transform(rows.all)
+    Z = linear.find_components(rows.all, 0).transform(rows.all)
     np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(Z.T @ Z / len(Z), np.eye(Z.shape[1]), atol=1e-10)
 
@@ -218,7 +215,7 @@ def test_components_are_whitened():
 def test_directions_without_variance_are_no_components():
     X = np.random.default_rng(0).normal(size=(30, 3))
     flat = np.column_stack([X, X[:, 0] + X[:, 1], np.full(30, 2.0)])
-    assert components.find_components(flat, 0).transform(flat).shape == (30, 3)
+    assert linear.find_components(flat, 0).transform(flat).shape == (30, 3)
 
 
 def test_deformed_kernel_has_its_definition():
@@ -227,9 +224,9 @@ def test_deformed_kernel_has_its_definition():
     prepared = CANDIDATES["kernel"].prepare(rows)
     scaler = StandardScaler().fit(rows.all)
     X = scaler.transform(rows.all)
-    lap = laplacian_power(neighbor_graph(X, kernel.NEIGHBORS), normalized=True).toarray()
-    _, gammas = kernel.distances_among(X)
-    pairs = [(gamma, r) for gamma in gammas for r in kernel.STRENGTHS]
+    lap = laplacian_power(neighbor_graph(X, graphs.KERNEL_NEIGHBORS), normalized=True).toarray()
+    _, gammas = graphs.distances_among(X)
+    pairs = [(gamma, r) for gamma in gammas for r in graphs.STRENGTHS]
     for option, (gamma, r) in zip(prepared.options, pairs, strict=True):
         K = rbf_kernel(X, gamma=gamma)
         deformed = np.linalg.solve(np.eye(len(K)) + r * K @ lap, K)
@@ -258,21 +255,21 @@ def test_tsvm_is_that_of_the_library():
     own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.all)
     X = scaler.transform(rows.labeled[TRAIN])
     unknown = np.concatenate([rows.unlabeled, np.delete(rows.labeled, TRAIN, axis=0)])
-    reference = TSVMClassifier("annealing", alpha=margins.best_penalty(X, own))
+    reference = TSVMClassifier("annealing", alpha=machines.best_penalty(X, own))
     reference.fit(X, own.codes, scaler.transform(unknown))
     ours = CANDIDATES["tsvm"].prepare(rows).fit(TRAIN, labels).predict(new)
     values = reference.decision_function(scaler.transform(new))
-    np.testing.assert_allclose(ours[:, 1], expit(margins.SLOPE * values), atol=1e-9)
+    np.testing.assert_allclose(ours[:, 1], expit(machines.SLOPE * values), atol=1e-9)
 
 
 def test_svm_is_that_of_the_library():
     rows, labels, new = problem()
     own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.labeled[TRAIN])
     X = scaler.transform(rows.labeled[TRAIN])
-    reference = L2SVMClassifier(margins.best_penalty(X, own)).fit(X, own.codes)
+    reference = L2SVMClassifier(machines.best_penalty(X, own)).fit(X, own.codes)
     ours = CANDIDATES["svm"].prepare(rows).fit(TRAIN, labels).predict(new)
     values = reference.decision_function(scaler.transform(new))
-    np.testing.assert_allclose(ours[:, 1], expit(margins.SLOPE * values), atol=1e-9)
+    np.testing.assert_allclose(ours[:, 1], expit(machines.SLOPE * values), atol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -280,8 +277,8 @@ def test_icls_is_that_of_the_library(n_classes):
     rows, labels, new = problem(n_classes)
     own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.all)
     unknown = np.concatenate([rows.unlabeled, np.delete(rows.labeled, TRAIN, axis=0)])
-    folds = linear.inner_folds(own, implicit.FOLDS)
-    reference = ICLSClassifierCV(implicit.PENALTIES, implicit.METRICS, cv=folds)
+    folds = linear.inner_folds(own, machines.ICLS_FOLDS)
+    reference = ICLSClassifierCV(machines.ICLS_PENALTIES, machines.ICLS_METRICS, cv=folds)
     reference.fit(scaler.transform(rows.labeled[TRAIN]), own.codes, scaler.transform(unknown))
     ours = CANDIDATES["icls"].prepare(rows).fit(TRAIN, labels).predict(new)
     expected = reference.predict_proba(scaler.transform(new))

@@ -1,30 +1,17 @@
 """The paper's data sets, verified."""
 
-from primum.experiments.datasets.catalogue import (
-    CATALOGUE,
-    CorruptDatasetError,
-    DatasetError,
-    DatasetInfo,
-    DatasetNotFoundError,
-    UnknownDatasetError,
-    describe,
-)
-from primum.experiments.datasets.coding import pca99, z_score
-from primum.experiments.datasets.loading import Dataset, available, data_directory, fetch, load
+from primum._lazy import lazy
 
-__all__ = [
-    "CATALOGUE",
-    "CorruptDatasetError",
-    "Dataset",
-    "DatasetError",
-    "DatasetInfo",
-    "DatasetNotFoundError",
-    "UnknownDatasetError",
-    "available",
-    "data_directory",
-    "describe",
-    "fetch",
-    "load",
-    "pca99",
-    "z_score",
-]
+# The public names, by the modules that define them; each is imported when first used.
+_HOMES = {
+    "catalogue": (
+        *("CATALOGUE", "DatasetInfo", "describe"),
+        *("CorruptDatasetError", "DatasetError", "DatasetNotFoundError", "UnknownDatasetError"),
+    ),
+    "loading": ("Dataset", "available", "data_directory", "fetch", "load", "pca99", "z_score"),
+}
+__all__ = sorted(name for names in _HOMES.values() for name in names)
+
+__getattr__ = lazy(
+    __name__, {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
+)

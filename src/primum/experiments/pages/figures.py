@@ -13,8 +13,8 @@ import numpy as np
 from primum._files import replacing
 from primum._lazy import needed
 from primum.experiments.pages.tables import dataset_title
+from primum.pages.page import Cell, Table
 from primum.pages.pictures import line_styles
-from primum.pages.tables import Cell, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def curves_figure(
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_breast_cancer
     >>> from primum.experiments import (
-    ...     LEAST_SQUARES, Experiment, LearningCurve, run_experiment, summarise
+    ...     LEAST_SQUARES, Experiment, LearningCurve, run_experiment, summarize
     ... )
     >>> from primum.experiments.pages.figures import curves_figure
     >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
@@ -69,7 +69,7 @@ def curves_figure(
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
     ...     results = run_experiment(experiment, folder, progress=False)
-    >>> len(curves_figure(summarise(results, curve=True), "error", "loss_test").axes)
+    >>> len(curves_figure(summarize(results, curve=True), "error", "loss_test").axes)
     2
     """
     with needed("Figures"):
@@ -146,13 +146,7 @@ def curve_caption(summary: "pd.DataFrame", *measures: str) -> str:
     )
 
 
-def curves_table(
-    summary: "pd.DataFrame",
-    measure: str,
-    *,
-    classifiers: Sequence[str] | None = None,
-    largest: int | None = None,
-) -> Table:
+def curves_table(summary: "pd.DataFrame", measure: str) -> Table:
     """Return the numbers that ``curves_figure`` draws: one row per data set and number of rows.
 
     Parameters
@@ -161,10 +155,6 @@ def curves_table(
         With a column ``n_unlabeled``.
     measure : str
         Which measure to list.
-    classifiers : sequence of str, optional
-        Which classifiers to list; default: all.
-    largest : int, optional
-        Omit larger numbers of unlabelled rows.
 
     Returns
     -------
@@ -172,24 +162,16 @@ def curves_table(
         Means with half the height of their bands; of times, medians with quartiles.
     """
     cells = summary[summary["measure"] == measure]
-    if largest is not None:
-        cells = cells[cells["n_unlabeled"] <= largest]
-    names = list(cells["classifier"].unique() if classifiers is None else classifiers)
+    names = list(cells["classifier"].unique())
     center, lower, upper = _center_and_band(cells)
     shown = cells.assign(
         text=[_with_band(*three, measure) for three in zip(center, lower, upper, strict=True)]
     )
-    rows = [
-        (
-            Cell(dataset_title(name)),
-            Cell(f"{size:,}", value=size),
-            *(Cell(found.get(classifier, "–")) for classifier in names),
-        )
-        for (name, size), found in (
-            (key, dict(zip(part["classifier"], part["text"], strict=True)))
-            for key, part in shown.groupby(["dataset", "n_unlabeled"], sort=False)
-        )
-    ]
+    rows = []
+    for (name, size), part in shown.groupby(["dataset", "n_unlabeled"], sort=False):
+        texts = dict(zip(part["classifier"], part["text"], strict=True))
+        values = (Cell(texts.get(classifier, "–")) for classifier in names)
+        rows.append((Cell(dataset_title(name)), Cell(f"{size:,}", value=size), *values))
     band = "median (quartiles)" if measure == "seconds" else "mean ± standard error"
     caption = f"{_label(summary, measure).capitalize()}: {band}."
     return Table(caption, ("Dataset", "Unlabelled rows", *names), tuple(rows))
@@ -206,14 +188,11 @@ def z_table(summary: "pd.DataFrame") -> Table:
     from scipy.stats import norm
 
     z = summary.loc[summary["measure"] != "seconds", "z"].dropna().abs()
-    rows = [
-        (
-            Cell(f"below {edge}", value=edge),
-            Cell(f"{(z < edge).mean():.1%}"),
-            Cell(f"{2 * norm.cdf(edge) - 1:.1%}"),
-        )
-        for edge in (0.5, 1.0, 1.5, 2.0, 3.0)
-    ]
+    rows = []
+    for edge in (0.5, 1.0, 1.5, 2.0, 3.0):
+        shares = (z < edge).mean(), 2 * norm.cdf(edge) - 1
+        cells = (Cell(f"{share:.1%}") for share in shares)
+        rows.append((Cell(f"below {edge}", value=edge), *cells))
     return Table(
         f"Share of the {len(z)} cells by |z|; expected: of a standard normal. Largest |z|: "
         f"{z.max():.1f}.",

@@ -1,11 +1,14 @@
-"""Tables of data sets and of results, in the form of the paper."""
+"""Tables of data sets and of results: the paper's, and those of your own experiments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from primum.experiments.datasets import CATALOGUE, Dataset, pca99, z_score
+from primum.experiments.datasets.catalogue import CATALOGUE
+from primum.experiments.datasets.loading import Dataset, pca99, z_score
+from primum.experiments.published import minima_of
 from primum.experiments.summary import roles_of, twin_of
-from primum.pages.tables import Cell, Table
+from primum.pages.page import Cell, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,19 +20,22 @@ MEASURED = {
     "loss_test": "loss on test rows",
     "seconds": "training time (seconds)",
 }
-
-
+# The losses of the paper, by the names of their functions.
 LOSSES = {
     "squared_loss": "squared loss on test rows (mean squared difference between the score and the "
     "label, 0 or 1)",
     "squared_hinge": "squared hinge loss on test rows (mean; 0 beyond the margin)",
 }
-
-
 BOLD = (
     "Bold: the best of all methods shown; if that is an oracle, which knows all labels, also the "
     "best of the others."
 )
+
+
+def plain_table(caption: str, header: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:
+    """Return a table of texts without marks."""
+    cells = tuple(tuple(Cell(str(text)) for text in row) for row in rows)
+    return Table(caption, tuple(header), cells)
 
 
 def datasets_table(datasets: Sequence[Dataset]) -> Table:
@@ -37,23 +43,13 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
     rows = []
     for dataset in datasets:
         share = max(dataset.codes.mean(), 1 - dataset.codes.mean())
-        rows.append(
-            tuple(
-                Cell(text)
-                for text in (
-                    dataset.info.title,
-                    str(dataset.X.shape[0]),
-                    str(dataset.X.shape[1]),
-                    str(pca99(z_score(dataset.X))),
-                    f"{share:.2f}",
-                )
-            )
-        )
-    return Table(
+        components = pca99(z_score(dataset.X))
+        rows.append((dataset.info.title, *dataset.X.shape, components, f"{share:.2f}"))
+    return plain_table(
         "Data sets. PCA99: principal components that retain 99% of the variance. Majority: "
         "fraction of rows in the larger class.",
         ("Dataset", "Objects", "Features", "PCA99", "Majority"),
-        tuple(rows),
+        rows,
     )
 
 
@@ -78,44 +74,145 @@ def best_of(means: "pd.Series", roles: Mapping[str, str]) -> set[str]:
     return best if best & set(others.index) else best | set(others.index[others == others.min()])
 
 
-def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
-    """Return Table 2 (or 3) from a summary: means and times worse, in the paper's form."""
-    cells = summary[summary["measure"] == measure]
-    repeats = int(cells["repeats"].max())
-    classifiers = list(cells["classifier"].unique())
-    roles, twin = roles_of(cells), twin_of(cells)
+def _summary_table(
+    cells: "pd.DataFrame",
+    caption: str,
+    show: Callable[["pd.Series", bool], Cell],
+    *,
+    absent: str,
+    mark_best: bool = True,
+) -> Table:
+    """Return a table with one row per data set and one column per classifier."""
+    classifiers, roles = list(cells["classifier"].unique()), roles_of(cells)
     rows = []
     for name in cells["dataset"].unique():
         row = cells[cells["dataset"] == name].set_index("classifier")
-        best = best_of(row["mean"], roles)
+        best = best_of(row["mean"], roles) if mark_best else set()
+        at = f", U = {row['n_unlabeled'].iloc[0]}" if "n_unlabeled" in row else ""
         shown = (
-            _error_cell(row.loc[c], repeats, bold=c in best) if c in row.index else Cell("")
-            for c in classifiers
+            show(row.loc[c], c in best) if c in row.index else Cell(absent) for c in classifiers
         )
-        rows.append((Cell(dataset_title(name)), *shown))
-    return Table(
+        rows.append((Cell(f"{dataset_title(name)}{at}"), *shown))
+    return Table(caption, ("Dataset", *classifiers), tuple(rows))
+
+
+def _times_worse(cell: "pd.Series", repeats: int) -> str:
+    """Return in how many repeats a method is worse than the twin, in parentheses."""
+    fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
+    return f" ({int(cell['times_worse'])}{fewer})" if "times_worse" in cell.dropna() else ""
+
+
+def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
+    """Return Table 2 (or 3) from a summary: means and times worse, in the paper's form."""
+    cells = summary[summary["measure"] == measure]
+    repeats, twin = int(cells["repeats"].max()), twin_of(cells)
+    caption = (
         f"Mean {measured(cells, measure)} over {repeats} repeats; in parentheses, the number of "
         f"them worse than {twin}. {BOLD} Underlined: significantly worse than {twin} "
         "(Wilcoxon, p < 0.01). Small print: ± the standard error of the mean, then the published "
-        "mean and z.",
-        ("Dataset", *classifiers),
-        tuple(rows),
+        "mean and z."
+    )
+    return _summary_table(cells, caption, partial(_error_cell, repeats), absent="")
+
+
+def _error_cell(repeats: int, cell: "pd.Series", bold: bool) -> Cell:
+    given = cell.dropna()
+    if "mean" not in given:
+        return Cell("failed" if cell["failed"] else "–")
+    text = f"{cell['mean']:.2f}" if cell["mean"] < 10 else f"{cell['mean']:.1f}"
+    notes = []
+    if "sd_over_repeats" in given:
+        notes.append(f"± {cell['sd_over_repeats'] / cell['repeats'] ** 0.5:.3f}")
+    if "published_mean" in given:
+        notes.append(f"{cell['published_mean']:.3f}")
+    if "z" in given:
+        notes.append(f"z {cell['z']:+.1f}")
+    text += _times_worse(cell, repeats)
+    return Cell(text, bold, bool(cell["significantly_worse"]), ", ".join(notes))
+
+
+def results_table(summary: "pd.DataFrame", measure: str) -> Table:
+    """Return a table with one row per data set: means with standard errors, medians for times.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        From ``summarize``; for learning curves, with one number of unlabelled rows per data set.
+    measure : {"error", "loss_test", "seconds"}
+        The measure to show.
+
+    Returns
+    -------
+    Table
+        The table, with a caption that explains it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from primum.experiments import (
+    ...     LEAST_SQUARES, CrossValidation, Experiment, run_experiment, summarize
+    ... )
+    >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
+    >>> design = CrossValidation(n_folds=3)
+    >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run_experiment(experiment, folder, progress=False)
+    >>> from primum.experiments.pages.tables import results_table
+    >>> results_table(summarize(results, curve=False), "error").header[:3]
+    ('Dataset', 'Supervised', 'Self-Learning')
+    """
+    cells = summary[summary["measure"] == measure]
+    repeats = int(cells["repeats"].max())
+    caption = _result_caption(cells, measure, repeats)
+    show = partial(_result_cell, measure, repeats)
+    return _summary_table(cells, caption, show, absent="not run", mark_best=measure != "seconds")
+
+
+def _result_cell(measure: str, repeats: int, cell: "pd.Series", bold: bool) -> Cell:
+    if not cell["repeats"]:
+        return Cell("failed" if cell["failed"] else "–")
+    failed = f"{cell['failed']} repeats failed" if cell["failed"] else ""
+    if measure == "seconds":
+        return Cell(f"{cell['median']:.3g}", note=failed)
+    error = f" ± {cell['se']:.3f}" if "se" in cell.dropna() else ""
+    text = f"{cell['mean']:.3f}{error}{_times_worse(cell, repeats)}"
+    return Cell(text, bold, bool(cell["significantly_worse"]), failed)
+
+
+def _result_caption(cells: "pd.DataFrame", measure: str, repeats: int) -> str:
+    what, twin = measured(cells, measure), twin_of(cells)
+    at = " U: the largest number of unlabelled rows." if "n_unlabeled" in cells else ""
+    if measure == "seconds":
+        return f"Median {what} over up to {repeats} repeats.{at}"
+    text = f"Mean {what} ± its standard error, over up to {repeats} repeats.{at} {BOLD}"
+    if twin is None:
+        return text
+    return (
+        f"{text} In parentheses: number of repeats in which it is worse than {twin}, the "
+        "supervised twin. Underlined: significantly worse than the twin (Wilcoxon, p < 0.01)."
     )
 
 
-def _error_cell(cell: "pd.Series", repeats: int, bold: bool) -> Cell:
-    known = cell.dropna()
-    if "mean" not in known:
-        return Cell("failed" if cell["failed"] else "–")
-    text = f"{cell['mean']:.2f}" if cell["mean"] < 10 else f"{cell['mean']:.1f}"
-    if "times_worse" in known:
-        fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
-        text += f" ({int(cell['times_worse'])}{fewer})"
-    notes = []
-    if "sd_over_repeats" in known:
-        notes.append(f"± {cell['sd_over_repeats'] / cell['repeats'] ** 0.5:.3f}")
-    if "published_mean" in known:
-        notes.append(f"{cell['published_mean']:.3f}")
-    if "z" in known:
-        notes.append(f"z {cell['z']:+.1f}")
-    return Cell(text, bold, bool(cell["significantly_worse"]), ", ".join(notes))
+def minima_table(folds: "pd.DataFrame") -> Table:
+    """Return a table with one row per data set: objectives, minima and changes of the error."""
+    rows = []
+    for name, part in folds.groupby("dataset", sort=False):
+        minima = minima_of(part)
+        rows.append(
+            (
+                *(dataset_title(name), minima.folds),
+                *(f"{value:.5f}" for value in (minima.objective, minima.other_objective)),
+                *(f"{share:.0%}" for share in (minima.lower, minima.same, minima.higher)),
+                *(f"{shift:+.4f} ± {spread:.4f}" for shift, spread in minima.shift.values()),
+            )
+        )
+    return plain_table(
+        "Two searches for the minimum of the TSVM objective on the same folds. Change: mean with "
+        "annealing minus mean with switching, ± its standard error over repeats.",
+        (
+            *("Dataset", "Folds", "Objective, switching", "Objective, annealing"),
+            *("Annealing lower", "Same", "Higher", "Change of error", "Change of test loss"),
+        ),
+        rows,
+    )

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.methods.base import (
+    NOT_NEGATIVE,
     ClassPredictionMixin,
     KnownLabelsScoreMixin,
     documented_fit,
@@ -27,7 +28,7 @@ from primum.methods.gaussian.family import (
     GaussianModel,
     coordinates_of,
 )
-from primum.methods.parameters import NOT_NEGATIVE, RangesByName
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import TrainingData, not_in_memory, read_training_data
 from primum.reading.shares import class_shares

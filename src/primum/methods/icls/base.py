@@ -7,7 +7,7 @@ twin; everything else follows from the problem.
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,17 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
-from primum.equations import GivenLabels
+from primum.equations import GivenLabels, Linear
 from primum.labellings import (
     METRICS,
-    TIE_BREAKS,
     Certificate,
     FitSummary,
     ImplicitProblem,
     LabeledRows,
     LabelSet,
     LeastSquaresFamily,
-    Model,
     Reading,
     Shares,
     Witness,
@@ -35,14 +33,14 @@ from primum.labellings import (
     determined_twin,
     implicit_problem,
     labeled_loss,
-    least_squares_family,
     per_row,
     share_of_all,
     with_prior,
 )
 from primum.labellings.last_pass import LastPass, score_rounding
-from primum.methods.least_squares.base import N_JOBS
+from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE
 from primum.reading.data import TrainingData, read_unlabeled_rows
+from primum.reading.shares import prior_on
 from primum.rows import Block, to_numpy
 from primum.solvers import SOLVERS, chosen_solver, solve_implicit
 
@@ -60,19 +58,38 @@ class UndeterminedModelWarning(UserWarning):
     """
 
 
+class WithPrior:
+    """A mixin: a classifier with a prior."""
+
+    prior: Any
+    prior_level: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "prior": [StrOptions({"confidence"}), dict, "array-like", None],
+        "prior_level": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def _shares(self, data: TrainingData) -> Shares | None:
+        """Return the bounds of the prior on the mean label; None if there are none."""
+        if self.prior is None:
+            return None
+        self.prior_, shares = prior_on(
+            self.prior, self.prior_level, data.classes, data.labeled, data.unlabeled, data.label_set
+        )
+        return shares
+
+
 class ImplicitlyConstrained:
     """A fit that minimises the distance to its supervised twin over all possible labellings.
 
     A mixin: the estimator has the parameters below. Linear estimators call ``_fit_implicit`` and
-    implement ``_fit_linear_twin``; kernel estimators call ``_solve``.
+    have ``_family`` and ``_fit_twin``; kernel estimators call ``_solve``.
     """
 
     alpha: float
     alpha_labeled: float | None
     metric: str | float
-    tie_break: str
     fit_intercept: bool
-    rcond: float | None
     solver: str
     tol: float
     max_iter: int
@@ -83,17 +100,19 @@ class ImplicitlyConstrained:
     coef_: Floats
     n_features_in_: int
     _apply: Any
+    _family: Any
+    _fit_twin: Any
+    # Which model is taken if the labelled rows do not determine it.
+    _tie_break: ClassVar[str] = "twin"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
+        "alpha": NOT_NEGATIVE,
+        "alpha_labeled": [*NOT_NEGATIVE, None],
         "metric": [StrOptions(set(METRICS)), Interval(Real, 0, 1, closed="both")],
-        "tie_break": [StrOptions(set(TIE_BREAKS))],
         "fit_intercept": ["boolean"],
-        "rcond": [Interval(Real, 0, 1, closed="left"), None],
         "solver": [StrOptions({"auto", *SOLVERS})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": NOT_NEGATIVE,
+        "max_iter": AT_LEAST_ONE,
         "n_jobs": N_JOBS,
     }
 
@@ -102,15 +121,9 @@ class ImplicitlyConstrained:
         data: TrainingData,
         labels: LabelSet | None = None,
         shares: Shares | None = None,
-    ) -> Model:
+    ) -> Linear:
         """Fit to data, keep the labelling and its proof, return (coefficients, intercept)."""
-        family = least_squares_family(
-            data.labeled,
-            data.unlabeled,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-        )
+        family = self._family(data)
         twin, problem = self._twin_and_problem(data, family, labels)
         if shares is not None and data.unlabeled.n_rows:
             problem = with_prior(problem, family, shares)
@@ -118,34 +131,29 @@ class ImplicitlyConstrained:
 
     def _twin_and_problem(
         self, data: TrainingData, family: LeastSquaresFamily, labels: LabelSet | None
-    ) -> tuple[Model, ImplicitProblem]:
+    ) -> tuple[Linear, ImplicitProblem]:
         """Fit the supervised twin, and return it with the problem."""
         # The labelled loss determines the twin and defines the problem.
         loss = labeled_loss(family, self._alpha_labeled)
-        known = determined_twin(family, loss) if self.rcond is None else None
-        twin = self._fit_linear_twin(data, known)
+        twin = self._fit_twin(data, self._alpha_labeled, determined_twin(family, loss))
         self.metric_ = chosen_metric(self.metric, family, self._alpha_labeled, loss)
         return twin, implicit_problem(
             family,
             metric=self.metric_,
             alpha_labeled=self._alpha_labeled,
             supervised=twin,
-            tie_break=self.tie_break,
+            tie_break=self._tie_break,
             labels=labels,
             loss=loss,
         )
-
-    def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
-        """Fit ``supervised_`` to the labelled rows, unless its fit is known, and return its fit."""
-        raise NotImplementedError
 
     def _solve(
         self,
         data: TrainingData,
         family: LeastSquaresFamily,
         problem: ImplicitProblem,
-        twin: Model,
-    ) -> Model:
+        twin: Linear,
+    ) -> Linear:
         """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
         for narrowed in self._narrowed(problem):
@@ -164,8 +172,8 @@ class ImplicitlyConstrained:
         family: LeastSquaresFamily,
         problem: ImplicitProblem,
         narrowed: ImplicitProblem,
-        twin: Model,
-    ) -> Model:
+        twin: Linear,
+    ) -> Linear:
         """Solve for narrowed label sets, and prove what that solution is to the problem."""
         last_pass = LastPass(family, narrowed, twin, data.unlabeled.in_memory)
         solution = solve_implicit(
@@ -231,7 +239,7 @@ class ImplicitlyConstrained:
         return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
 
     def _summary(
-        self, family: LeastSquaresFamily, fit: Model, twin: Model, reading: Reading
+        self, family: LeastSquaresFamily, fit: Linear, twin: Linear, reading: Reading
     ) -> FitSummary:
         coef, intercept = twin
         squares = reading.squares / family.equations.weight

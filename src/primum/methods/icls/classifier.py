@@ -13,12 +13,9 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils import Tags
 
-from primum.labellings import Model
-from primum.methods.icls.base import ImplicitlyConstrained
-from primum.methods.least_squares.base import LeastSquaresBase
-from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import TrainingData
-from primum.reading.shares import WithPrior
 from primum.solvers import ONE_NUMBER
 
 
@@ -48,7 +45,10 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         ``"labeled"`` where the labelled rows of positive weight have full column rank (with a
         column of ones, if there is an intercept), and 0.2 where they do not, whatever the ridge:
         with fewer labels than features, ``"labeled"`` can do harm. A constant or repeated column
-        lowers the rank as well; ``metric_`` says which of the two it is. ``"euclidean"``: by the
+        lowers the rank as well; ``metric_`` says which of the two it is. Where ``"labeled"`` is
+        asked for and the labelled rows do not determine the model, it takes, of all models with
+        the least labelled loss, the one nearest to the supervised twin in the metric of all rows,
+        which is the limit s -> 0 of these metrics. ``"euclidean"``: by the
         coefficients of the features, and by the mean score of all rows in place of the intercept:
         ``||w - w_twin||^2 + (m - m_twin)^2``, where m is that mean (without intercept, by the
         coefficients alone). For every s, and whatever the true labels are, the
@@ -56,13 +56,6 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         twin is. For ``"all"`` and ``alpha=0`` this means that its squared loss on all training
         rows is never higher. With a ridge the same holds for the penalised loss, not for the
         squared loss alone.
-    tie_break : {"twin", "half"}, default="twin"
-        Which model ``metric="labeled"`` chooses if the labelled rows do not determine it, as with
-        fewer labelled rows than features and no ridge. ``"twin"``: of all models with the least
-        labelled loss, the one nearest to the supervised twin in the metric of all rows, which is
-        the limit s -> 0 of the metrics above. ``"half"``: the one whose soft labels are closest to
-        1/2. This approximates what the authors' code returns and is meant for reproducing the
-        paper; it is often much worse than the twin.
     prior : None, dict, array-like or "confidence", default=None
         What is known about the share of each class among the unlabelled rows; only labellings that
         agree with it are considered. A dict maps classes to shares or to pairs (lower, upper), and
@@ -73,20 +66,15 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         not pass the shares among a few labelled rows as if they were exact, which does harm: use
         ``"confidence"`` instead. The guarantee of a metric (see above) holds only if the true
         shares are within the prior. If the labelled rows do not determine the model, a prior needs
-        a ridge, ``tie_break="half"`` or a metric other than ``"labeled"``.
+        a ridge or a metric other than ``"labeled"``.
     prior_level : float, default=0.95
         Probability with which the intervals of ``prior="confidence"`` contain all shares.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    rcond : float, default=None
-        Drop directions of the features whose second moment is below rcond times the largest, a
-        crude form of regularisation. None keeps every direction above rounding. The paper's
-        experiments appear to have used 1.5e-8.
-    solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
+    solver : {"auto", "newton", "scale", "lbfgsb"}, default="auto"
         ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
         sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
-        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests. The
-        last two are for two classes only.
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B, for two classes only.
     tol : float, default=1e-8
         Tolerance on the proven gap, absolute plus relative, in units of the mean squared loss.
     max_iter : int, default=10000
@@ -170,11 +158,9 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         *,
         alpha_labeled: float | None = None,
         metric: str | float = "auto",
-        tie_break: str = "twin",
         prior: Any = None,
         prior_level: float = 0.95,
         fit_intercept: bool = True,
-        rcond: float | None = None,
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int = 10000,
@@ -183,11 +169,9 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         self.alpha = alpha
         self.alpha_labeled = alpha_labeled
         self.metric = metric
-        self.tie_break = tie_break
         self.prior = prior
         self.prior_level = prior_level
         self.fit_intercept = fit_intercept
-        self.rcond = rcond
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -249,15 +233,6 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         self.certificate_ = self.certificate_.with_classes(data.classes.tolist())
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
-
-    def _fit_linear_twin(self, data: TrainingData, known: Model | None) -> Model:
-        self.supervised_ = LeastSquaresClassifier(
-            self._alpha_labeled,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-            n_jobs=self.n_jobs,
-        )._fit_labeled(data.classes, data.labeled, like=self, known=known)
-        return self.supervised_._score_parameters
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.

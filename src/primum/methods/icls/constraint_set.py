@@ -1,6 +1,4 @@
-"""The set C_beta of the models that labellings can produce: two classes, one or two parameters.
-
-The exact set C_beta of all models that some labelling can produce.
+"""The exact set C_beta of all models of two classes that some labelling can produce.
 
 beta(q) is affine in q, so C_beta is a zonotope: a point plus a sum of segments, one per
 unlabelled row. In the plane its boundary is found by sorting the segments by direction: following
@@ -13,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 
 from primum._typing import Floats
-from primum.labellings import least_squares_family
 from primum.methods.icls.classifier import ICLSClassifier
 from primum.reading.data import read_training_data
 
@@ -58,7 +55,7 @@ def constraint_set(
     Parameters
     ----------
     clf : ICLSClassifier
-        Its ``alpha``, ``fit_intercept`` and ``rcond`` are used; it need not be fitted.
+        Its ``alpha`` and ``fit_intercept`` are used; it need not be fitted.
     X, y, X_unlabeled, sample_weight : array-like
         As passed to ``clf.fit``.
 
@@ -71,7 +68,7 @@ def constraint_set(
     Examples
     --------
     >>> from primum import ICLSClassifier
-    >>> from primum.pages import pictures as constraint_set
+    >>> from primum.pages import constraint_set
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, -1, -1]
     >>> constraint_set(ICLSClassifier(fit_intercept=False), X, y).ravel().round(3)  # an interval
     array([0.071, 0.429])
@@ -82,13 +79,7 @@ def constraint_set(
             "C_beta is computed for two classes, whose model has one score, but y has "
             f"{len(data.classes)}: keep two of them, or merge them into two."
         )
-    family = least_squares_family(
-        data.labeled,
-        data.unlabeled,
-        alpha=clf.alpha,
-        fit_intercept=clf.fit_intercept,
-        rcond=clf.rcond,
-    )
+    family = clf._family(data)
     equations, weight = family.equations, data.unlabeled.weight
     A_inverse = equations.expand(equations.solve(np.eye(family.unlabeled.n_columns)))
     segments = family.unlabeled.dot(A_inverse) * (1.0 if weight is None else weight[:, None])

@@ -1,6 +1,6 @@
 """Implicitly constrained least squares with a kernel.
 
-The method of ``icls.py`` for the functions of a kernel's reproducing space:
+The method of ``classifier.py`` for the functions of a kernel's reproducing space:
 
     minimise over q in [0, 1]^U   (1/L) || f(X_l) + b - y ||^2 + alpha_labeled ||f||^2
     where (f, b) = (f, b)(q) minimises   (1/n) || f(X) + b - [y; q] ||^2 + alpha ||f||^2,
@@ -15,11 +15,10 @@ from primum._typing import Floats
 from primum.equations import kernel_features
 from primum.labellings import LeastSquaresFamily, kernel_family, kernel_problem, metric_of_rows
 from primum.methods.base import copy_feature_names, fitting
-from primum.methods.icls.base import ImplicitlyConstrained
+from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
 from primum.methods.kernels import KernelClassifier, KernelRows
 from primum.methods.least_squares.kernel import KernelLeastSquaresClassifier
 from primum.reading.data import TrainingData, split_rows
-from primum.reading.shares import WithPrior
 from primum.rows import joined_weights
 
 

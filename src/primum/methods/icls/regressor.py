@@ -1,8 +1,8 @@
 """Implicitly constrained least squares for targets within bounds.
 
-The problem is that of ``icls.py``, with a target instead of a label in {0, 1}: among all models
-that least squares gives for the known targets and *some* targets of the unlabelled rows, take the
-one with the least loss on the labelled rows:
+The problem is that of ``classifier.py``, with a target instead of a label in {0, 1}: among all
+models that least squares gives for the known targets and *some* targets of the unlabelled rows,
+take the one with the least loss on the labelled rows:
 
     minimise over low_i <= q_i <= high_i    (1/L) || X beta(q) - y ||^2 (+ alpha_labeled ||w||^2)
     where beta(q) minimises                 (1/n) || Xe beta - [y; q] ||^2 + alpha ||w||^2.
@@ -24,12 +24,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats
-from primum.labellings import ImplicitProblem, Interval, Model
-from primum.methods.base import fitting
+from primum.equations import Linear
+from primum.labellings import ImplicitProblem, LabelInterval
+from primum.methods.base import copy_feature_names, fitting
 from primum.methods.icls.base import ImplicitlyConstrained
-from primum.methods.least_squares.base import LeastSquaresRegressionBase
-from primum.methods.least_squares.regressor import LeastSquaresRegressor
-from primum.reading.data import TrainingData, read_regression_data
+from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
+from primum.reading.data import TrainingData, read_regression_arguments, split_rows
 from primum.reading.targets import KnownTargets
 from primum.rows import to_numpy
 
@@ -74,21 +74,12 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         true targets, in this metric, as the supervised twin is. For ``"all"`` and ``alpha=0`` this
         means that its squared loss on all training rows is never higher. With a ridge the same
         holds for the penalised loss, not for the squared loss alone.
-    tie_break : {"twin", "half"}, default="twin"
-        Which model ``metric="labeled"`` chooses if the labelled rows do not determine it, as with
-        fewer labelled rows than features and no ridge. ``"twin"``: of all models with the least
-        labelled loss, the one nearest to the supervised twin in the metric of all rows.
-        ``"half"``: the one whose targets are closest to the middle of their bounds, which is often
-        much worse.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    rcond : float, default=None
-        Drop directions of the features whose second moment is below rcond times the largest, a
-        crude form of regularisation. None keeps every direction above rounding.
-    solver : {"auto", "newton", "scale", "lbfgsb", "reference"}, default="auto"
+    solver : {"auto", "newton", "scale", "lbfgsb"}, default="auto"
         ``newton`` follows a path of Newton steps to the exact solution; ``scale`` does so on a
         sample and then on all rows in a few passes; ``auto`` chooses between the two by the number
-        of rows. ``lbfgsb`` is SciPy's L-BFGS-B; ``reference`` is slow and meant for tests.
+        of rows. ``lbfgsb`` is SciPy's L-BFGS-B.
     tol : float, default=1e-8
         Tolerance on the proven gap, absolute plus relative. The absolute part is in units of the
         squared range of the targets, so that their units do not matter: of the known ones and
@@ -182,9 +173,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         alpha_labeled: float | None = None,
         bounds: tuple[float, float] | None = None,
         metric: str | float = "auto",
-        tie_break: str = "twin",
         fit_intercept: bool = True,
-        rcond: float | None = None,
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int = 10000,
@@ -194,9 +183,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self.alpha_labeled = alpha_labeled
         self.bounds = bounds
         self.metric = metric
-        self.tie_break = tie_break
         self.fit_intercept = fit_intercept
-        self.rcond = rcond
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -241,7 +228,9 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
             The fitted estimator.
         """
         with fitting(self):
-            data = read_regression_data(self, X, y, X_unlabeled, sample_weight, target_bounds)
+            arguments = X, y, X_unlabeled, sample_weight
+            given = read_regression_arguments(self, *arguments, target_bounds=target_bounds)
+            data = split_rows(given)
             data.known.check_bounded(data.n_more)
             with self._computing(data.home):
                 self._fit_data(data)
@@ -251,7 +240,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self._scale = scale = data.known.scale(shifted=self.fit_intercept)
         self._common = data.known.common_set
         labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
-        assert isinstance(data.label_set, Interval)
+        assert isinstance(data.label_set, LabelInterval)
         possible = scale.possible(data.label_set)
         fit = self._fit_implicit(replace(data, labeled=labeled), possible)
         self._remember(*scale.restored_fit(*fit))
@@ -259,18 +248,20 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
 
-    def _fit_linear_twin(self, data: TrainingData[KnownTargets], known: Model | None) -> Model:
-        self.supervised_ = LeastSquaresRegressor(
-            self._alpha_labeled,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-            n_jobs=self.n_jobs,
+    def _fit_twin(
+        self, data: TrainingData[KnownTargets], alpha: float, known: Linear | None = None
+    ) -> Linear:
+        twin = self.supervised_ = LeastSquaresRegressor(
+            alpha, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs
         )
-        return self.supervised_._fit_labeled(data.labeled, self._scale, like=self, known=known)
+        fit = twin._fitted_to(data.labeled, known)
+        twin._remember(*self._scale.restored_fit(*fit))
+        copy_feature_names(self, twin)
+        return fit
 
     def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
         labels, reach = problem.problem.labels, NEAR
-        assert isinstance(labels, Interval)
+        assert isinstance(labels, LabelInterval)
         low, high = float(np.min(labels.low)), float(np.max(labels.high))
         # Which model is the one of targets closest to the middle depends on the bounds themselves.
         while problem.tie_break != "half" and (low < -reach or high > reach):

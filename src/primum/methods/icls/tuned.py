@@ -2,12 +2,8 @@
 
 Only labelled rows are held out, because only they can be scored; all unlabelled rows are in every
 training set. The search gives the same choice and the same scores as a grid search over
-``ICLSClassifier`` with these folds, but shares the work between the points of the grid
-(``_models.py``).
-
-``ICLSRegressor`` with the ridge and the metric chosen by cross-validation.
-
-As in ``icls_cv.py``, only labelled rows are held out, and all others are in every training set.
+``ICLSClassifier`` or ``ICLSRegressor`` with these folds, but shares the work between the points of
+the grid (``least_squares/search.py``).
 """
 
 from collections.abc import Callable, Sequence
@@ -452,7 +448,8 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
             The fitted estimator.
         """
         with fitting(self):
-            given = read_regression_arguments(self, X, y, X_unlabeled, sample_weight, target_bounds)
+            arguments = X, y, X_unlabeled, sample_weight
+            given = read_regression_arguments(self, *arguments, target_bounds=target_bounds)
             given.labels.check_bounded(given.more.n_rows)
             results = self._tune(given, X, sample_weight, groups)
             self._fit_best(results, X, y, X_unlabeled, sample_weight, target_bounds=target_bounds)

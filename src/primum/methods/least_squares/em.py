@@ -1,7 +1,22 @@
-"""Least squares with soft labels for the unlabelled rows: a convex function of the coefficients.
+"""Least squares with labels estimated for the unlabelled rows (EM, alternating minimisation).
 
-The best label in a label set S for a score is the nearest point of S: the score itself, clipped to
-[0, 1], for two classes; the nearest point of the simplex to the K scores, for more. With these,
+    minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
+        || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge)
+
+With K > 2 classes, y, q and beta have one column per class, and the squares are summed over the
+classes; every row of q is a point of the simplex (soft) or one of its vertices (hard).
+
+Refitting to all rows with the current labels, and relabelling the unlabelled rows with the fitted
+scores, each lower this objective. For hard labels this alternation is self-learning, and it ends in
+a local minimum. All refits share one factorisation: only ``X_u'q`` changes.
+
+For soft labels the objective is convex, and its minimum over q is known, so it is minimised over
+beta directly, by Newton's method. The alternation is a gradient method and would take thousands of
+rounds where Newton's method takes a dozen steps.
+
+Soft labels. The best label in a label set S for a score is the nearest point of S: the score
+itself, clipped to [0, 1], for two classes; the nearest point of the simplex to the K scores, for
+more. With these,
 
     f(beta) = 1/2 sum_l w |x'beta - y|^2 + 1/2 sum_u w dist(x'beta, S)^2 + n alpha/2 ||coef||^2
 
@@ -28,40 +43,22 @@ satisfy this: with ``H step + A rest = g`` (A is the normal matrix of all rows),
 
 If the step moves no label to another face, and rest = 0, the gap is ``1/2 step'H step``, which is
 exactly the decrease of the step.
-
-Least squares with labels estimated for the unlabelled rows (EM, alternating minimisation).
-
-    minimise over beta and q in [0, 1]^U (soft) or {0, 1}^U (hard)
-        || X beta - y ||^2 + || X_u beta - q ||^2    (+ ridge)
-
-With K > 2 classes, y, q and beta have one column per class, and the squares are summed over the
-classes; every row of q is a point of the simplex (soft) or one of its vertices (hard).
-
-Refitting to all rows with the current labels, and relabelling the unlabelled rows with the fitted
-scores, each lower this objective. For hard labels this alternation is self-learning, and it ends in
-a local minimum. All refits share one factorisation: only ``X_u'q`` changes.
-
-For soft labels the objective is convex, and its minimum over q is known, so it is minimised over
-beta directly, by Newton's method. The alternation is a gradient method
-and would take thousands of rounds where Newton's method takes a dozen steps.
 """
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from primum._sklearn import Interval, StrOptions
+from primum._sklearn import StrOptions
 from primum._typing import Floats
 from primum.equations import Design, RowCurvature
-from primum.labellings import LeastSquaresFamily, least_squares_family, sets
-from primum.labellings.sets import LabelSet
-from primum.methods.base import convergence_advice
-from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase
-from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.labellings import LeastSquaresFamily, sets
+from primum.labellings.sets import LabelSet, along, directions_of, keys_of
+from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE, convergence_advice
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.self_learning import alternate
 from primum.reading.data import TrainingData, not_in_memory
 from primum.reading.labels import targets_of
@@ -126,7 +123,7 @@ class SoftLabelProblem:
     def _free(self, labels: Floats, change: Floats) -> Floats:
         """Return how labels change with their scores, for a small change of these."""
         face = self.label_set.open(self._natural(labels))
-        return _columns(np.asarray(self.label_set.along(face, self._natural(change))))
+        return _columns(np.asarray(along(face, self._natural(change))))
 
     def per_labeled_row(self, value: float) -> float:
         """Return a value of f, or a difference, in units of the labelled rows' mean squared loss.
@@ -170,13 +167,13 @@ class SoftLabelProblem:
 
     def _curvature(self, point: Point) -> RowCurvature:
         """Return M of every unlabelled row."""
-        keys = self.label_set.keys(self.label_set.open(self._natural(point.labels)))
+        keys = keys_of(self.label_set.open(self._natural(point.labels)))
         distinct = np.unique(keys)
         distinct = distinct[distinct != 0]  # a label with key 0 cannot move: full curvature
         full = np.eye(self.contrasts.shape[1])
         matrices = [full]
         for key in distinct:
-            free = self.contrasts.T @ self.label_set.directions(int(key))
+            free = self.contrasts.T @ directions_of(self.label_set.shape, int(key))
             matrices.append(full - free @ free.T)
         kind = np.where(keys == 0, 0, 1 + np.searchsorted(distinct, keys))
         return RowCurvature(self.weight_u, kind, np.stack(matrices))
@@ -264,10 +261,6 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss of all rows.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    rcond : float, default=None
-        Drop directions of the features whose second moment is below rcond times the largest, a
-        crude form of regularisation. None keeps every direction above rounding. The paper's
-        experiments appear to have used 1.5e-8.
     max_iter : int, default=10000
         Maximum number of Newton steps (soft), or of rounds of refitting and relabelling (hard).
     tol : float, default=1e-8
@@ -293,6 +286,8 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
         Label in [0, 1] of every unlabelled row, or its shares of the classes, which add up to 1:
         the rows of X, then those of X_unlabeled.
+    supervised_ : LeastSquaresClassifier
+        The supervised twin, fitted to the labelled rows only.
     gap_ : float
         Only for soft labels: a proven bound on the difference between the objective and its
         minimum. The objective is the sum of squares over all rows (and classes, if there are more
@@ -315,11 +310,10 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "labels": [StrOptions({"soft", "hard"})],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": NOT_NEGATIVE,
         "fit_intercept": ["boolean"],
-        "rcond": [Interval(Real, 0, 1, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": AT_LEAST_ONE,
+        "tol": NOT_NEGATIVE,
         "n_jobs": N_JOBS,
     }
 
@@ -329,7 +323,6 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         *,
         alpha: float = 0.0,
         fit_intercept: bool = True,
-        rcond: float | None = None,
         max_iter: int = 10000,
         tol: float = 1e-8,
         n_jobs: int | None = None,
@@ -337,7 +330,6 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         self.labels = labels
         self.alpha = alpha
         self.fit_intercept = fit_intercept
-        self.rcond = rcond
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -345,19 +337,10 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     def _fit_data(self, data: TrainingData) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
-        family = least_squares_family(
-            data.labeled,
-            data.unlabeled,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-        )
-        twin = LeastSquaresClassifier(
-            self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
-        )
-        twin._fit_labeled(data.classes, data.labeled)
+        family = self._family(data)
         self.solver_ = family.equations.solver
-        q = self._relabel(family.scores(family.equations.encode(*twin._score_parameters)))
+        twin = self._fit_twin(data, self.alpha)
+        q = self._relabel(family.scores(family.equations.encode(*twin)))
         fit = self._alternate if self.labels == "hard" else self._descend
         gamma, q = fit(family, q)
         self.soft_labels_ = data.for_all_rows(q)

@@ -19,16 +19,15 @@ so the distance from any supervised solution, which has X'y = X'X beta_sup, is m
 """
 
 import warnings
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from primum._sklearn import Interval
 from primum._typing import Floats
-from primum.labellings import LabeledRows, LeastSquaresFamily, least_squares_family
-from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase
+from primum.labellings import LabeledRows, LeastSquaresFamily
+from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import TrainingData, not_in_memory
 
 
@@ -44,9 +43,6 @@ class HealyWestmacottClassifier(LeastSquaresBase):
     ----------
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    rcond : float, default=None
-        Drop directions of the features whose second moment is below rcond times the largest. None
-        keeps every direction above rounding.
     max_iter : int, default=10000
         Maximum number of rounds. Convergence is linear, and slow if a direction of the features is
         nearly undetermined by the labelled rows.
@@ -69,9 +65,11 @@ class HealyWestmacottClassifier(LeastSquaresBase):
     intercept_ : array of shape (1,), or (n_classes,) for more than two classes
         Intercept of the decision function: for two classes the intercept of the score minus 1/2,
         for more the intercepts of the scores.
-    filled_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
+    soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
         The label filled in for every unlabelled row, which can be any number: the rows of X, then
         those of X_unlabeled. Rows of weight zero have the label 1/2, or 1/K for K > 2 classes.
+    supervised_ : LeastSquaresClassifier
+        The supervised twin, fitted to the labelled rows only.
     n_iter_ : int
         Number of rounds.
     converged_ : bool
@@ -114,12 +112,11 @@ class HealyWestmacottClassifier(LeastSquaresBase):
     """
 
     _several_classes: ClassVar[bool] = True
-    _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "filled_labels_")
+    alpha = 0.0  # a ridge would have another limit than the twin
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "fit_intercept": ["boolean"],
-        "rcond": [Interval(Real, 0, 1, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": AT_LEAST_ONE,
+        "tol": NOT_NEGATIVE,
         "n_jobs": N_JOBS,
     }
 
@@ -127,13 +124,11 @@ class HealyWestmacottClassifier(LeastSquaresBase):
         self,
         *,
         fit_intercept: bool = True,
-        rcond: float | None = None,
         max_iter: int = 10_000,
         tol: float = 1e-10,
         n_jobs: int | None = None,
     ) -> None:
         self.fit_intercept = fit_intercept
-        self.rcond = rcond
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -141,17 +136,12 @@ class HealyWestmacottClassifier(LeastSquaresBase):
     def _fit_data(self, data: TrainingData) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
-        family = least_squares_family(
-            data.labeled,
-            data.unlabeled,
-            alpha=0.0,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-        )
+        self._fit_twin(data, self.alpha)
+        family = self._family(data)
         self.solver_ = family.equations.solver
         mean = _mean_label(data.labeled)
         gamma, q = self._fill_in(family, np.full((data.unlabeled.n_rows, *mean.shape), mean))
-        self.filled_labels_ = data.for_all_rows(q)
+        self.soft_labels_ = data.for_all_rows(q)
         self._remember(data.classes, *family.equations.decode(gamma))
 
     def _fill_in(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:

@@ -5,15 +5,117 @@
 If the optimum is not unique, the w of minimum norm is taken (with the features centred).
 """
 
+from abc import abstractmethod
 from dataclasses import replace
+from typing import Any, ClassVar, Self
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from primum.labellings import LabeledRows, Model
-from primum.methods.base import copy_feature_names
-from primum.methods.least_squares.base import LeastSquaresRegressionBase, SupervisedLeastSquares
-from primum.reading.data import TrainingData
-from primum.reading.targets import KnownTargets, TargetScale
+from primum._sklearn import check_namespace, check_sample_weight
+from primum._typing import Floats
+from primum.methods.base import fitting
+from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
+from primum.reading.arrays import on_this_machine, refuse_masked
+from primum.reading.data import TrainingData, read_regression_arguments, split_rows
+from primum.reading.targets import KnownTargets, read_targets
+
+
+class LeastSquaresRegressionBase(RegressorMixin, LinearEstimator):
+    """Predictions ``X @ coef_ + intercept_`` of numbers, some of which are unknown in training."""
+
+    _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "targets_")
+    coef_: Floats
+    intercept_: float
+
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fit to the rows whose target is known.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Targets; NaN, None or pd.NA where the target is unknown. Every number, including -1, is
+            a target.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, which are validated and ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the loss: an integer weight counts a row that many times.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with fitting(self):
+            data = split_rows(read_regression_arguments(self, X, y, X_unlabeled, sample_weight))
+            with self._computing(data.home):
+                self._fit_data(data)
+        return self
+
+    @abstractmethod
+    def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
+        """Fit to validated data."""
+
+    def _remember(self, coef: Floats, intercept: float) -> Self:
+        """Keep the coefficients (d,) and the intercept of the predictions."""
+        self.coef_, self.intercept_ = coef, intercept
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted target of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Dask collection
+            Rows: an array, a Parquet file or folder, or a Dask array or DataFrame.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The predictions, which are not restricted to any bounds. A lazy Dask array if the rows
+            are a Dask collection.
+        """
+        check_is_fitted(self)
+        return self._values(X, "predict")
+
+    def _values_in_memory(self, X: Any) -> Floats:
+        check_namespace(self, X, "predict")
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def _linear_map(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
+        return coef, intercept
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2, the coefficient of determination, over the rows whose target is known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets; unknown ones are marked as in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for predictions as good as the mean of the targets.
+        """
+        predicted = np.asarray(on_this_machine(self.predict(X)))
+        known = read_targets(on_this_machine(y), len(predicted))
+        if sample_weight is not None:
+            refuse_masked(sample_weight, "sample_weight")
+            weight = check_sample_weight(on_this_machine(sample_weight), predicted)
+            sample_weight = weight[known.labeled]
+        truth, predicted = known.targets, predicted[known.labeled]
+        return float(r2_score(truth, predicted, sample_weight=sample_weight))
 
 
 class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
@@ -29,9 +131,6 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
         penalised.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    rcond : float, default=None
-        Drop directions of the features whose second moment is below rcond times the largest, a
-        crude form of regularisation. None keeps every direction above rounding.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
         number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
@@ -69,22 +168,5 @@ class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
 
     def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
         scale = data.known.scale(shifted=self.fit_intercept)
-        self._fit_labeled(replace(data.labeled, y=scale.standardised(data.labeled.y)), scale)
-
-    def _fit_labeled(
-        self,
-        labeled: LabeledRows,
-        scale: TargetScale,
-        like: BaseEstimator | None = None,
-        known: Model | None = None,
-    ) -> Model:
-        """Fit to rows that are already validated, by the estimator ``like`` if it is given.
-
-        Their targets, and the (coefficients, intercept) that are returned, are on the scale.
-        ``known`` are the latter, if they are known.
-        """
-        fit = self._fitted_to(labeled, known)
-        self._remember(*scale.restored_fit(*fit))
-        if like is not None:
-            copy_feature_names(like, self)
-        return fit
+        labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
+        self._remember(*scale.restored_fit(*self._fitted_to(labeled)))

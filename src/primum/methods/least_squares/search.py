@@ -1,13 +1,11 @@
-"""A search over a grid: one task per fold, and the scores that it returns.
+"""A search over a grid: one task per fold, which scores all models of the grid.
 
-All models of a grid on one training set, with as little repeated work as possible.
+The models of one training set share as much work as possible:
 
 once                the moments of the unlabelled rows
 per training set    those of its labelled rows; the singular values of few rows
 per alpha           one factorisation, one matrix of the unlabelled rows for all metrics
 per metric          a solution that starts from that of the previous metric, and is proven
-
-Scores of the models of a grid on held-out rows, and their table.
 """
 
 import reprlib
@@ -25,11 +23,11 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
-from primum.equations import Moments, RidgePath, gather_moments
+from primum.equations import Linear, Moments, RidgePath, gather_moments
 from primum.labellings import (
     ImplicitProblem,
-    Interval,
     LabeledRows,
+    LabelInterval,
     LabelSet,
     LeastSquaresFamily,
     Shares,
@@ -46,9 +44,6 @@ from primum.reading.labels import KnownLabels
 from primum.reading.targets import TargetScale
 from primum.rows import ArrayRows, Rows, chain
 from primum.solvers import solve_implicit
-
-# Coefficients (d,) and intercept of the score, or (d, K) and (K,) for several classes.
-Model = tuple[Floats, Any]
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ class Grid:
 
 def supervised_models(
     labeled: LabeledRows, alphas: Sequence[float], fit_intercept: bool
-) -> Iterator[Model]:
+) -> Iterator[Linear]:
     """Yield the supervised model of every alpha."""
     path = RidgePath([labeled.rows], fit_intercept)
     for alpha in alphas:
@@ -95,7 +90,7 @@ class TrainingSet:
     labels: LabelSet | None = None
     shares: Shares | None = None
 
-    def constrained_models(self, grid: Grid, twins: Sequence[Model]) -> list[tuple[Model, bool]]:
+    def constrained_models(self, grid: Grid, twins: Sequence[Linear]) -> list[tuple[Linear, bool]]:
         """Return (model, whether it is proven) of every alpha and, for each, every metric.
 
         ``twins`` are the supervised models of every alpha.
@@ -103,11 +98,11 @@ class TrainingSet:
         # Large ridges first: their problems are the easiest to solve without a start.
         order = np.argsort(-np.asarray(grid.alphas), kind="stable").tolist()
         solved = dict(zip(order, self._in_order(grid, twins, order), strict=True))
-        return [found for number in range(len(order)) for found in solved[number]]
+        return [model for number in range(len(order)) for model in solved[number]]
 
     def _in_order(
-        self, grid: Grid, twins: Sequence[Model], order: Sequence[int]
-    ) -> Iterator[list[tuple[Model, bool]]]:
+        self, grid: Grid, twins: Sequence[Linear], order: Sequence[int]
+    ) -> Iterator[list[tuple[Linear, bool]]]:
         """Yield the models of all metrics for each of some alphas."""
         parts = [self.labeled.rows, self.unlabeled]
         path, start = RidgePath(parts, grid.fit_intercept, self.moments), None
@@ -185,7 +180,7 @@ class HeldOutRows:
     score_params: dict[str, Any]
 
 
-def brier_scores(models: Sequence[Model], rows: HeldOutRows) -> Floats:
+def brier_scores(models: Sequence[Linear], rows: HeldOutRows) -> Floats:
     """Return minus the Brier score of every model, from its clipped scores.
 
     This is the mean squared error of the probability of the second of two classes, and the sum of
@@ -203,7 +198,7 @@ def brier_scores(models: Sequence[Model], rows: HeldOutRows) -> Floats:
     return -np.average(squares, axis=0, weights=rows.weight)
 
 
-def squared_errors(models: Sequence[Model], rows: HeldOutRows) -> Floats:
+def squared_errors(models: Sequence[Linear], rows: HeldOutRows) -> Floats:
     """Return minus the mean squared error of every model."""
     coef, intercept = (np.stack(values, axis=-1) for values in zip(*models, strict=True))
     errors = np.asarray(rows.X @ coef) + intercept - rows.targets[:, None]
@@ -211,10 +206,10 @@ def squared_errors(models: Sequence[Model], rows: HeldOutRows) -> Floats:
 
 
 def scorer_scores(
-    models: Sequence[Model],
+    models: Sequence[Linear],
     rows: HeldOutRows,
     scorer: Any,
-    fitted: Callable[[int, Model], Any],
+    fitted: Callable[[int, Linear], Any],
 ) -> Floats:
     """Return the scores of a scikit-learn scorer; ``fitted`` makes an estimator of a model."""
     X, y = rows.given
@@ -289,7 +284,7 @@ class FoldTask:
     held_out: HeldOutRows
     scale: TargetScale | None = None
 
-    def restored(self, models: Sequence[Model]) -> list[Model]:
+    def restored(self, models: Sequence[Linear]) -> list[Linear]:
         """Return models for targets as they were given."""
         if self.scale is None:
             return list(models)
@@ -308,7 +303,7 @@ class FoldScores:
     unproven: int = 0
 
 
-Score = Callable[[Sequence[Model], HeldOutRows], Floats]
+Score = Callable[[Sequence[Linear], HeldOutRows], Floats]
 
 
 def score_supervised(
@@ -397,7 +392,7 @@ class Search:
 def _standardised(training: TrainingSet, scale: TargetScale) -> TrainingSet:
     """Return a training set with its targets on a scale."""
     labeled = replace(training.labeled, y=scale.standardised(training.labeled.y))
-    assert isinstance(training.labels, Interval)
+    assert isinstance(training.labels, LabelInterval)
     return replace(training, labeled=labeled, labels=scale.possible(training.labels))
 
 

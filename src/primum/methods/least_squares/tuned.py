@@ -1,7 +1,4 @@
-"""Supervised least-squares regression, tuned: the twin of ``ICLSRegressorCV``.
-
-Supervised least-squares classification, tuned: the twin of ``ICLSClassifierCV``.
-"""
+"""Supervised least squares, tuned: the twins of ``ICLSClassifierCV`` and ``ICLSRegressorCV``."""
 
 from typing import Any, ClassVar, Self
 

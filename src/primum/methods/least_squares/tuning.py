@@ -1,17 +1,13 @@
 """What the tuned estimators share: the search, its choice and the final fit.
 
 ``TunedSupervised`` chooses a ridge penalty, ``TunedImplicit`` a ridge penalty and a metric. They
-are mixins of classifiers and of regressors, which say how ``fit`` reads its arguments.
-
-What the tuned classifiers share: ``fit``, and the Brier score.
-
-What the tuned regressors share: their scores, and what they remember of a model.
+are mixins of classifiers and of regressors, which say how ``fit`` reads its arguments, how models
+are scored, and what an estimator remembers of a model.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,16 +16,17 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from primum._sklearn import Interval, take_rows
+from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
+from primum.equations import Linear
 from primum.labellings import METRICS, Shares
-from primum.methods.base import fitting
-from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase, LeastSquaresRegressionBase
+from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE, fitting
+from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.least_squares.regressor import LeastSquaresRegressionBase
 from primum.methods.least_squares.search import (
     FoldScores,
     Grid,
-    Model,
     Search,
     TrainingSet,
     brier_scores,
@@ -143,7 +140,7 @@ class Tuned:
 
     @staticmethod
     @abstractmethod
-    def _remembered(estimator: Any, known: Any, model: Model) -> Any:
+    def _remembered(estimator: Any, known: Any, model: Linear) -> Any:
         """Return an estimator with the coefficients of a model."""
 
     def _score_params(self, sample_weight: Any) -> dict[str, Any]:
@@ -264,9 +261,9 @@ class TunedImplicit(Tuned):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Tuned._parameter_constraints,
         "metrics": ["array-like"],
-        "alpha_labeled": [Interval(Real, 0, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "alpha_labeled": [*NOT_NEGATIVE, None],
+        "tol": NOT_NEGATIVE,
+        "max_iter": AT_LEAST_ONE,
     }
     # Parameters of the plain estimator other than those of the grid, and the tuned twin.
     _passed_on: ClassVar[tuple[str, ...]] = ("alpha_labeled", "fit_intercept", "tol", "max_iter")
@@ -333,7 +330,7 @@ class TunedImplicit(Tuned):
 
 
 def _fitted(
-    candidates: Sequence[Any], remembered: Any, known: Any, names: Any, number: int, model: Model
+    candidates: Sequence[Any], remembered: Any, known: Any, names: Any, number: int, model: Linear
 ) -> Any:
     """Return a candidate with the coefficients of a model, as if it were fitted."""
     estimator = remembered(candidates[number], known, model)
@@ -389,7 +386,7 @@ class TunedClassifier(Tuned, LeastSquaresBase):
         return self
 
     @staticmethod
-    def _remembered(estimator: Any, known: KnownLabels, model: Model) -> Any:
+    def _remembered(estimator: Any, known: KnownLabels, model: Linear) -> Any:
         return estimator._remember(known.classes, *model)
 
     @staticmethod
@@ -404,7 +401,7 @@ class TunedRegressor(Tuned, LeastSquaresRegressionBase):
     _default_score = staticmethod(squared_errors)
 
     @staticmethod
-    def _remembered(estimator: Any, known: KnownTargets, model: Model) -> Any:
+    def _remembered(estimator: Any, known: KnownTargets, model: Linear) -> Any:
         return estimator._remember(*model)
 
     @staticmethod

@@ -11,14 +11,12 @@ where the coordinates are not computed, it is one linear system. With K > 2 clas
 and, as w, has one column per class.
 """
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from primum._sklearn import Interval
-from primum.equations import equations_of
-from primum.methods.least_squares.base import N_JOBS, LeastSquaresBase
+from primum.methods.base import N_JOBS, NOT_NEGATIVE
+from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import TrainingData
 
 
@@ -31,10 +29,6 @@ class USMClassifier(LeastSquaresBase):
         Ridge penalty: ``alpha * ||w||^2`` is added to the mean squared loss.
     fit_intercept : bool, default=True
         Whether to centre features and labels and fit an intercept.
-    rcond : float, default=None
-        Drop directions of the features whose second moment is below rcond times the largest, a
-        crude form of regularisation. None keeps every direction above rounding. The paper's
-        experiments appear to have used 1.5e-8.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
         number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
@@ -53,6 +47,8 @@ class USMClassifier(LeastSquaresBase):
         for more the intercepts of the scores.
     solver_ : {"normal_equations", "row_space", "conjugate_gradients"}
         How the least-squares problem was solved, as in LeastSquaresClassifier.
+    supervised_ : LeastSquaresClassifier
+        The supervised twin, fitted to the labelled rows only.
 
     References
     ----------
@@ -70,9 +66,8 @@ class USMClassifier(LeastSquaresBase):
 
     _several_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": NOT_NEGATIVE,
         "fit_intercept": ["boolean"],
-        "rcond": [Interval(Real, 0, 1, closed="left"), None],
         "n_jobs": N_JOBS,
     }
 
@@ -81,22 +76,16 @@ class USMClassifier(LeastSquaresBase):
         alpha: float = 0.0,
         *,
         fit_intercept: bool = True,
-        rcond: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
-        self.rcond = rcond
         self.n_jobs = n_jobs
 
     def _fit_data(self, data: TrainingData) -> None:
         labeled = data.labeled
-        equations = equations_of(
-            [labeled.rows, data.unlabeled],
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            rcond=self.rcond,
-        )
+        self._fit_twin(data, self.alpha)
+        equations = self._equations([labeled.rows, data.unlabeled])
         self.solver_ = equations.solver
         design = equations.design(labeled.rows)
         share = equations.weight / labeled.total

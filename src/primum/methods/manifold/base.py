@@ -244,7 +244,7 @@ def read_manifold_data(
                 "memory: load a sample of it, or use ICLSClassifier or USMClassifier."
             )
         parts = [given.more.array] if given.more.n_rows else []
-    rows, position = distinct_rows(stack_rows([given.X[index], *parts]))
+    rows, position = distinct_rows(stack_rows([given.X[index], *parts], np.float64))
     return ManifoldData(
         rows=rows,
         labeled=position[:n_labeled],

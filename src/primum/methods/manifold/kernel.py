@@ -182,7 +182,7 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
         refuse_other_library(self, backend_of(X))
         with locating_bad_values(X, "X"):
             rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr")
-        rows, position = distinct_rows(stack_rows([rows]))
+        rows, position = distinct_rows(stack_rows([rows], np.float64))
         kernel = self._deform(rows, self.graph_ratio).rescaled()
         self.scale_ = kernel.scale
         self.expansion_ = kernel.expansion(np.arange(rows.shape[0]))

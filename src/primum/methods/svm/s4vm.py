@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from primum._typing import Floats, Index
-from primum.methods.parameters import COUNT, NOT_NEGATIVE
+from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.search import TransductiveSearch, balanced_labels, start_search
 from primum.methods.svm.switching import switch_all
@@ -99,7 +99,7 @@ class S4VMClassifier(TransductiveMachine):
     array([0, 0, 1, 1, 0])
     """
 
-    _ranges: ClassVar[dict[str, list[Any]]] = {"risk": NOT_NEGATIVE, "n_separators": COUNT}
+    _ranges: ClassVar[dict[str, list[Any]]] = {"risk": NOT_NEGATIVE, "n_separators": AT_LEAST_ONE}
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ import numpy as np
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
-from primum.methods.parameters import COUNT
+from primum.methods.base import AT_LEAST_ONE
 from primum.methods.svm.annealing import search_by_annealing
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.cccp import search_by_cccp
@@ -109,7 +109,7 @@ class TSVMClassifier(TransductiveMachine):
     _ranges: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions({"switching", "annealing", "cccp"})],
         "ramp": [Interval(Real, -1, 0, closed="right")],
-        "max_switches": COUNT,
+        "max_switches": AT_LEAST_ONE,
     }
 
     def __init__(

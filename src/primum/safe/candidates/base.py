@@ -5,13 +5,13 @@ then tuned and fitted to the labelled rows of each. What depends on the features
 graphs, kernels) belongs to the preparation: the rows that a fold holds out stay there, without
 their labels.
 
-Fitted candidates: maps from rows to one score in [0, 1] per class.
-
-They consist of arrays, and can be stored without the estimators that produced them. Those that are
-linear are maps of the features as given: standardisation and projections are absorbed.
+A fitted candidate is a map from rows to scores. It consists of arrays, and can be stored without
+the estimators that produced it. One that is linear is a map of the features as given:
+standardisation and projections are absorbed.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,9 +21,10 @@ from scipy.special import softmax
 
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
+from primum.reading.data import stack_rows
 
 
-class Model(ABC):
+class CandidateModel(ABC):
     """A fitted candidate."""
 
     @abstractmethod
@@ -32,7 +33,7 @@ class Model(ABC):
 
 
 @dataclass(frozen=True)
-class LinearModel(Model):
+class LinearModel(CandidateModel):
     """Scores from one linear function per class.
 
     Attributes
@@ -53,6 +54,19 @@ class LinearModel(Model):
     def predict(self, X: Any) -> Floats:  # noqa: D102
         values = np.asarray(X @ self.coef) + self.intercept
         return np.asarray(softmax(values, axis=1) if self.probabilities else nearest_shares(values))
+
+
+def linear_model(
+    coef: Floats, intercept: Floats, labels: "Labels", *, probabilities: bool
+) -> LinearModel:
+    """Return a model of decision values, one row of ``coef`` for each class that occurs."""
+    # The probability of a class that does not occur underflows to 0, and its least-squares score is
+    # as far below the others as it can be.
+    offset = np.full(labels.n_classes, -1e6)
+    offset[labels.present] = intercept
+    everywhere = np.zeros((coef.shape[1], labels.n_classes))
+    everywhere[:, labels.present] = coef.T
+    return LinearModel(everywhere, offset, probabilities)
 
 
 def constant_model(scores: Floats, n_features: int) -> LinearModel:
@@ -134,13 +148,18 @@ class SharedRows:
     @property
     def all(self) -> Any:
         """The labelled rows, then the unlabelled ones."""
-        return stacked([self.labeled, self.unlabeled])
+        return stack_rows([self.labeled, self.unlabeled])
 
     def standardised(self) -> tuple["SharedRows", Affine]:
         """Return the rows standardised by all of them, and how."""
         change = standardisation(self.all)
         labeled, unlabeled = change.transform(self.labeled), change.transform(self.unlabeled)
         return replace(self, labeled=labeled, unlabeled=unlabeled), change
+
+    def sampled_for(self, candidate: "Candidate") -> "SharedRows":
+        """Return the rows with as many unlabelled ones as a candidate uses."""
+        most = candidate.most_unlabeled
+        return self if most is None else self.with_at_most(most)
 
     def with_at_most(self, n_unlabeled: int) -> "SharedRows":
         """Return a random sample of at most n_unlabeled unlabelled rows with all labelled ones."""
@@ -163,16 +182,6 @@ def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:
     if n_used == n_all:
         return ""
     return f"{name} uses a random sample of {n_used} of the {n_all} unlabelled rows."
-
-
-def stacked(parts: list[Any]) -> Any:
-    """Return rows of several arrays or CSR matrices as one."""
-    parts = [part for part in parts if part.shape[0]] or parts[:1]
-    if len(parts) == 1:
-        return parts[0]
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
 
 
 @dataclass(frozen=True)
@@ -220,15 +229,15 @@ def partly_labelled(
     Those are the first; the unlabelled rows and the other labelled ones have the code -1.
     """
     hidden = np.setdiff1d(np.arange(rows.n_labeled), train)
-    X = stacked([rows.labeled[train], rows.unlabeled, rows.labeled[hidden]])
+    X = stack_rows([rows.labeled[train], rows.unlabeled, rows.labeled[hidden]])
     codes = np.full(X.shape[0], -1)
     codes[: len(train)] = labels.codes[train]
     if not rows.weighted:
         return X, codes, None
     n_unlabeled = X.shape[0] - rows.n_labeled
     more = np.ones(n_unlabeled) if rows.unlabeled_weight is None else rows.unlabeled_weight
-    known = np.ones(rows.n_labeled) if labels.weight is None else labels.weight
-    return X, codes, np.concatenate([known[train], more, known[hidden]])
+    own = np.ones(rows.n_labeled) if labels.weight is None else labels.weight
+    return X, codes, np.concatenate([own[train], more, own[hidden]])
 
 
 class Prepared(ABC):
@@ -238,7 +247,7 @@ class Prepared(ABC):
     note: str = ""
 
     @abstractmethod
-    def fit(self, train: Index, labels: Labels) -> Model:
+    def fit(self, train: Index, labels: Labels) -> CandidateModel:
         """Return the model tuned and fitted to the labelled rows at the positions train.
 
         ``labels`` are those of all labelled rows; only those of train are used.
@@ -290,9 +299,79 @@ class Candidate(ABC):
 
 @dataclass(frozen=True)
 class PreparedRows(Prepared):
-    """A candidate for which nothing can be computed in advance: its features are the rows."""
+    """A candidate for which nothing can be computed in advance: its features are the rows.
+
+    Attributes
+    ----------
+    rows : SharedRows
+        The rows.
+    fit_rows : callable
+        Labelled training rows, their labels and a seed to the model.
+    """
 
     rows: SharedRows
+    fit_rows: Callable[[Any, Labels, int], "CandidateModel"]
+
+    def fit(self, train: Index, labels: Labels) -> "CandidateModel":  # noqa: D102
+        return self.fit_rows(self.rows.labeled[train], labels.take(train), self.rows.seed)
 
     def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
         return self.fit(train, labels).predict(self.rows.labeled[test])
+
+
+class Supervised(Candidate):
+    """A candidate that learns from the labelled training rows alone.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    fit_rows : callable
+        Labelled training rows, their labels and a seed to the model.
+    growth : float, default=1
+        With which power of the number of rows its time grows.
+    """
+
+    def __init__(
+        self, name: str, fit_rows: Callable[[Any, Labels, int], CandidateModel], growth: float = 1.0
+    ) -> None:
+        self.name, self.fit_rows, self.growth = name, fit_rows, growth
+
+    def prepare(self, rows: SharedRows) -> PreparedRows:  # noqa: D102
+        return PreparedRows(rows, self.fit_rows)
+
+
+class Transductive(Candidate):
+    """A linear candidate that is fitted to all rows, standardised by all of them."""
+
+    uses_unlabeled = True
+
+    @abstractmethod
+    def fit_standardised(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:
+        """Return the model of standardised rows, given labels of several classes."""
+
+    def prepare(self, rows: SharedRows) -> "PreparedTransductive":  # noqa: D102
+        used, change = rows.sampled_for(self).standardised()
+        return PreparedTransductive(self, used, change, sampled_note(self.name, rows, used))
+
+
+@dataclass(frozen=True)
+class PreparedTransductive(Prepared):
+    """Standardised rows."""
+
+    candidate: Transductive
+    rows: SharedRows
+    change: Affine
+    note: str = ""
+
+    def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
+        return self.change.then(self._fit(train, labels))
+
+    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+        return self._fit(train, labels).predict(self.rows.labeled[test])
+
+    def _fit(self, train: Index, labels: Labels) -> LinearModel:
+        own = labels.take(train)
+        if len(own.present) == 1:
+            return constant_model(own.shares, self.rows.labeled.shape[1])
+        return self.candidate.fit_standardised(self.rows, train, labels)

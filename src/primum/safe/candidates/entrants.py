@@ -1,12 +1,11 @@
 """The candidates that a user asked for, by name or as classifiers of their own.
 
-A user's own classifier as a candidate.
-
-It is fitted to class codes 0, 1, ..., with -1 for unknown labels if it uses unlabelled rows, and
-its scores are read as ``entries.class_scores`` does. Every random_state that was left open is set.
+A user's classifier is fitted to class codes 0, 1, ..., with -1 for unknown labels if it uses
+unlabelled rows, and its scores are read as ``reading.classifiers.class_scores`` does. Every
+random_state that was left open is set.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,16 +18,16 @@ from primum.reading.classifiers import class_scores, read_entries
 from primum.safe.candidates import CANDIDATES, DEFAULT
 from primum.safe.candidates.base import (
     Candidate,
+    CandidateModel,
     Labels,
-    Model,
-    PreparedRows,
+    Prepared,
     SharedRows,
     partly_labelled,
 )
 
 
 @dataclass(frozen=True)
-class WrappedModel(Model):
+class WrappedModel(CandidateModel):
     """A fitted classifier."""
 
     classifier: Any
@@ -49,9 +48,10 @@ def as_table(X: Any, columns: AnyArray | None) -> Any:
 
 
 @dataclass(frozen=True)
-class PreparedWrapped(PreparedRows):
+class PreparedWrapped(Prepared):
     """A classifier with its random states set, and the rows."""
 
+    rows: SharedRows
     estimator: Any
     uses_unlabeled: bool
     weighted: bool
@@ -70,6 +70,9 @@ class PreparedWrapped(PreparedRows):
             classifier.fit(table, y)
         _refuse_marker(classifier)
         return WrappedModel(classifier, labels.n_classes, self.rows.columns)
+
+    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+        return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
 def _refuse_marker(classifier: Any) -> None:
@@ -92,7 +95,7 @@ def _seeded(estimator: Any, seed: int) -> Any:
 
 
 class Wrapped(Candidate):
-    """A user's classifier, of which it is not known how its time grows.
+    """A user's classifier, whose time is taken to grow with the square of the rows.
 
     Parameters
     ----------
@@ -202,7 +205,7 @@ class Entrants:
 
 def read_entrants(
     candidates: Any,
-    baselines: Sequence[str],
+    baseline: Any,
     n_classes: int,
     n_unlabeled: int,
     excess: Callable[[Candidate], str] = lambda candidate: "",
@@ -214,7 +217,7 @@ def read_entrants(
     """
     known = dict(CANDIDATES)
     names = _read_names(candidates, known)
-    baselines = _check_baselines(list(baselines), known)
+    baselines = _read_baseline(baseline, known)
     chosen = [known[name] for name in dict.fromkeys([*baselines, *names])]
     notes = [
         f"{candidate.name} is for two classes only and is left out."
@@ -265,15 +268,20 @@ def _read_names(candidates: Any, known: dict[str, Candidate]) -> list[str]:
         if isinstance(item, str):
             names.append(_known_name(item, known))
             continue
-        own = _wrapped(item)
-        for candidate in own:
-            if candidate.name in known:
-                raise ValueError(
-                    f"Two candidates are called {candidate.name!r}: choose another name for yours."
-                )
-            known[candidate.name] = candidate
-        names.append(own[0].name)
+        names.append(_add_own(item, known))
     return names
+
+
+def _add_own(item: Any, known: dict[str, Candidate]) -> str:
+    """Return the name of a candidate of the user's, and add it to the known ones."""
+    own = _wrapped(item)
+    for candidate in own:
+        if candidate.name in known:
+            raise ValueError(
+                f"Two candidates are called {candidate.name!r}: choose another name for yours."
+            )
+        known[candidate.name] = candidate
+    return own[0].name
 
 
 def _known_name(name: str, known: dict[str, Candidate]) -> str:
@@ -310,12 +318,22 @@ def _check_scores(name: str, estimator: Any) -> None:
         )
 
 
-def _check_baselines(baselines: list[str], known: dict[str, Candidate]) -> list[str]:
-    if not baselines:
-        raise ValueError("baselines is empty: name at least one supervised candidate.")
-    for name in baselines:
-        if _known_name(name, known) and known[name].uses_unlabeled:
+def _read_baseline(baseline: Any, known: dict[str, Candidate]) -> list[str]:
+    """Return the names of the parts of the baseline, and add the user's own to the known ones."""
+    parts = baseline if isinstance(baseline, list | tuple) else [baseline]
+    if not parts:
+        raise ValueError("baseline is empty: name at least one supervised candidate.")
+    names = []
+    for part in parts:
+        if isinstance(part, str):
+            name = _known_name(part, known)
+        elif isinstance(part, list | tuple):
+            name = _add_own((*part[:2], False), known)
+        else:
+            name = _add_own((type(part).__name__, part, False), known)
+        if known[name].uses_unlabeled:
             raise ValueError(
                 f"The baseline {name!r} uses unlabelled rows: choose a supervised candidate."
             )
-    return list(dict.fromkeys(baselines))
+        names.append(name)
+    return list(dict.fromkeys(names))

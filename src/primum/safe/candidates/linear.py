@@ -1,51 +1,112 @@
-"""The baselines: ridge and logistic regression, tuned on the labelled rows.
+"""Logistic and ridge regression, of the features and of whitened principal components.
 
-    ridge       least squares on one-hot labels, its penalty chosen by leave-one-out; scores are
-                moved to the nearest point of the simplex
-    logistic    multinomial logistic regression, its penalty chosen by the log loss in stratified
-                cross-validation
+    ridge         least squares on one-hot labels, its penalty chosen by leave-one-out; scores are
+                  moved to the nearest point of the simplex
+    logistic      multinomial logistic regression, its penalty chosen by the log loss in stratified
+                  cross-validation
+    components    the same on the first principal components of all rows, which are computed once
 
-If rows belong to groups, one group is left out at a time, and the folds keep groups together.
-Features are standardised by the labelled training rows; sparse ones are scaled but not centred.
+Features are standardised by the labelled training rows; sparse ones are scaled but not centred. If
+rows belong to groups, one group is left out at a time, and the folds keep groups together.
 
-Ridge regression whose penalty is chosen by leaving out one group of rows at a time.
+Whitening makes directions in which the rows vary little as large as the others. How many components
+are used is chosen by the leave-one-out error of a ridge regression on them, which costs little. The
+counterpart takes the components of the labelled training rows.
 
-With row weights W and the centred Gram matrix K of the rows scaled by W^(1/2), the fitted values of
-W^(1/2) Y are S W^(1/2) Y, where ``S = q q' + K (K + a I)^-1`` and q is the unit vector along
-W^(1/2) 1 (the intercept). Without the rows of a group g, the residuals of these are
-``(I - S_gg)^-1 r_g`` with the residuals r of all rows: no model is fitted again.
+Ridge regression without a group of rows needs no other fit. With row weights W and the centred Gram
+matrix K of the rows scaled by W^(1/2), the fitted values of W^(1/2) Y are S W^(1/2) Y, where
+``S = q q' + K (K + a I)^-1`` and q is the unit vector along W^(1/2) 1 (the intercept). Without the
+rows of a group g, the residuals of these are ``(I - S_gg)^-1 r_g`` with the residuals r of all.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import eigh
-from sklearn import linear_model
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import StratifiedKFold
 
 from primum._sklearn import logistic_regression_cv
 from primum._typing import Floats, Index
 from primum.reading.folds import tuning_folds
 from primum.safe.candidates.base import (
+    Affine,
     Candidate,
     Labels,
     LinearModel,
-    PreparedRows,
+    Prepared,
     SharedRows,
+    as_dense,
     constant_model,
+    linear_model,
     standardisation,
 )
 
 # Half a decade apart, on the sum of squares of standardised features.
 RIDGES = np.geomspace(1e-3, 1e4, 15)
+# A decade apart, as C in scikit-learn.
+INVERSE_PENALTIES = np.geomspace(1e-4, 1e2, 7)
+# If no class but one has two rows, the penalty cannot be chosen.
+DEFAULT_INVERSE_PENALTY = 0.1
+MOST_FOLDS = 5
+MOST_ITERATIONS = 1000
+# Numbers of components to choose from.
+N_COMPONENTS = (2, 5, 10, 20, 50)
+# Components this much shorter than the longest one are rounding, which whitening would enlarge.
+SHORTEST = 1e-10
+
+
+def ridge(X: Any, labels: Labels, seed: int) -> LinearModel:
+    """Return ridge regression of one-hot labels."""
+    change = standardisation(X)
+    return change.then(fit_ridge(change.transform(X), labels)[0])
+
+
+def logistic(X: Any, labels: Labels, seed: int) -> LinearModel:
+    """Return logistic regression."""
+    change = standardisation(X)
+    return change.then(fit_logistic(change.transform(X), labels))
+
+
+def labeled_components(X: Any, labels: Labels, seed: int) -> LinearModel:
+    """Return logistic regression on the whitened principal components of the labelled rows."""
+    components = find_components(X, seed)
+    return components.then(fit_components(components.transform(X), labels))
+
+
+def fit_ridge(X: Any, labels: Labels) -> tuple[LinearModel, float]:
+    """Return least squares on one-hot labels, and minus its leave-one-out error."""
+    if len(labels.codes) == 1:  # no row is left to leave out
+        return constant_model(labels.shares, X.shape[1]), 0.0
+    if labels.groups is not None and len(np.unique(labels.groups)) > 1:
+        return fit_ridge_to_groups(X, labels, labels.groups)
+    ridge = RidgeCV(alphas=RIDGES).fit(X, labels.one_hot, sample_weight=labels.weight)
+    model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
+    return model, float(ridge.best_score_)
+
+
+def fit_logistic(X: Any, labels: Labels) -> LinearModel:
+    """Return a logistic regression whose penalty is chosen by cross-validation."""
+    if len(labels.present) == 1:
+        return constant_model(labels.shares, X.shape[1])
+    folds = inner_folds(labels)
+    if folds:
+        classifier = logistic_regression_cv(
+            Cs=INVERSE_PENALTIES, cv=folds, scoring=_minus_log_loss, max_iter=MOST_ITERATIONS
+        )
+    else:
+        classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MOST_ITERATIONS)
+    classifier.fit(X, labels.codes, sample_weight=labels.weight)
+    return log_linear_model(classifier.coef_, classifier.intercept_, labels)
 
 
 def fit_ridge_to_groups(X: Any, labels: Labels, groups: Index) -> tuple[LinearModel, float]:
     """Return least squares on one-hot labels, and minus its error in groups left out."""
     errors = group_errors(X, labels, groups, RIDGES)
     best = int(errors.argmin())
-    ridge = linear_model.Ridge(RIDGES[best]).fit(X, labels.one_hot, sample_weight=labels.weight)
+    ridge = Ridge(RIDGES[best]).fit(X, labels.one_hot, sample_weight=labels.weight)
     model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
     return model, -float(errors[best])
 
@@ -76,50 +137,11 @@ def _centred_gram(X: Any, root: Floats, level: Floats) -> Floats:
     return np.asarray(gram - np.outer(gram @ level, level))
 
 
-# A decade apart, as C in scikit-learn.
-INVERSE_PENALTIES = np.geomspace(1e-4, 1e2, 7)
-# If no class but one has two rows, the penalty cannot be chosen.
-DEFAULT_INVERSE_PENALTY = 0.1
-MOST_FOLDS = 5
-MOST_ITERATIONS = 1000
-
-
-def fit_ridge(X: Any, labels: Labels) -> tuple[LinearModel, float]:
-    """Return least squares on one-hot labels, and minus its leave-one-out error."""
-    if len(labels.codes) == 1:  # no row is left to leave out
-        return constant_model(labels.shares, X.shape[1]), 0.0
-    if labels.groups is not None and len(np.unique(labels.groups)) > 1:
-        return fit_ridge_to_groups(X, labels, labels.groups)
-    ridge = RidgeCV(alphas=RIDGES).fit(X, labels.one_hot, sample_weight=labels.weight)
-    model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
-    return model, float(ridge.best_score_)
-
-
-def fit_logistic(X: Any, labels: Labels) -> LinearModel:
-    """Return a logistic regression whose penalty is chosen by cross-validation."""
-    if len(labels.present) == 1:
-        return constant_model(labels.shares, X.shape[1])
-    folds = inner_folds(labels)
-    if folds:
-        classifier = logistic_regression_cv(
-            Cs=INVERSE_PENALTIES, cv=folds, scoring=_minus_log_loss, max_iter=MOST_ITERATIONS
-        )
-    else:
-        classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MOST_ITERATIONS)
-    classifier.fit(X, labels.codes, sample_weight=labels.weight)
-    return log_linear_model(classifier.coef_, classifier.intercept_, labels)
-
-
 def log_linear_model(coef: Floats, intercept: Floats, labels: Labels) -> LinearModel:
     """Return a model of decision values, one for two classes, for the classes that occur."""
     if len(coef) == 1:
         coef, intercept = np.stack([0.0 * coef[0], coef[0]]), np.append(0.0, intercept)
-    # The probability of a class that does not occur underflows to 0.
-    found = np.full(labels.n_classes, -1e6)
-    found[labels.present] = intercept
-    everywhere = np.zeros((coef.shape[1], labels.n_classes))
-    everywhere[:, labels.present] = coef.T
-    return LinearModel(everywhere, found, probabilities=True)
+    return linear_model(coef, intercept, labels, probabilities=True)
 
 
 def inner_folds(labels: Labels, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
@@ -149,37 +171,63 @@ def _minus_log_loss(
     return float(np.average(np.log(np.maximum(probability, least)), weights=sample_weight))
 
 
-class PreparedRidge(PreparedRows):
-    """Ridge regression of the labelled rows."""
+def find_components(X: Any, seed: int) -> Affine:
+    """Return the whitened principal components of rows; sparse rows are not centred."""
+    change = standardisation(X)
+    lengths, directions, mean = _principal(change.transform(X), seed)
+    used = lengths > SHORTEST * lengths.max(initial=0.0)
+    whitened = directions[:, used] * (np.sqrt(X.shape[0]) / lengths[used])
+    return Affine(change.scale, (change.shift + mean) @ whitened, whitened)
+
+
+def _principal(X: Any, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Return the singular values, directions (in columns) and mean of rows."""
+    from sklearn.decomposition import PCA, TruncatedSVD
+
+    n_rows, n_features = X.shape
+    most = min(n_rows, n_features, N_COMPONENTS[-1])
+    is_sparse = sparse.issparse(X) and n_features > 1
+    with np.errstate(invalid="ignore"):  # shares of the variance of equal rows, which is 0
+        if is_sparse:
+            svd = TruncatedSVD(min(most, n_features - 1), random_state=seed).fit(X)
+            return svd.singular_values_, svd.components_.T, np.zeros(n_features)
+        pca = PCA(most, random_state=seed).fit(as_dense(X))
+    return pca.singular_values_, pca.components_.T, pca.mean_
+
+
+def fit_components(features: Floats, labels: Labels) -> LinearModel:
+    """Return a logistic regression on the first of the features; the others have no weight."""
+    n_features = features.shape[1]
+    if n_features == 0:  # all rows are equal
+        return constant_model(labels.shares, 0)
+    numbers = sorted({min(number, n_features) for number in N_COMPONENTS})
+    scores = [fit_ridge(features[:, :number], labels)[1] for number in numbers]
+    number = numbers[int(np.argmax(scores))]
+    model = fit_logistic(features[:, :number], labels)
+    coef = np.zeros((n_features, labels.n_classes))
+    coef[:number] = model.coef
+    return LinearModel(coef, model.intercept, model.probabilities)
+
+
+@dataclass(frozen=True)
+class PreparedComponents(Prepared):
+    """The components of all rows, and those of the labelled ones."""
+
+    components: Affine
+    features: Floats
 
     def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
-        X = self.rows.labeled[train]
-        change = standardisation(X)
-        return change.then(fit_ridge(change.transform(X), labels.take(train))[0])
+        return self.components.then(fit_components(self.features[train], labels.take(train)))
+
+    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+        return fit_components(self.features[train], labels.take(train)).predict(self.features[test])
 
 
-class PreparedLogistic(PreparedRows):
-    """Logistic regression of the labelled rows."""
+class AllComponents(Candidate):
+    """Logistic regression on the whitened principal components of all rows."""
 
-    def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
-        X = self.rows.labeled[train]
-        change = standardisation(X)
-        return change.then(fit_logistic(change.transform(X), labels.take(train)))
+    name, uses_unlabeled, counterpart = "components", True, "components (labelled)"
 
-
-class Ridge(Candidate):
-    """Ridge regression of one-hot labels."""
-
-    name = "ridge"
-
-    def prepare(self, rows: SharedRows) -> PreparedRidge:  # noqa: D102
-        return PreparedRidge(rows)
-
-
-class Logistic(Candidate):
-    """Logistic regression."""
-
-    name = "logistic"
-
-    def prepare(self, rows: SharedRows) -> PreparedLogistic:  # noqa: D102
-        return PreparedLogistic(rows)
+    def prepare(self, rows: SharedRows) -> PreparedComponents:  # noqa: D102
+        components = find_components(rows.all, rows.seed)
+        return PreparedComponents(components, components.transform(rows.labeled))

@@ -1,6 +1,8 @@
-"""Supervised alternatives to the linear baselines: a forest and a histogram booster.
+"""Trees of the labelled rows: two forests and a histogram booster.
 
-Both are fitted by scikit-learn to the labelled rows. Then the nodes of their trees are kept as
+Extremely randomised trees are a candidate of the safe choice. A random forest and a booster are
+classifiers of their own, supervised alternatives to the linear baselines of a comparison. All are
+fitted by scikit-learn to the labelled rows. Then the nodes of their trees are kept as
 arrays. A file with these can be loaded without the types of scikit-learn's trees, whose nodes are
 raw memory that a file must not be trusted with, and predictions need no more than NumPy.
 
@@ -8,13 +10,11 @@ The booster suits few labels: a leaf needs a twentieth of the rows, at least 2 a
 trees have 8 leaves. The time of a histogram booster is in proportion to columns times bins, so it
 has 63 bins, and of very many columns it sees those that differ most between the classes of its
 training rows. One thread makes it: small histograms are not worth starting others.
-
-A small forest of extremely randomised trees, fitted to the labelled rows.
 """
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import boosted_trees
 from primum._typing import AnyArray, Floats, Index
-from primum.safe.candidates.base import Candidate, Labels, Model, PreparedRows, SharedRows, as_dense
+from primum.safe.candidates.base import CandidateModel, Labels, as_dense
 
 TREES = 100
 # Numbers that are in memory at once when rows are predicted.
@@ -34,17 +34,15 @@ LARGEST_BLOCK = 2**23
 
 
 @dataclass(frozen=True)
-class ForestModel(Model):
+class Trees(CandidateModel):
     """The nodes of all trees, as arrays: they can be stored, unlike scikit-learn's trees.
 
     Attributes
     ----------
     feature, threshold : arrays of shape (n_nodes,)
-        Rows whose feature is at most the threshold, in single precision, go left.
+        Rows whose feature is at most the threshold go left.
     left, right : arrays of shape (n_nodes,)
         The next node; a leaf is its own.
-    shares : array of shape (n_nodes, n_classes)
-        Shares of the classes.
     roots : array of shape (n_trees,)
         The first node of every tree.
     depth : int
@@ -55,28 +53,56 @@ class ForestModel(Model):
     threshold: Floats
     left: Index
     right: Index
-    shares: Floats
     roots: Index
     depth: int
+
+    def leaves_of(self, rows: AnyArray) -> Index:
+        """Return the leaf of every row in every tree."""
+        node = np.tile(self.roots, (len(rows), 1))
+        number = np.arange(len(rows))[:, None]
+        # A path has no more nodes than there are, whatever a file says.
+        for _ in range(min(self.depth, len(self.feature))):
+            goes_left = rows[number, self.feature[node]] <= self.threshold[node]
+            node = np.where(goes_left, self.left[node], self.right[node])
+        return node
+
+
+def joined_nodes(
+    sizes: Sequence[int], leaf: AnyArray, feature: Index, threshold: Floats, *children: Index
+) -> dict[str, Any]:
+    """Return the nodes of several trees as those of ``Trees``, given them one tree after another.
+
+    ``children`` are the left and right ones, numbered within their tree.
+    """
+    starts = np.cumsum([0, *sizes])
+    own, offset = np.arange(starts[-1]), np.repeat(starts[:-1], sizes)
+    left, right = (np.where(leaf, own, child + offset) for child in children)
+    feature = np.where(leaf, 0, feature)
+    return {
+        "feature": feature, "threshold": threshold, "left": left, "right": right,
+        "roots": starts[:-1],
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ForestModel(Trees):
+    """A forest: the mean of the shares of its leaves, for rows in single precision.
+
+    Attributes
+    ----------
+    shares : array of shape (n_nodes, n_classes)
+        Shares of the classes.
+    """
+
+    shares: Floats
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
         def of_block(rows: Floats) -> Floats:
             with np.errstate(over="ignore"):  # beyond single precision is beyond all thresholds
                 single = rows.astype(np.float32)
-            return np.asarray(self.shares[leaves_of(self, single)].mean(axis=1))
+            return np.asarray(self.shares[self.leaves_of(single)].mean(axis=1))
 
         return in_blocks(of_block, X, self.shares.shape[1] * len(self.roots))
-
-
-def leaves_of(trees: Any, rows: AnyArray) -> Index:
-    """Return the leaf of every row in every tree; ``trees`` has the arrays of a ForestModel."""
-    node = np.tile(trees.roots, (len(rows), 1))
-    number = np.arange(len(rows))[:, None]
-    # A path has no more nodes than there are, whatever a file says.
-    for _ in range(min(trees.depth, len(trees.feature))):
-        goes_left = rows[number, trees.feature[node]] <= trees.threshold[node]
-        node = np.where(goes_left, trees.left[node], trees.right[node])
-    return node
 
 
 def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Floats:
@@ -92,45 +118,21 @@ def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Float
 def forest_model(forest: Any, labels: Labels) -> ForestModel:
     """Return the nodes of a fitted forest of scikit-learn, with the shares of all classes."""
     trees = [tree.tree_ for tree in forest.estimators_]
-    starts = np.cumsum([0, *(tree.node_count for tree in trees)])
-    feature = np.concatenate([tree.feature for tree in trees])
-    leaf, own = feature < 0, np.arange(starts[-1])
-    offset = np.repeat(starts[:-1], np.diff(starts))
-    left = np.concatenate([tree.children_left for tree in trees]) + offset
-    right = np.concatenate([tree.children_right for tree in trees]) + offset
+    names = ("feature", "threshold", "children_left", "children_right")
+    feature, *others = (np.concatenate([getattr(tree, n) for tree in trees]) for n in names)
     values = np.concatenate([tree.value[:, 0] for tree in trees])
-    shares = np.zeros((len(own), labels.n_classes))
+    shares = np.zeros((len(feature), labels.n_classes))
     shares[:, labels.present] = values / values.sum(axis=1, keepdims=True)
-    return ForestModel(
-        feature=np.where(leaf, 0, feature),
-        threshold=np.concatenate([tree.threshold for tree in trees]),
-        left=np.where(leaf, own, left),
-        right=np.where(leaf, own, right),
-        shares=shares,
-        roots=starts[:-1],
-        depth=max(tree.max_depth for tree in trees),
-    )
+    nodes = joined_nodes([tree.node_count for tree in trees], feature < 0, feature, *others)
+    return ForestModel(**nodes, shares=shares, depth=max(tree.max_depth for tree in trees))
 
 
-class PreparedForest(PreparedRows):
-    """A forest of the labelled rows."""
+def extra_trees(X: Any, labels: Labels, seed: int) -> ForestModel:
+    """Return extremely randomised trees."""
+    from sklearn.ensemble import ExtraTreesClassifier
 
-    def fit(self, train: Index, labels: Labels) -> ForestModel:  # noqa: D102
-        from sklearn.ensemble import ExtraTreesClassifier
-
-        own = labels.take(train)
-        forest = ExtraTreesClassifier(TREES, random_state=self.rows.seed)
-        forest.fit(self.rows.labeled[train], own.codes, sample_weight=own.weight)
-        return forest_model(forest, own)
-
-
-class Forest(Candidate):
-    """Extremely randomised trees."""
-
-    name = "forest"
-
-    def prepare(self, rows: SharedRows) -> PreparedForest:  # noqa: D102
-        return PreparedForest(rows)
+    forest = ExtraTreesClassifier(TREES, random_state=seed)
+    return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
 
 
 ROUNDS, LEAVES, BINS = 100, 8, 63
@@ -152,7 +154,7 @@ class TreesClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array of shape (n_classes,)
         The classes.
-    model_ : Model
+    model_ : CandidateModel
         The trees.
     """
 
@@ -160,7 +162,7 @@ class TreesClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @abstractmethod
-    def _fitted(self, X: Any, labels: Labels) -> Model:
+    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
         """Return the trees fitted to rows."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -229,7 +231,7 @@ class ForestClassifier(TreesClassifier):
     ['a', 'b']
     """
 
-    def _fitted(self, X: Any, labels: Labels) -> Model:
+    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
         from sklearn.ensemble import RandomForestClassifier
 
         forest = RandomForestClassifier(TREES, n_jobs=1, random_state=self.random_state)
@@ -237,31 +239,25 @@ class ForestClassifier(TreesClassifier):
 
 
 @dataclass(frozen=True)
-class BoostedModel(Model):
+class BoostedModel(Trees):
     """Trees whose values add up to the logarithms of odds, one tree per round and class.
+
+    The trees of a round are consecutive.
 
     Attributes
     ----------
-    feature, threshold, left, right, roots, depth
-        As in ForestModel, in double precision; the trees of a round are consecutive.
     value : array of shape (n_nodes,)
         What a leaf adds.
     start : array of shape (n_scores,)
         The scores without trees: one for two classes, otherwise one for each.
     """
 
-    feature: Index
-    threshold: Floats
-    left: Index
-    right: Index
     value: Floats
-    roots: Index
-    depth: int
     start: Floats
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
         def of_block(rows: Floats) -> Floats:
-            added = self.value[leaves_of(self, rows)]
+            added = self.value[self.leaves_of(rows)]
             scores = self.start + added.reshape(len(rows), -1, len(self.start)).sum(axis=1)
             if scores.shape[1] > 1:
                 return np.asarray(softmax(scores, axis=1))
@@ -273,19 +269,16 @@ class BoostedModel(Model):
 def boosted_model(booster: Any, columns: Index) -> BoostedModel:
     """Return the nodes of a fitted histogram booster that was given some columns of the rows."""
     trees, start = boosted_trees(booster)
-    starts = np.cumsum([0, *(len(tree) for tree in trees)])
-    nodes, own = np.concatenate(trees), np.arange(starts[-1])
-    leaf, offset = nodes["is_leaf"].astype(bool), np.repeat(starts[:-1], np.diff(starts))
-    return BoostedModel(
-        feature=columns[np.where(leaf, 0, nodes["feature_idx"])],
-        threshold=np.where(leaf, 0.0, nodes["num_threshold"]),
-        left=np.where(leaf, own, nodes["left"] + offset),
-        right=np.where(leaf, own, nodes["right"] + offset),
-        value=nodes["value"].astype(np.float64),
-        roots=starts[:-1],
-        depth=int(nodes["depth"].max()),
-        start=start,
+    nodes = np.concatenate(trees)
+    leaf = nodes["is_leaf"].astype(bool)
+    feature = np.where(leaf, 0, nodes["feature_idx"])
+    threshold = np.where(leaf, 0.0, nodes["num_threshold"])
+    children = nodes["left"], nodes["right"]
+    joined = joined_nodes(
+        [len(tree) for tree in trees], leaf, columns[feature], threshold, *children
     )
+    value, depth = nodes["value"].astype(np.float64), int(nodes["depth"].max())
+    return BoostedModel(**joined, value=value, depth=depth, start=start)
 
 
 class BoostingClassifier(TreesClassifier):
@@ -299,7 +292,7 @@ class BoostingClassifier(TreesClassifier):
     ['a', 'b']
     """
 
-    def _fitted(self, X: Any, labels: Labels) -> Model:
+    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from threadpoolctl import threadpool_limits
 

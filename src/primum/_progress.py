@@ -1,0 +1,306 @@
+"""Progress of long work: a bar in a terminal, a line from time to time in a log.
+
+Whatever works long tells how far it is (``tell``), and whoever wants to know listens
+(``listening``). A ``Display`` shows a share and a text. ``with_progress`` shows the items of an
+iterable, and ``showing_passes`` passes over rows. Fits take from a moment to minutes, so that their
+number says little: ``with_time_left`` estimates the time that is left.
+
+SafeClassifier takes longer than all other fits of a comparison together. It tells its folds, which
+take about the same time each, and the time that follows is appended to a log that other processes
+can read.
+"""
+
+import json
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+from primum._lazy import is_installed
+
+T = TypeVar("T")
+# Called with (how many are done, all of them).
+Listener = Callable[[int, int], None]
+# What is counted: the rows of a pass, or the folds of a fit.
+PASSES, FOLDS = "passes", "folds"
+# A log is read later, so that a line in ten seconds is enough; a bar is looked at.
+SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_LOOKS = 10.0, 1.0
+
+_listeners: ContextVar[dict[str, Listener] | None] = ContextVar("listeners", default=None)
+
+
+@contextmanager
+def listening(what: str, listener: Listener) -> Iterator[None]:
+    """Report passes or folds to a listener, inside a ``with`` block."""
+    before = _listeners.set({**(_listeners.get() or {}), what: listener})
+    try:
+        yield
+    finally:
+        _listeners.reset(before)
+
+
+def tell(what: str, done: int, total: int) -> None:
+    """Report progress to the listener, if any."""
+    listener = (_listeners.get() or {}).get(what)
+    if listener is not None:
+        listener(done, total)
+
+
+def told(total: int, results: Iterable[tuple[int, T]]) -> Iterator[T]:
+    """Yield the results of a pass, each given with its number of rows; report the progress."""
+    done = 0
+    for n_rows, result in results:
+        yield result
+        done += n_rows
+        tell(PASSES, done, total)
+
+
+class Display:
+    """Shows a title, a share and a text: as a bar in a terminal, as lines elsewhere.
+
+    Parameters
+    ----------
+    title : str
+        The work.
+    leave : bool, default=True
+        Whether the bar remains when it is closed.
+    """
+
+    def __init__(self, title: str, *, leave: bool = True) -> None:
+        self.title, self.shown, self.bar = title, time.monotonic(), None
+        if sys.stderr.isatty() and is_installed("tqdm"):
+            from tqdm import tqdm
+
+            self.bar = tqdm(total=1.0, desc=title, leave=leave, bar_format=_layout(""))
+
+    def show(self, share: float, text: str, *, now: bool = False) -> None:
+        """Show how far the work is; in a log only from time to time, unless ``now``."""
+        if self.bar is not None:
+            self.bar.n, self.bar.bar_format = share, _layout(text)
+            self.bar.set_description_str(self.title, refresh=False)
+            self.bar.refresh()
+        elif now or time.monotonic() - self.shown > SECONDS_BETWEEN_LINES:
+            print(f"{self.title}: {text}", file=sys.stderr, flush=True)
+            self.shown = time.monotonic()
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _layout(text: str) -> str:
+    return "{desc}: {percentage:3.0f}%|{bar}| " + text
+
+
+def with_progress(work: Iterable[T], total: int, title: str, unit: str) -> Iterator[T]:
+    """Yield the work, an iterable of ``total`` items, and show its progress."""
+    display, done = Display(title), 0
+    display.show(0.0, f"0 of {total} {unit}s")
+    try:
+        for done, item in enumerate(work, start=1):
+            display.show(done / total, f"{done} of {total} {unit}s", now=done == total)
+            yield item
+    finally:
+        display.close()
+
+
+@contextmanager
+def showing_passes(title: str, *, number: bool = False) -> Iterator[None]:
+    """Show the progress of each pass over rows, inside a ``with`` block.
+
+    ``number`` is whether to number the passes, because there are several.
+    """
+    display, passes, before = Display(title, leave=False), 0, 0
+
+    def listener(done: int, total: int) -> None:
+        nonlocal passes, before
+        # A new pass begins when fewer rows are done than before.
+        passes, before = passes + (passes == 0 or done <= before), done
+        display.title = f"{title}, pass {passes}" if number else title
+        share = done / total if total else 1.0
+        display.show(share, f"{share:.0%}" if display.bar is None else "", now=done >= total)
+
+    with listening(PASSES, listener):
+        try:
+            yield
+        finally:
+            display.close()
+
+
+# A fit: its stage and classifier, as in "all/ICLS", and its number.
+Unit = tuple[str, int]
+ABOUT, MORE_THAN, AT_MOST = "about", "more than", "at most about"
+
+
+def logging_to(folder: str, unit: Unit) -> Listener:
+    """Return a listener to the folds of a fit that begins now; it logs the expected time."""
+    start, log = time.time(), Path(folder) / "expected.jsonl"
+    first: list[float] = []
+
+    def write(done: int, total: int) -> None:
+        now = time.time()
+        if done == 0:
+            first.append(now)
+            return
+        # The final fit, to all labelled rows, takes about as long as a fold.
+        left = (now - first[0]) / done * (total - done + 1)
+        with log.open("a") as file:  # one short line a write, so that processes do not mix theirs
+            file.write(json.dumps([*unit, start, now - start + left, done]) + "\n")
+
+    return write
+
+
+def expectations(folder: str | None) -> dict[Unit, tuple[float, float, int]]:
+    """Return when fits began, how many seconds they expect to take, and their finished folds."""
+    log = None if folder is None else Path(folder) / "expected.jsonl"
+    if log is None or not log.exists():
+        return {}
+    complete = log.read_text().rpartition("\n")[0].splitlines()
+    lines = (json.loads(line) for line in complete)
+    return {(name, number): (start, seconds, done) for name, number, start, seconds, done in lines}
+
+
+class TimeLeft:
+    """Estimates how long fits take that are still to be made.
+
+    A fit takes as long as those of the same classifier did, by its weight, or as long as the
+    process that makes it expects.
+
+    Parameters
+    ----------
+    weights : mapping of (stage/classifier, number) to float
+        All fits, with how long each takes relative to the others of the same classifier.
+    n_processes : int
+        How many fits run at the same time.
+    time_budget : float or None
+        Seconds after which no more fits are begun.
+    start : float
+        When they began to count, by the monotonic clock.
+    folder : str or None
+        Where fits that are being made log what they expect.
+    parts : mapping of (stage/classifier, number) to int, optional
+        The number of smaller fits of a fit, if that is not 1: these are counted, so that a long
+        one does not look like the last of many.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[Unit, float],
+        n_processes: int = 1,
+        time_budget: float | None = None,
+        start: float = 0.0,
+        folder: str | None = None,
+        parts: Mapping[Unit, int] | None = None,
+    ) -> None:
+        self.pending, self.n_processes, self.folder = dict(weights), n_processes, folder
+        self.time_budget, self.start = time_budget, start
+        self.parts = {**dict.fromkeys(weights, 1), **(parts or {})}
+        self.total, self.rates = sum(self.parts.values()), defaultdict[str, list[float]](list)
+        self._lock = threading.Lock()  # finished fits and the display come from two threads
+
+    @property
+    def n_done(self) -> int:
+        """Number of finished fits, those inside a fit that is being made included."""
+        with self._lock:
+            pending = list(self.pending)
+        folds = {unit: done for unit, (*_, done) in expectations(self.folder).items()}
+        # The last part ends with the fit itself.
+        return self.total - sum(max(self.parts[u] - folds.get(u, 0), 1) for u in pending)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.start
+
+    def finish(self, unit: Unit, seconds: float) -> None:
+        """Record a finished fit."""
+        with self._lock:
+            self.rates[_classifier(unit)].append(seconds / self.pending.pop(unit))
+
+    def estimate(self) -> tuple[float, bool]:
+        """Return the seconds that are left; a lower bound if the second value is False."""
+        with self._lock:
+            pending, rates = dict(self.pending), {k: list(v) for k, v in self.rates.items() if v}
+        begun = {u: times for u, times in expectations(self.folder).items() if u in pending}
+        for unit, (_, seconds, _) in begun.items():
+            rates.setdefault(_classifier(unit), [seconds / pending[unit]])
+        times = [
+            max(begun[unit][0] + begun[unit][1] - time.time(), 0.0)
+            if unit in begun
+            else weight * sum(rates[_classifier(unit)]) / len(rates[_classifier(unit)])
+            for unit, weight in pending.items()
+            if _classifier(unit) in rates
+        ]
+        # A fit cannot be shared among processes.
+        left = max(sum(times) / self.n_processes, max(times, default=0.0))
+        return left, len(times) == len(pending)
+
+    def _limited(self) -> tuple[float, str]:
+        """Return the seconds that are left within the budget, and how to understand them."""
+        left, is_known = self.estimate()
+        if self.time_budget is None:
+            return left, ABOUT if is_known else MORE_THAN
+        most = max(self.time_budget - self.elapsed, 0.0)
+        return (min(left, most), ABOUT) if is_known else (most, AT_MOST)
+
+    def __str__(self) -> str:
+        left, words = self._limited()
+        if words == MORE_THAN and left == 0:
+            return "the time left is not known yet"
+        return f"{words} {duration(left)} left"
+
+    @property
+    def share(self) -> float:
+        """The share of the time that is over; 0 while that is unknown."""
+        left, words = self._limited()
+        if words == MORE_THAN or self.elapsed == 0:
+            return 0.0
+        return self.elapsed / (self.elapsed + left)
+
+    @property
+    def fits(self) -> str:
+        """How many fits are finished, and after how long."""
+        minutes, seconds = divmod(int(self.elapsed), 60)
+        return f"{self.n_done} of {self.total} fits in {minutes}:{seconds:02d}"
+
+
+def _classifier(unit: Unit) -> str:
+    return unit[0].partition("/")[2]
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, rounded up: "8 s", "3 min", "2 h"."""
+    for size, name in ((3600, "h"), (60, "min")):
+        if seconds > 2 * size:
+            return f"{-int(-seconds // size)} {name}"
+    return f"{-int(-seconds // 1)} s"
+
+
+def with_time_left(
+    work: Iterable[tuple[Unit, Any]], left: TimeLeft, title: str
+) -> Iterator[tuple[Unit, Any]]:
+    """Yield fits with their records, which have the seconds they took, and show the time left."""
+    display, over = Display(title), threading.Event()
+
+    def look() -> None:
+        while not over.wait(SECONDS_BETWEEN_LOOKS):
+            display.show(left.share, f"{left.fits}, {left}")
+
+    # A single fit can take minutes, and the estimate changes meanwhile.
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        for unit, record in work:
+            left.finish(unit, record.seconds)
+            yield unit, record
+    finally:
+        over.set()
+        looking.join()
+        display.show(1.0 if left.n_done == left.total else left.share, left.fits, now=True)
+        display.close()

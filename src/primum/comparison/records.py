@@ -1,0 +1,386 @@
+"""The finished fits of a comparison: what each of them predicted, and the baseline they average to.
+
+A fit keeps predictions, not scores of them, so that any scoring can be applied afterwards. It is
+stored as one line of JSON; a folder that an earlier version wrote may lack some of its parts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from primum._typing import Floats, Index
+from primum.comparison.plan import ALL, CROSS_FITTED, N_UNLABELED, ComparisonPlan
+from primum.comparison.store import Unit
+from primum.comparison.words import BASELINE
+from primum.judging.difference import Difference, Disagreement
+from primum.judging.held_out import HeldOut
+from primum.judging.losses import Predictions, joined
+from primum.reading.folds import Fold
+
+
+@dataclass(frozen=True)
+class OwnDifference:
+    """How a method that judged itself differs from another model.
+
+    Attributes
+    ----------
+    difference : Difference
+        Of their losses.
+    disagreement : Disagreement or None
+        How often they predict different classes, if they are judged by errors.
+    """
+
+    difference: Difference
+    disagreement: Disagreement | None = None
+
+    @classmethod
+    def read(cls, stored: dict[str, Any]) -> Self:
+        """Return what ``asdict`` made plain."""
+        disagreement = stored.get("disagreement")
+        return cls(
+            Difference(**stored["difference"]), disagreement and Disagreement(**disagreement)
+        )
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """The cross-fitted predictions of a method that judged itself.
+
+    Attributes
+    ----------
+    rows, folds : list of int
+        Rows of the table, and the number of the fold that held each out.
+    predicted : list of int
+        Their classes.
+    scores : list of list of float
+        Their scores of every class.
+    """
+
+    rows: list[int]
+    folds: list[int]
+    predicted: list[int]
+    scores: list[list[float]]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One fit: what it predicted, or why it failed.
+
+    Attributes
+    ----------
+    stage, name, number
+        "all" or the point of a learning curve, the classifier, and the number of the split.
+    test : list of int
+        Held-out rows of the table.
+    seconds : float
+        Time of the fit and its predictions.
+    note : str or None
+        The warnings of the fit; of one that failed, the error.
+    predicted, scores : list or None
+        Classes and scores of the held-out rows. ``predicted`` is None if the fit failed, ``scores``
+        if the classifier has none.
+    twin, twin_scores : list or None
+        The same by the supervised twin, if there is one.
+    probe, twin_probe, probe_scores : list or None
+        Classes of some unlabelled rows, by the classifier and its twin; their scores by a baseline.
+    verdicts : dict of str to OwnDifference
+        Of a method that judged itself: how it differs from "baseline" and "supervised".
+    notes : list of str
+        What such a method approximated or left out.
+    limited : bool
+        Whether it left out something for lack of time.
+    held_out : CrossFitted or None
+        Its cross-fitted predictions.
+    assigned : list of int or None
+        Number of unlabelled rows that it assigns to every class.
+    changed : list of [int, int, int]
+        Unlabelled rows (positions) that its baseline assigns to another class: the two classes, its
+        own last.
+    """
+
+    stage: str
+    name: str
+    number: int
+    test: list[int]
+    seconds: float = 0.0
+    note: str | None = None
+    predicted: list[int] | None = None
+    scores: list[list[float]] | None = None
+    twin: list[int] | None = None
+    twin_scores: list[list[float]] | None = None
+    probe: list[int] | None = None
+    twin_probe: list[int] | None = None
+    probe_scores: list[list[float]] | None = None
+    verdicts: dict[str, OwnDifference] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    limited: bool = False
+    held_out: CrossFitted | None = None
+    assigned: list[int] | None = None
+    changed: list[list[int]] = field(default_factory=list)
+
+    @property
+    def unit(self) -> Unit:
+        """Its name in a store of results."""
+        return f"{self.stage}/{self.name}", self.number
+
+    def both_codes(self, n_rows: int) -> tuple[Index, Index]:
+        """Return codes of unlabelled rows by a method that judged itself and by its baseline.
+
+        Only those of rows with different classes are stored: elsewhere both are 0.
+        """
+        own, baseline = np.zeros((2, n_rows), dtype=np.intp)
+        for place, other, new in self.changed:
+            own[place], baseline[place] = new, other
+        return own, baseline
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is stored under ``unit``, as plain JSON values."""
+        where = ("stage", "name", "number")
+        return {k: v for k, v in asdict(self).items() if k not in where and v is not None}
+
+    @classmethod
+    def read(cls, unit: Unit, stored: dict[str, Any]) -> Self:
+        """Return the fit that was stored under a unit."""
+        stage, _, name = unit[0].partition("/")
+        held_out, verdicts = stored.get("held_out"), stored.get("verdicts", {})
+        typed = {
+            "verdicts": {key: OwnDifference.read(value) for key, value in verdicts.items()},
+            "held_out": held_out and CrossFitted(**held_out),
+        }
+        return cls(stage, name, unit[1], **stored | typed)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A fit that raised an error.
+
+    Attributes
+    ----------
+    name, stage : str
+        The classifier, and "all", "cross-fitted" or the point of a learning curve.
+    split : int
+        Number of the split.
+    reason : str
+        The error.
+    """
+
+    name: str
+    stage: str
+    split: int
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """Which fit failed, and why: "ridge failed in split 3: ValueError: ..."."""
+        where = f"in split {self.split}"
+        if self.stage not in (ALL, CROSS_FITTED):
+            axis, _, size = self.stage.partition("=")
+            rows = "unlabelled" if axis == N_UNLABELED else "labelled"
+            where = f"in the learning curve, with {size} {rows} rows {where}"
+        return f"{self.name} failed {where}: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the failure as plain JSON values."""
+        return asdict(self) | {"text": self.text}
+
+
+@dataclass(frozen=True)
+class HeldOutPredictions:
+    """The predictions of one method in all of its splits.
+
+    Attributes
+    ----------
+    folds : sequence of Fold
+        The splits.
+    splits : sequence of Predictions
+        The predictions for the rows that each holds out.
+    """
+
+    folds: Sequence[Fold]
+    splits: Sequence[Predictions]
+
+    @property
+    def rows(self) -> Index:
+        """Positions of the held-out rows among the labelled ones, one split after the other."""
+        return np.concatenate([fold.test for fold in self.folds])
+
+    @property
+    def all(self) -> Predictions:
+        """The predictions of all splits."""
+        return joined(self.splits)
+
+
+@dataclass
+class Records:
+    """The finished fits of a plan.
+
+    Attributes
+    ----------
+    plan : ComparisonPlan
+        What is compared.
+    done : dict of unit to Fit
+        The fits, the failed ones included.
+    left_out : list of str
+        A sentence for whatever the time budget left out.
+    seconds : float
+        Time that this run took.
+    """
+
+    plan: ComparisonPlan
+    done: dict[Unit, Fit] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def get(self, name: str, number: int = 0, stage: str = ALL) -> Fit | None:
+        """Return a fit, or None if it failed or was not made."""
+        fit = self.done.get((f"{stage}/{name}", number))
+        return None if fit is None or fit.predicted is None else fit
+
+    def every(self, name: str) -> list[Fit]:
+        """Return the fits of a classifier in the splits that are part of the result."""
+        fits = [self.get(name, number) for number in self.splits]
+        return [fit for fit in fits if fit is not None]
+
+    def predictions(self, fit: Fit, twin: bool = False) -> Predictions:
+        """Return what a fit, or its twin, predicted for the rows held out."""
+        predicted, scores = (fit.twin, fit.twin_scores) if twin else (fit.predicted, fit.scores)
+        truth = self.plan.table.codes[np.array(fit.test, dtype=np.intp)]
+        shares = None if scores is None else np.array(scores)
+        return Predictions(truth, np.array(predicted, dtype=np.intp), shares)
+
+    def split(self, name: str, number: int, stage: str = ALL) -> Predictions | None:
+        """Return what a classifier predicted in a split; None if it failed or was not fitted."""
+        fit = self.get(name, number, stage)
+        return None if fit is None else self.predictions(fit)
+
+    def baseline(self, number: int, stage: str = ALL) -> Predictions | None:
+        """Return the average of the baselines in a split."""
+        fits = [self.split(entry.name, number, stage) for entry in self.plan.baselines]
+        parts = [part for part in fits if part is not None]
+        if len(parts) < len(fits):
+            return None
+        if len(parts) == 1:
+            return parts[0]
+        scores = np.mean([_needed_scores(part) for part in parts], axis=0)
+        return Predictions(parts[0].truth, scores.argmax(axis=1), scores)
+
+    @cached_property
+    def splits(self) -> list[int]:
+        """Numbers of the splits that are part of the result.
+
+        They are those of the repeats in which all baselines were fitted, so that every labelled
+        row counts the same; if there is no such repeat, the splits in which they were.
+        """
+        size, names = self.plan.n_folds, [entry.name for entry in self.plan.baselines]
+        fitted = [
+            number
+            for number in range(self.plan.repeats * size)
+            if all(self.get(name, number) is not None for name in names)
+        ]
+        repeats = [range(size * r, size * (r + 1)) for r in range(self.plan.repeats)]
+        whole = [n for repeat in repeats if set(fitted).issuperset(repeat) for n in repeat]
+        return whole or fitted
+
+    @property
+    def folds(self) -> list[Fold]:
+        """The splits that are part of the result."""
+        numbers = [divmod(number, self.plan.n_folds) for number in self.splits]
+        return [self.plan.folds(repeat)[number] for repeat, number in numbers]
+
+    def judge(self, folds: Sequence[Fold], equivalence: float) -> HeldOut:
+        """Return what judges the predictions for the rows that some folds hold out."""
+        table, labels = self.plan.table, self.plan.table.labels
+        groups, n_unlabeled = table.groups, table.n_unlabeled
+        if groups is not None:
+            n_unlabeled = len(np.setdiff1d(groups[labels.unlabeled], groups[labels.labeled]))
+            groups = groups[labels.labeled]
+        return HeldOut(
+            *(folds, labels.codes, labels.classes),
+            groups=groups,
+            n_unlabeled=n_unlabeled,
+            equivalence=equivalence,
+        )
+
+    @property
+    def baselines(self) -> list[Predictions]:
+        """The baseline in the splits that are part of the result."""
+        found = [self.baseline(number) for number in self.splits]
+        return [one for one in found if one is not None]
+
+    @property
+    def cross_fitted(self) -> dict[str, Fit]:
+        """The fits of the methods that judged themselves, by name."""
+        names = [entry.name for entry in self.plan.cross_fitted]
+        fits = {name: self.get(name, stage=CROSS_FITTED) for name in names}
+        return {name: fit for name, fit in fits.items() if fit is not None}
+
+    def held_out(self, name: str) -> HeldOutPredictions | None:
+        """Return the held-out predictions of the baseline or of a method.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        HeldOutPredictions or None
+            In the splits of the comparison or, of a method that judged itself, in its own; None if
+            the comparison was stored by a version that did not keep the latter.
+        """
+        if name in self.cross_fitted:
+            own = self.cross_fitted[name].held_out
+            return None if own is None else self._cross_fitted_predictions(own)
+        if name == BASELINE:
+            return HeldOutPredictions(self.folds, self.baselines)
+        return HeldOutPredictions(self.folds, [self.predictions(fit) for fit in self.every(name)])
+
+    def _cross_fitted_predictions(self, own: CrossFitted) -> HeldOutPredictions:
+        """Return the predictions of a method that judged itself, fold by fold."""
+        labels, numbers = self.plan.table.labels, np.array(own.folds)
+        rows = np.searchsorted(labels.labeled, own.rows)
+        predicted = np.array(own.predicted, dtype=np.intp)
+        every = Predictions(labels.codes[rows], predicted, np.array(own.scores, dtype=float))
+        parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
+        if self.plan.has_number_of_folds:
+            labeled = np.arange(len(labels.labeled))
+            folds = [Fold(np.setdiff1d(labeled, rows[part]), rows[part]) for part in parts]
+        else:
+            folds = self.plan.folds(0)
+        return HeldOutPredictions(folds, [every.take(part) for part in parts])
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The fits that raised an error."""
+        return [
+            Failure(fit.name, fit.stage, fit.number, str(fit.note))
+            for fit in self.done.values()
+            if fit.predicted is None
+        ]
+
+    def changed_share(self, name: str) -> float:
+        """Return how often a method and the baseline predict different classes.
+
+        Parameters
+        ----------
+        name : str
+            A method that was fitted in all splits.
+
+        Returns
+        -------
+        float
+            Share of the unlabelled rows ``plan.probe``, mean over splits.
+        """
+        parts = [self.every(entry.name) for entry in self.plan.baselines]
+        scores = np.mean([np.array([fit.probe_scores for fit in fits]) for fits in parts], axis=0)
+        own = np.array([fit.probe for fit in self.every(name)])
+        return float((scores.argmax(axis=2) != own).mean(axis=1).mean())
+
+
+def _needed_scores(part: Predictions) -> Floats:
+    if part.scores is None:
+        raise ValueError("The baselines must have predict_proba or decision_function.")
+    return part.scores

@@ -1,0 +1,413 @@
+"""The judge: held-out predictions of two models, and the difference of their losses.
+
+The two models are fitted to the same training sets and scored on the same held-out rows, in splits
+j = 1..J. With the differences d_i of their losses in the held-out rows (method minus baseline:
+below 0 the method helps), the mean has the standard error
+
+    se^2 = s^2 (1/J + n_test / n_train),    s^2 = variance of the d_i / n_test,
+
+where s^2 is the variance of the mean of one split and the second term corrects for overlapping
+training sets (Nadeau & Bengio 2003). The variance is estimated from rows instead of from the means
+of the splits, because there are more of them: with few splits the published form has too few
+degrees of freedom. Where rows belong together, groups take the place of rows. The published form
+remains for scores that are not means over rows; one that is undefined in some split is computed
+from the rows that all folds of a repeat hold out together. Its variance comes from the jackknife:
+with the score theta of n rows, and theta_i without row i, the pseudo-values
+
+    p_i = n theta - (n - 1) theta_i
+
+take the place of the losses of rows.
+
+References
+----------
+Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from primum._typing import AnyArray, Floats, Index
+from primum.judging.difference import (
+    PRACTICAL_EQUIVALENCE,
+    Difference,
+    Disagreement,
+    Posterior,
+)
+from primum.judging.losses import Loss, Predictions, repeats_of, undefined_in_a_fold
+from primum.judging.words import Sample
+from primum.reading.folds import Fold
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The labelled rows that the folds hold out, one fold after the other, and what they show.
+
+    All predictions that its methods are given are for these rows, in this order.
+
+    Attributes
+    ----------
+    folds : sequence of Fold
+        The folds.
+    codes : array of shape (n_labeled,)
+        Classes of the labelled rows.
+    classes : array of shape (n_classes,)
+        Names of the classes.
+    weight : array of shape (n_labeled,) or None
+        Their weights.
+    groups : array of shape (n_labeled,) or None
+        Rows of a group belong together.
+    n_unlabeled : int or None
+        Number of rows that could be labelled; if rows belong together, of groups without a label.
+    equivalence : float
+        Differences up to this size count as none.
+    """
+
+    folds: Sequence[Fold]
+    codes: Index
+    classes: AnyArray
+    weight: Floats | None = None
+    groups: AnyArray | None = None
+    n_unlabeled: int | None = None
+    equivalence: float = PRACTICAL_EQUIVALENCE
+
+    @cached_property
+    def rows(self) -> Index:
+        """Positions among the labelled rows."""
+        return np.concatenate([fold.test for fold in self.folds])
+
+    @property
+    def fold_of(self) -> Index:
+        """The number of the fold of each."""
+        return np.repeat(np.arange(len(self.folds)), [len(fold.test) for fold in self.folds])
+
+    @property
+    def row_weight(self) -> Floats | None:
+        """Their weights (None: 1)."""
+        return None if self.weight is None else self.weight[self.rows]
+
+    @property
+    def sample(self) -> Sample:
+        """How many rows there are, for the wording of a verdict."""
+        n_groups = None if self.groups is None else self._n_scored_units
+        return Sample(len(self.codes), len(np.unique(self.rows)), n_groups, self.n_unlabeled)
+
+    def predictions(self, scores: Floats) -> Predictions:
+        """Return the predictions of a model with these scores."""
+        return Predictions.of_scores(self.codes[self.rows], scores)
+
+    def mean_loss(self, own: Predictions, loss: Loss) -> float:
+        """Return the mean loss of the rows, of the folds or, if it is undefined in one, of repeats.
+
+        The loss of rows is one of all together, not of each fold: the classes of a balanced error
+        have the shares of all rows, even in a fold that lacks one of them.
+        """
+        if loss.of_rows is not None:
+            return loss.of_split(own, self.row_weight)
+        values = [self._loss_in(part, own, loss) for part in self._parts]
+        if np.isfinite(values).all():
+            return float(np.average(values, weights=[len(part) for part in self._parts]))
+        repeats = self._repeats(values, loss)
+        return float(np.mean([self._loss_in(repeat, own, loss) for repeat in repeats]))
+
+    def difference(self, own: Predictions, others: Predictions | None, loss: Loss) -> Difference:
+        """Return the difference of the losses of a model and of another one, the baseline.
+
+        Without the other it is the loss itself, with its standard error.
+        """
+        weight = self.row_weight
+        if loss.of_rows is not None:
+            change = loss.of_rows(own, weight)
+            if others is not None:
+                change = change - loss.of_rows(others, weight)
+            return self.difference_of_rows(change)
+
+        def change_in(rows: Index) -> float:
+            of_others = 0.0 if others is None else self._loss_in(rows, others, loss)
+            return self._loss_in(rows, own, loss) - of_others
+
+        values = [change_in(part) for part in self._parts]
+        if np.isfinite(values).all():
+            n_test = [len(np.unique(self._units[fold.test])) for fold in self.folds]
+            return resampled_difference_of_scores(
+                values, self._n_train, n_test, unit=self.equivalence
+            )
+        repeats = self._repeats(values, loss)
+        return pooled_difference(change_in, repeats, self._units[self.rows], self._n_train)
+
+    def difference_of_rows(self, change: Floats) -> Difference:
+        """Return the difference of two models from that of their losses in every held-out row."""
+        weight = self.row_weight
+        if weight is not None:
+            change = change * weight / weight.mean()
+        parts = [change[part] for part in self._parts]
+        if self.groups is None:
+            return resampled_difference(parts, self._n_train, n_rows=self._n_scored_units)
+        return grouped_difference(parts, self.folds, self.groups, n_groups=self._n_scored_units)
+
+    def disagreement(
+        self, own: Predictions, others: Predictions, n_different: float = 0, n_compared: float = 0
+    ) -> Disagreement:
+        """Return how often two models disagree, and which is right there.
+
+        The last two are on how many of how many unlabelled rows the fitted models differ. If these
+        are fewer than the labelled rows, or none, the held-out predictions count too.
+        """
+        n_worth = self._n_worth
+        weight = np.ones(len(self.rows)) if self.row_weight is None else self.row_weight
+        # Every unit counts once in all, however often it is held out.
+        weight = weight * n_worth / weight.sum()
+        differ = own.predicted != others.predicted
+        right, others_right = own.predicted == own.truth, others.predicted == own.truth
+        better, worse, neither = (
+            float(weight[differ & part].sum())
+            for part in (right, others_right, ~right & ~others_right)
+        )
+        if n_compared < n_worth:
+            n_different, n_compared = n_different + better + worse + neither, n_compared + n_worth
+        train_share = float(np.mean(self._n_train)) / len(np.unique(self._units))
+        compared = float(n_different), float(n_compared)
+        return Disagreement(better, worse, neither, *compared, train_share, len(self.classes))
+
+    def posterior(
+        self,
+        own: Predictions,
+        others: Predictions,
+        loss: Loss,
+        n_different: float = 0,
+        n_compared: float = 0,
+    ) -> Posterior:
+        """Return the posterior of a difference: errors are judged by the disagreement."""
+        disagreement = None
+        if loss.scoring == "accuracy":
+            disagreement = self.disagreement(own, others, n_different, n_compared)
+        difference = self.difference(own, others, loss)
+        return Posterior(difference, disagreement, equivalence=self.equivalence)
+
+    @cached_property
+    def _parts(self) -> list[Index]:
+        """Positions of the rows of every fold among all held-out rows."""
+        ends = np.cumsum([len(fold.test) for fold in self.folds])
+        return np.split(np.arange(ends[-1]), ends[:-1])
+
+    def _loss_in(self, rows: Index, own: Predictions, loss: Loss) -> float:
+        """Return the loss of some of the held-out rows."""
+        weight = None if self.weight is None else self.weight[self.rows[rows]]
+        return loss.of_split(own.take(rows), weight)
+
+    def _repeats(self, values: Sequence[float], loss: Loss) -> list[Index]:
+        """Return the positions of the held-out rows of every repeat; ``values`` are of folds."""
+        repeats = repeats_of([fold.test for fold in self.folds], len(self.codes))
+        if repeats is None:
+            number = int(np.flatnonzero(~np.isfinite(values))[0])
+            held_out = self.codes[self.folds[number].test]
+            raise undefined_in_a_fold(loss.scoring, self.classes, number, held_out)
+        return [np.concatenate([self._parts[number] for number in repeat]) for repeat in repeats]
+
+    @property
+    def _units(self) -> AnyArray:
+        """What the statistics count: the labelled rows, or their groups."""
+        return np.arange(len(self.codes)) if self.groups is None else self.groups
+
+    @property
+    def _n_train(self) -> list[int]:
+        """The number of units that each fold trains on."""
+        return [len(np.unique(self._units[fold.train])) for fold in self.folds]
+
+    @property
+    def _n_scored_units(self) -> int:
+        """How many units are held out in some fold."""
+        return len(np.unique(self._units[self.rows]))
+
+    @property
+    def _n_worth(self) -> float:
+        """Number of units that are held out; rows of unequal weights are worth fewer."""
+        if self.groups is not None or self.weight is None:
+            return float(self._n_scored_units)
+        weight = self.weight[np.unique(self.rows)]
+        return float(weight.sum() ** 2 / np.sum(weight**2))
+
+
+def resampled_difference(
+    differences: Sequence[Any],
+    n_train: Any,
+    *,
+    n_rows: int | None = None,
+) -> Difference:
+    """Estimate the difference of two mean losses from the splits of a cross-validation.
+
+    Parameters
+    ----------
+    differences : sequence of arrays
+        For each split the differences of the two losses (method minus baseline) in its held-out
+        rows. If rows belong together (several of one patient), pass the means over the rows of
+        each group, and count groups in all numbers.
+    n_train : int or sequence of int
+        Number of labelled training rows of the splits.
+    n_rows : int, optional
+        Number of labelled rows, by default the mean number of training and held-out rows.
+
+    Returns
+    -------
+    Difference
+        The estimate with its corrected standard error.
+
+    See Also
+    --------
+    resampled_difference_of_scores : For scores that are not means over rows.
+
+    Examples
+    --------
+    >>> from primum.judging.held_out import resampled_difference
+    >>> wrong = [[0, 0, -1, 0], [0, -1, 0, 0], [-1, 0, 0, 0], [0, 0, 0, 1], [0, -1, 0, 0]]
+    >>> difference = resampled_difference(wrong, n_train=16)
+    >>> difference.mean, round(difference.standard_error, 3)
+    (-0.15, 0.18)
+    """
+    parts = [np.asarray(part, dtype=float) for part in differences]
+    if not parts or min(map(len, parts)) == 0:
+        raise ValueError("Every split needs at least one held-out row, and there must be a split.")
+    rows = _finite(np.concatenate(parts), "row")
+    test = np.array([len(part) for part in parts])
+    total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
+    units = min(total, len(rows))
+    # Where hardly any row differs, the observed variance says little: the variance due to one row
+    # with the largest difference is added.
+    largest = float(np.abs(rows).max()) or 1.0
+    variance = rows.var() * units / max(units - 1, 1) + largest**2 / units
+    correction = 1 / len(parts) + float(np.mean(test / n_train))
+    error = np.sqrt(variance / np.mean(test) * correction)
+    return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
+
+
+def resampled_difference_of_scores(
+    differences: Any, n_train: Any, n_test: Any, *, unit: float = PRACTICAL_EQUIVALENCE
+) -> Difference:
+    """Estimate a difference from one number for each split: the corrected resampled t-test.
+
+    Parameters
+    ----------
+    differences : array of shape (n_splits,)
+        Differences of the two losses (method minus baseline), for example of 1 - AUC.
+    n_train, n_test : int or sequence of int
+        Numbers of labelled training rows and of held-out rows of the splits.
+    unit : float, default=0.01
+        Standard deviation over splits that is added as one more degree of freedom, so that equal
+        values in a few splits are not taken for certainty.
+
+    Returns
+    -------
+    Difference
+        The estimate with its corrected standard error.
+    """
+    values = _finite(np.asarray(differences, dtype=float), "split")
+    n_splits = len(values)
+    if n_splits < 2:
+        raise ValueError(
+            f"The variance over splits needs at least two splits, got {n_splits}: use more folds."
+        )
+    variance = (np.sum((values - values.mean()) ** 2) + unit**2) / (n_splits - 1)
+    correction = 1 / n_splits + float(np.mean(np.asarray(n_test) / n_train))
+    total = round(float(np.mean(np.asarray(n_test) + np.asarray(n_train))))
+    error = float(np.sqrt(variance * correction))
+    return Difference(float(values.mean()), error, n_splits - 1, total)
+
+
+def _finite(differences: Floats, what: str) -> Floats:
+    """Return differences; raise an error if one is not a finite number."""
+    bad = np.flatnonzero(~np.isfinite(differences))
+    if len(bad):
+        raise ValueError(
+            f"The losses of {len(bad)} of {len(differences)} held-out {what}s are not finite (the "
+            f"first is {what} {bad[0]}): choose another scoring, or leave the method out."
+        )
+    return differences
+
+
+def grouped_difference(
+    differences: Sequence[Any],
+    folds: Sequence[Any],
+    groups: Any,
+    *,
+    n_groups: int,
+) -> Difference:
+    """Estimate a difference if rows belong together: groups are counted instead of rows.
+
+    The estimate is the mean over all held-out rows, m, however large their groups are. With the
+    sum S_g of the differences of a group, its size n_g and the mean size, the groups contribute
+
+        m + (S_g - n_g m) / mean size,
+
+    whose mean is m and whose variance is that of m as a ratio of two sums over groups.
+
+    Parameters
+    ----------
+    differences : sequence of arrays
+        As in ``resampled_difference``.
+    folds : sequence of Fold
+        The splits, with positions ``train`` and ``test`` among the labelled rows.
+    groups : array of shape (n_labeled,)
+        Group of each labelled row.
+    n_groups : int
+        Number of groups of which rows are held out.
+
+    Returns
+    -------
+    Difference
+        The estimate with its corrected standard error.
+    """
+    codes = np.unique(groups, return_inverse=True)[1]
+    sums, sizes = [], []
+    for values, fold in zip(differences, folds, strict=True):
+        _, own = np.unique(codes[fold.test], return_inverse=True)
+        sums.append(np.bincount(own, values))
+        sizes.append(np.bincount(own))
+    mean = np.concatenate(sums).sum() / np.concatenate(sizes).sum()
+    size = np.concatenate(sizes).mean()
+    parts = [mean + (s - n * mean) / size for s, n in zip(sums, sizes, strict=True)]
+    n_train = [len(np.unique(codes[fold.train])) for fold in folds]
+    return resampled_difference(parts, n_train, n_rows=n_groups)
+
+
+def pooled_difference(
+    change: Callable[[Index], float], repeats: Sequence[Index], units: AnyArray, n_train: Any
+) -> Difference:
+    """Estimate a difference from all held-out rows of a repeat together, by the jackknife.
+
+    Parameters
+    ----------
+    change : callable
+        Positions of held-out rows to the difference of the two losses in them.
+    repeats : sequence of arrays
+        Positions of the rows that each repeat holds out.
+    units : array
+        What each held-out row belongs to: the number of the labelled row, or its group.
+    n_train : sequence of int
+        Number of units that the folds train on.
+
+    Returns
+    -------
+    Difference
+        The mean over repeats, with the corrected standard error.
+    """
+    means, values = [], []
+    for rows in repeats:
+        of_row, every = units[rows], change(rows)
+        kinds = np.unique(of_row)
+        without = np.array([change(rows[of_row != unit]) for unit in kinds])
+        means.append(every)
+        values.append(len(kinds) * every - (len(kinds) - 1) * without)
+    pseudo, n_units = np.concatenate(values), len(np.unique(units))
+    if not np.isfinite(pseudo).all():
+        raise ValueError(
+            "The scoring is undefined without one of the labelled rows, probably the only one of "
+            "its class: label more rows of that class, or choose another scoring."
+        )
+    # As for rows: the variance due to one unit with the largest value observed is added.
+    largest = float(np.abs(pseudo).max()) or 1.0
+    variance = pseudo.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units
+    error = np.sqrt(variance * (1 / len(pseudo) + 1 / float(np.mean(n_train))))
+    return Difference(float(np.mean(means)), float(error), max(n_units - 1, 1), n_units)

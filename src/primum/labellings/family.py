@@ -1,0 +1,275 @@
+"""Least squares on labelled and unlabelled rows, for all labellings of the latter.
+
+Only the sum of the unlabelled rows times their labels differs between these fits: they share one
+set of normal equations. The loss of each fit on the labelled rows is, in coordinates gamma in which
+least squares is a plain sum,
+
+    || W gamma - goal ||^2 + rest,
+
+where W is the L of a QL factorisation of the labelled rows and ``goal`` is ``Q'y``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+from sklearn.utils.extmath import row_norms
+
+from primum._typing import Floats
+from primum.equations import Design, Linear, RowValues
+from primum.equations.coordinates import (
+    CORRECT_BELOW,
+    VALUE_ROUNDING,
+    Coordinates,
+    NormalEquations,
+    determined,
+    rounding_of,
+)
+from primum.equations.normal import equations_of
+from primum.labellings.problem import Columns, FormedColumns
+from primum.labellings.sets import LabelSet, any_class
+from primum.labellings.streamed import KnownSums, StreamedColumns
+from primum.rows import ArrayRows, Rows
+
+# Form M up to this many numbers (16 MB) and rows: with more rows, a few passes over all of them are
+# faster than many over M. ...
+FORM_UP_TO, FORM_ROWS_UP_TO = 2**21, 2**14
+# ... And up to this many times as many numbers if there are at most this many rows for each of the
+# r dimensions: many of them are then undecided, and solving for few rows at a time does not help.
+FORM_FEW_ROWS, FEW_ROWS = 16, 64
+# Directions in which the labelled rows are shorter than this fraction of the longest change the
+# labelled loss by less than its rounding: they are not determined.
+DETERMINED = 1e-8
+# Block size of LAPACK's QR factorisation, which determines the size of its workspace.
+BLOCK = 32
+
+
+@dataclass(frozen=True)
+class LabeledRows:
+    """Rows, dense or CSR, with a known label and a weight (None: 1).
+
+    The labels y are numbers in {0, 1} for two classes, one-hot rows (L, K) for K > 2, and any
+    numbers for a regression.
+    """
+
+    X: Any
+    y: Floats
+    weight: Floats | None = None
+
+    @property
+    def rows(self) -> ArrayRows:
+        """The features as rows."""
+        return ArrayRows(self.X, weight=self.weight)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+    @property
+    def root(self) -> Floats:
+        """The square root of every row's weight."""
+        return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
+
+
+@dataclass(frozen=True)
+class LeastSquaresFamily:
+    """All least-squares fits that differ only in the labels of the unlabelled rows."""
+
+    equations: NormalEquations
+    labeled: LabeledRows
+    unlabeled: Design
+
+    @cached_property
+    def known(self) -> Floats:
+        """The part of the sums that comes from the labelled rows, ``X'y``."""
+        return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
+
+    def gamma(self, q: Floats | RowValues, start: Floats | None = None) -> Floats:
+        """Return the coordinates of the least-squares fit to the labels y and q.
+
+        ``start``, the coordinates of a similar fit, is a warm start.
+        """
+        return self.gamma_of(self.unlabeled.weighted_sum(q), start)
+
+    def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
+        """Return the same from ``sum x q``, the only quantity that depends on q."""
+        return self.equations.solve(self.known + moment, start)
+
+    def columns(self, B: Floats, known: Callable[[], KnownSums | None] | None = None) -> Columns:
+        """Return the matrix ``M = B X_u'`` of a label problem in the form that suits its size.
+
+        ``known`` computes sums over all columns without a pass, or returns None if that would lose
+        accuracy. It is only called if M is not formed.
+        """
+        design = self.unlabeled
+        r, n = len(B), design.n_rows
+        few_rows = n <= FEW_ROWS * r and design.rows.in_memory
+        limit = FORM_UP_TO * (FORM_FEW_ROWS if few_rows else 1)
+        if r * n <= limit and (n <= FORM_ROWS_UP_TO or few_rows):
+            # Rows of M' are read one at a time, so each is contiguous in memory.
+            return FormedColumns(design.dot(B.T).T, design.rows.weight)
+        return StreamedColumns(B, design, None if known is None else known())
+
+    def label_sets(self, labels: LabelSet | None) -> LabelSet:
+        """Return the label sets of the unlabelled rows: of each, unless there are too many.
+
+        None is [0, 1] or the simplex.
+        """
+        if labels is None:
+            return any_class(self.labeled.y)
+        rows = self.unlabeled.rows
+        # Where M is formed, the solvers need the set of every row.
+        few = rows.in_memory or rows.n_rows <= FORM_ROWS_UP_TO
+        return labels.take(np.arange(rows.n_rows)) if few and not labels.uniform else labels
+
+    def scores(self, gamma: Floats) -> Floats:
+        """Return the scores of the unlabelled rows."""
+        return self.unlabeled.dot(self.equations.expand(gamma))
+
+
+def least_squares_family(
+    labeled: LabeledRows,
+    unlabeled: Rows,
+    *,
+    alpha: float,
+    fit_intercept: bool,
+    rcond: float | None = None,
+) -> LeastSquaresFamily:
+    """Return the least-squares fits on labelled and unlabelled rows together."""
+    equations = equations_of(
+        [labeled.rows, unlabeled], alpha=alpha, fit_intercept=fit_intercept, rcond=rcond
+    )
+    return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
+
+
+def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> "LabeledLoss | None":
+    """Return the labelled loss in coordinates; None if the equations are solved iteratively."""
+    coordinates = family.equations.coordinates
+    if coordinates is None:
+        return None
+    return LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+
+
+def determined_twin(family: LeastSquaresFamily, loss: "LabeledLoss | None") -> Linear | None:
+    """Return the (coefficients, intercept) of least labelled loss.
+
+    They follow from the factorisation that the problem needs anyway. None if the labelled rows may
+    not determine them, or if there are so few that the twin is fitted in the row space.
+    """
+    coordinates = family.equations.coordinates
+    if loss is None or coordinates is None or not loss.well_determined:
+        return None
+    n_columns, rank = coordinates.basis.shape
+    if rank < n_columns or len(family.labeled.y) <= n_columns:
+        return None
+    return coordinates.decode(lapack.dtrtrs(loss.W, loss.goal, lower=1)[0])
+
+
+@dataclass(frozen=True)
+class LabeledLoss:
+    """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows.
+
+    Directions that the labelled rows do not distinguish and that only a small ridge determines
+    would amplify rounding: with the rounding e of the rows along such a direction, its ridge r^2
+    and the residual y - Z gamma, gamma is wrong by ``e'(y - Z gamma) / r^2``. So the rows are first
+    reduced to those that their rank leaves (``_reduced``), which have hardly any residual.
+    """
+
+    W: Floats
+    goal: Floats
+    rest: float
+
+    @classmethod
+    def of(
+        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
+    ) -> "LabeledLoss":
+        """Return the labelled loss in the given coordinates, by a QR factorisation."""
+        T, first = coordinates.full_basis, int(coordinates.fit_intercept)
+        Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
+        if labeled.weight is not None:
+            Z, y = Z * labeled.root[:, None], (labeled.root * y.T).T
+        if alpha_labeled == 0:
+            return cls(*_triangular(Z, y))
+        ridge = (labeled.total * alpha_labeled) ** 0.5 * T[first:]
+        loss = cls(*_triangular(*_with_ridge(Z, y, ridge)))
+        if loss.reciprocal_condition > CORRECT_BELOW**0.5:
+            return loss
+        rows, goal, rest = _reduced(Z, y, T[first:], _value_rounding(labeled, coordinates.center))
+        W, goal, more = _triangular(*_with_ridge(rows, goal, ridge))
+        return cls(W, goal, rest + more)
+
+    @cached_property
+    def reciprocal_condition(self) -> float:
+        """An inexpensive estimate of the reciprocal condition of W; 0 if it has too few rows."""
+        rows, columns = self.W.shape
+        if columns == 0:
+            return 1.0
+        if rows < columns:
+            return 0.0
+        sizes = np.abs(self.W)
+        bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
+        return float(lapack.dpocon(self.W, bound, uplo="L")[0]) ** 0.5
+
+    @property
+    def well_determined(self) -> bool:
+        """Whether the condition shows, with a margin of a factor of 100, a unique minimum."""
+        return self.reciprocal_condition > 100 * DETERMINED
+
+    @cached_property
+    def determined(self) -> bool:
+        """Whether the gamma of least loss is unique."""
+        if self.well_determined:
+            return True
+        rows, columns = self.W.shape
+        if rows < columns:
+            return False
+        singular = np.linalg.svd(self.W, compute_uv=False)
+        return bool(singular[-1] > DETERMINED * singular[0])
+
+
+def _value_rounding(labeled: LabeledRows, center: Floats) -> Floats:
+    """Return the rounding of the centred labelled rows in every column, as a length."""
+    lengths = row_norms(labeled.X.T) + len(labeled.y) ** 0.5 * np.abs(center)
+    return np.asarray(VALUE_ROUNDING * labeled.root.max() * lengths)
+
+
+def _with_ridge(Z: Floats, y: Floats, ridge: Floats) -> tuple[Floats, Floats]:
+    """Return rows and labels with those of the ridge: one row per feature, with label 0."""
+    return np.vstack([Z, ridge]), np.concatenate([y, np.zeros((len(ridge), *y.shape[1:]))])
+
+
+def _reduced(Z: Floats, y: Floats, T: Floats, noise: Floats) -> tuple[Floats, Floats, float]:
+    """Return (rows, goal, rest) like ``_triangular``, with as many rows as the rank of Z.
+
+    ``T`` turns directions of Z into those of the features, whose rounding is ``noise``.
+    """
+    W, goal, rest = _triangular(Z, y)
+    U, S, Vt = np.linalg.svd(W, full_matrices=False)
+    kept = determined(S, T @ Vt.T, noise, rounding_of(*Z.shape))
+    in_reach = U[:, kept].T @ goal
+    lost = float(np.vdot(goal, goal) - np.vdot(in_reach, in_reach))
+    return S[kept, None] * Vt[kept], in_reach, rest + max(lost, 0.0)
+
+
+def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
+    """Return (W, goal, rest): ``||Z g - y||^2 = ||W g - goal||^2 + rest``, with W lower triangular.
+
+    T is usually upper triangular, so that ``W T'`` is lower triangular, too.
+    """
+    rows, columns = Z.shape
+    if columns == 0:
+        return Z[:0], y[:0], float(np.vdot(y, y))
+    # A QR factorisation of the columns in reverse order is a QL factorisation. Q is not formed:
+    # that would take as long again.
+    factor, tau, _, _ = lapack.dgeqrf(Z[:, ::-1], lwork=BLOCK * columns)
+    of_y, rank = y.reshape(rows, -1), len(tau)
+    size = BLOCK * of_y.shape[1]
+    turned = lapack.dormqr("L", "T", factor[:, :rank], tau, of_y, lwork=size)[0].reshape(y.shape)
+    # This is R reversed in both directions. LAPACK needs it in Fortran order, and np.triu returns C
+    # order, hence the transposes.
+    W = np.triu(factor[:rank].T[::-1, ::-1], rank - columns).T
+    return W, turned[:rank][::-1], float(np.vdot(turned[rank:], turned[rank:]))

@@ -1,0 +1,460 @@
+"""Label sets: the labels that the unlabelled rows may have.
+
+Every unlabelled row i has its own small convex set ``S_i`` of possible labels. A problem over
+labellings, its solvers and its certificate ask four things of it:
+
+    centre         c_i, the least committed label
+    project(v)     the label nearest to v
+    best(p)        the label q with the least p.q, and slack(p, q), what another label costs more
+    open(q)        how the label q can still move: the face of S_i that has it inside
+
+There are two kinds: a label is a number in an interval (``LabelInterval``), or it has a share of
+each of K classes (``Simplex``). The labels of n rows are an array (n,) or (n, K). In the latter
+case the entries of a label add up to 1, so that adding a number to all entries of p changes
+nothing: ``contrasts`` are the other directions.
+
+A face is a Boolean array of the shape of the labels: True for every entry that can still move. The
+label of a row can then move in the directions E whose other entries are 0 and, for several classes,
+whose entries add up to 0. The derivative of ``project`` at v is the orthogonal projection on the
+directions of the face that has ``project(v)`` inside (``along``). Rows with the same directions are
+treated together, so every face has a key (``keys_of``).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import helmert
+
+from primum._sklearn import library_of
+from primum._typing import AnyArray, Floats, Index, Mask
+from primum.equations import View
+from primum.rows import to_numpy
+
+# Entries of classes that a row cannot have: below anything that the projection would keep.
+IMPOSSIBLE = 1e300
+# A share below this is rounding of a projection to 0.
+NO_SHARE = 1e-14
+# Faces are encoded as integers, one bit per class.
+MOST_CLASSES = 62
+
+
+class LabelSet(ABC):
+    """The label sets of some rows, in order.
+
+    Attributes
+    ----------
+    shape : tuple
+        Shape of one label: () for a number, (K,) for K classes.
+    uniform : bool
+        Whether all rows have the same set.
+    centre : float or array
+        The least committed label, of all rows or of each.
+    contrasts : array (K, K - 1) or None
+        Orthonormal columns that add up to 0; None if a label is one number.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+
+    @property
+    @abstractmethod
+    def uniform(self) -> bool: ...  # noqa: D102
+
+    @property
+    @abstractmethod
+    def centre(self) -> Any: ...  # noqa: D102
+
+    @abstractmethod
+    def project(self, v: Any) -> Any:
+        """Return the label of each row that is nearest to v."""
+
+    @abstractmethod
+    def best(self, p: Any) -> Any:
+        """Return a label q of each row with the least ``p.q``."""
+
+    @abstractmethod
+    def slack(self, p: Any, q: Any) -> Any:
+        """Return ``p.q - p.best(p)`` of each row, without cancellation."""
+
+    @abstractmethod
+    def open(self, q: Any) -> Any:
+        """Return the face of each label: True for every entry that can still move."""
+
+    @abstractmethod
+    def tied(self, p: Floats, rounding: Any) -> Mask:
+        """Return the entries of every label that can move at no cost, up to rounding."""
+
+    @abstractmethod
+    def undecided(self, p: Any, sigma: float) -> Any:
+        """Return the rows that ``project(centre - sigma p)`` does not decide, or only just."""
+
+    @abstractmethod
+    def on(self, face: Mask) -> "LabelSet":
+        """Return the sets restricted to faces, one for each row that can move."""
+
+    @abstractmethod
+    def take(self, index: Index) -> Self:
+        """Return the label sets of the rows at some positions."""
+
+    @abstractmethod
+    def at(self, view: View) -> Self:
+        """Return the label sets of a block of rows, on its device."""
+
+    def centres(self, n_rows: int) -> Floats:
+        """Return the least committed label of each of n rows."""
+        rows = self if self.uniform else self.take(np.arange(n_rows))
+        return np.full((n_rows, *self.shape), rows.centre, dtype=np.float64)
+
+    @property
+    def contrasts(self) -> Floats | None:  # noqa: D102
+        return _contrasts(self.shape[0]) if self.shape else None
+
+
+@dataclass(frozen=True)
+class PerRow:
+    """Values of the first rows, and the value of all rows after them.
+
+    Attributes
+    ----------
+    first : array (n, ...)
+        One value for each of the first rows.
+    later : array (...)
+        The value of every row after them.
+    """
+
+    first: AnyArray
+    later: AnyArray
+
+    def take(self, index: Index) -> AnyArray:
+        """Return the values of the rows at some positions."""
+        index = np.asarray(index)
+        values = np.empty((len(index), *self.first.shape[1:]), dtype=self.first.dtype)
+        is_first = index < len(self.first)
+        values[is_first] = self.first[index[is_first]]
+        values[~is_first] = self.later
+        return values
+
+    def at(self, view: View) -> Any:
+        """Return the values of a block of rows, on its device."""
+        where = view.block.where
+        return view.like(self.take(np.arange(where.start, where.stop)))
+
+
+@dataclass(frozen=True)
+class LabelInterval(LabelSet):
+    """Labels in [low, high], the same for all rows or with bounds of their own.
+
+    Two classes are [0, 1]; "at least 70% positive" is [0.7, 1]; a target between 3 and 5 is [3, 5].
+
+    Attributes
+    ----------
+    low, high : float or array
+        The bounds, of all rows or of each.
+    bounds : PerRow or None
+        Pairs of bounds from which ``at`` and ``take`` select those of some rows.
+    """
+
+    low: Any = 0.0
+    high: Any = 1.0
+    bounds: PerRow | None = None
+
+    shape = ()
+
+    @classmethod
+    def of_rows(cls, bounds: Floats, later: Sequence[float] = (0.0, 1.0)) -> Self:
+        """Return intervals from an array (n, 2) of the first rows' bounds, and those of others."""
+        return cls(bounds[:, 0], bounds[:, 1], PerRow(bounds, np.array(later)))
+
+    @property
+    def uniform(self) -> bool:  # noqa: D102
+        return self.bounds is None
+
+    @cached_property
+    def centre(self) -> Any:  # noqa: D102
+        return 0.5 * (self.low + self.high)
+
+    def project(self, v: Any) -> Any:  # noqa: D102
+        if isinstance(v, np.ndarray):  # np.clip, without its overhead for short arrays
+            projected = np.maximum(v, self.low)
+            return np.minimum(projected, self.high, out=projected)
+        return library_of(v).clip(v, self.low, self.high)
+
+    def best(self, p: Any) -> Any:  # noqa: D102
+        xp = library_of(p)
+        return self.low + (self.high - self.low) * xp.astype(p < 0, xp.float64)
+
+    def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
+        return library_of(p).maximum(p * (q - self.low), p * (q - self.high))
+
+    def open(self, q: Any) -> Any:  # noqa: D102
+        return (q > self.low) & (q < self.high)
+
+    def tied(self, p: Floats, rounding: Any) -> Mask:  # noqa: D102
+        return np.asarray(np.abs(p) <= rounding)
+
+    def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
+        return sigma * abs(p) <= 0.5 * (self.high - self.low)
+
+    def on(self, face: Mask) -> "LabelInterval":  # noqa: D102
+        return self
+
+    def take(self, index: Index) -> "LabelInterval":  # noqa: D102
+        if self.bounds is None:
+            return self
+        return LabelInterval.of_rows(self.bounds.take(index), self.bounds.later.tolist())
+
+    def at(self, view: View) -> "LabelInterval":  # noqa: D102
+        if self.bounds is None:
+            return self
+        pairs = self.bounds.at(view)
+        return LabelInterval(pairs[:, 0], pairs[:, 1])
+
+    def near(self, low: float, high: float) -> "LabelInterval":
+        """Return the parts of the intervals in [low, high]; of those outside, the nearest end."""
+
+        def part(pairs: Any) -> Floats:
+            lower, upper = np.moveaxis(np.asarray(pairs, dtype=np.float64), -1, 0)
+            return np.stack([np.clip(low, lower, upper), np.clip(high, lower, upper)], axis=-1)
+
+        if self.bounds is None:
+            return LabelInterval(*part((self.low, self.high)).tolist())
+        return LabelInterval.of_rows(part(self.bounds.first), part(self.bounds.later).tolist())
+
+
+@dataclass(frozen=True)
+class Simplex(LabelSet):
+    """Labels of K shares that add up to 1, and are 0 for the classes that a row cannot have.
+
+    At a label whose classes s have a share above 0, the derivative of the projection is
+    ``diag(s) - s s' / |s|``.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes K.
+    possible : array (n, K) or None
+        Which classes each row can have; None: all.
+    masks : PerRow or None
+        From which ``at`` and ``take`` select those of some rows.
+    """
+
+    n_classes: int
+    possible: Any = None
+    masks: PerRow | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_classes > MOST_CLASSES:
+            raise ValueError(
+                f"There are {self.n_classes} classes, but at most {MOST_CLASSES} can be fitted "
+                "jointly: merge rare classes."
+            )
+
+    @classmethod
+    def of_rows(cls, possible: Mask) -> Self:
+        """Return the sets of rows with the given possible classes; later rows can have all."""
+        n_classes = possible.shape[1]
+        return cls(n_classes, possible, PerRow(possible, np.ones(n_classes, dtype=bool)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # noqa: D102
+        return (self.n_classes,)
+
+    @property
+    def uniform(self) -> bool:  # noqa: D102
+        return self.masks is None
+
+    @cached_property
+    def centre(self) -> Any:  # noqa: D102
+        if self.possible is None:
+            return 1.0 / self.n_classes
+        xp = library_of(self.possible)
+        can = xp.astype(self.possible, xp.float64)
+        return can / xp.sum(can, axis=1, keepdims=True)
+
+    def project(self, v: Any) -> Any:  # noqa: D102
+        return nearest_shares(v, self.possible)
+
+    def _costs(self, p: Any) -> tuple[Any, Any]:
+        """Return p, with huge entries for impossible classes, and its minima as a column."""
+        xp = library_of(p)
+        costs = p if self.possible is None else xp.where(self.possible, p, IMPOSSIBLE)
+        return costs, xp.min(costs, axis=1, keepdims=True)
+
+    def best(self, p: Any) -> Any:  # noqa: D102
+        xp, (costs, minima) = library_of(p), self._costs(p)
+        least = costs == minima
+        columns = [least[:, 0]]
+        earlier = least[:, 0]
+        for k in range(1, self.n_classes):  # of several such classes, the first
+            columns.append(least[:, k] & ~earlier)
+            earlier = earlier | least[:, k]
+        return xp.astype(xp.stack(columns), xp.float64).T
+
+    def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
+        return library_of(p).sum((p - self._costs(p)[1]) * q, axis=1)
+
+    def open(self, q: Any) -> Any:  # noqa: D102
+        return q > NO_SHARE
+
+    def tied(self, p: Floats, rounding: Any) -> Mask:  # noqa: D102
+        costs, minima = self._costs(p)
+        return np.asarray(costs <= (minima[:, 0] + rounding)[:, None])
+
+    def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
+        xp, (costs, minima) = library_of(p), self._costs(p)
+        # Not sigma times the difference, which would overflow for impossible classes.
+        near = costs - minima <= 1.0 / sigma
+        return xp.sum(xp.astype(near, xp.int8), axis=1, dtype=xp.int8) > 1
+
+    def on(self, face: Mask) -> "Simplex":  # noqa: D102
+        return Simplex.of_rows(face)
+
+    def take(self, index: Index) -> "Simplex":  # noqa: D102
+        return self if self.masks is None else Simplex.of_rows(self.masks.take(index))
+
+    def at(self, view: View) -> "Simplex":  # noqa: D102
+        return self if self.masks is None else Simplex(self.n_classes, self.masks.at(view))
+
+
+def any_class(labels: Floats) -> LabelSet:
+    """Return the set of a row of any class, for labels (n,) of two classes or (n, K) of more."""
+    return LabelInterval() if labels.ndim == 1 else Simplex(labels.shape[1])
+
+
+def nearest_shares(v: Any, possible: Any = None) -> Any:
+    """Return the point of the simplex nearest to each row of v, for any number of classes.
+
+    It is ``max(v - tau, 0)`` with the tau at which its entries add up to 1. With
+    ``v_(1) >= v_(2) >= ...`` this is the maximum over k of ``(v_(1) + ... + v_(k) - 1) / k``,
+    because that average grows with k as long as the next entry exceeds it.
+    """
+    xp = library_of(v)
+    columns = v.T if xp is not np else np.ascontiguousarray(v.T)
+    if possible is not None:
+        columns = xp.where(possible.T, columns, -IMPOSSIBLE)
+    if columns.shape[0] == 2:
+        shares = columns - xp.flip(columns, axis=0)
+        shares *= 0.5
+        shares += 0.5
+        return xp.clip(shares, 0.0, 1.0).T
+    # Relative to the largest entry, so that large numbers do not swallow the sum of 1.
+    columns = columns - xp.max(columns, axis=0)
+    if xp is not np:
+        return xp.maximum(columns - _threshold(columns, xp), xp.zeros_like(columns)).T
+    # The threshold is at least -1. If no other entry is above it, the largest has the whole share.
+    within = columns >= -1.0
+    undecided = np.flatnonzero(within.sum(axis=0, dtype=np.int16) > 1)
+    if len(undecided) > 0.5 * columns.shape[1]:
+        return _above(columns, _threshold_by_columns(columns)).T
+    shares, some = within.astype(np.float64), columns[:, undecided]
+    shares[:, undecided] = _above(some, _threshold_by_columns(some))
+    return shares.T
+
+
+def _above(columns: Floats, tau: Floats) -> Floats:
+    """Return the positive part of columns above tau, in their place."""
+    columns -= tau
+    return np.maximum(columns, 0.0, out=columns)
+
+
+def _threshold(columns: Any, xp: Any) -> Any:
+    """Return tau of every label, from the entries of each class."""
+    ordered = xp.cumulative_sum(xp.sort(columns, axis=0, descending=True), axis=0)
+    counts = xp.arange(1, columns.shape[0] + 1, dtype=columns.dtype, device=columns.device)
+    return xp.max((ordered - 1.0) / counts[:, None], axis=0)
+
+
+def _threshold_by_columns(columns: Floats) -> Floats:
+    """Return the same.
+
+    Comparing whole columns is faster than sorting many short rows, and they are sorted only as far
+    as a next entry exceeds the threshold so far.
+    """
+    rest, spare = list(columns.copy()), np.empty(columns.shape[1])
+    total = np.zeros_like(spare)
+    tau = np.full_like(spare, -np.inf)
+    for k in range(1, len(rest) + 1):
+        for other in range(len(rest) - 1, 0, -1):  # the largest moves to the front
+            one = rest[other - 1]
+            np.minimum(one, rest[other], out=spare)
+            np.maximum(one, rest[other], out=one)
+            rest[other], spare = spare, rest[other]
+        largest = rest.pop(0)
+        if (largest <= tau).all():
+            break
+        total += largest
+        np.maximum(tau, (total - 1.0) / k, out=tau)
+    return tau
+
+
+def along(face: Any, v: Any) -> Any:
+    """Return the part of v, one vector per row, that is along the directions of its face."""
+    xp = library_of(v)
+    inside = xp.astype(face, xp.float64)
+    if v.ndim == 1:
+        return v * inside
+    mean = xp.sum(inside * v, axis=1) / xp.sum(inside, axis=1)
+    return inside * (v - mean[:, None])
+
+
+def keys_of(face: Any) -> Any:
+    """Return an integer (or Boolean) per row: equal for equal directions, 0 if there are none."""
+    if face.ndim == 1:
+        return face
+    xp, n_classes = library_of(face), face.shape[1]
+    # Short integers are sorted faster, too.
+    dtype = xp.int16 if n_classes < 15 else xp.int64
+    bits = xp.asarray(1 << np.arange(n_classes), device=getattr(face, "device", None))
+    marks = xp.astype(face, dtype) * xp.astype(bits, dtype)[None, :]
+    keys = xp.sum(marks, axis=1, dtype=dtype)
+    several = (keys & (keys - 1)) != 0
+    return keys * xp.astype(several, dtype)
+
+
+def key_of_all(labels: LabelSet) -> int:
+    """Return the key of rows that can move in all directions; -1 if not all rows could."""
+    if not labels.shape:
+        return 1
+    return (1 << labels.shape[0]) - 1 if labels.uniform else -1
+
+
+@lru_cache(maxsize=4096)
+def directions_of(shape: tuple[int, ...], key: int) -> Floats:
+    """Return the orthonormal directions (K, e) that the key of a label's face stands for."""
+    if not shape:
+        return np.ones((1, 1))
+    classes = np.flatnonzero([key >> k & 1 for k in range(shape[0])])
+    basis = np.zeros((shape[0], len(classes) - 1))
+    basis[classes] = _contrasts(len(classes))
+    return basis
+
+
+@lru_cache(maxsize=64)
+def _contrasts(n_classes: int) -> Floats:
+    return np.ascontiguousarray(helmert(n_classes).T)
+
+
+def groups(keys: Any, skipped: int) -> list[tuple[int, Any]]:
+    """Return (key, indices of the rows that have it) for every key but one."""
+    order, parts = grouped(keys, skipped)
+    return [(key, order[start:end]) for key, start, end in parts]
+
+
+def grouped(keys: Any, skipped: int) -> tuple[Any, list[tuple[int, int, int]]]:
+    """Return indices of rows, equal keys together, and (key, start, end) for every key but one."""
+    xp = library_of(keys)
+    if keys.dtype == xp.bool:
+        rows = xp.nonzero(keys if skipped == 0 else ~keys)[0]
+        return rows, [(1 - skipped, 0, int(rows.shape[0]))]
+    rows = xp.nonzero(keys != skipped)[0]
+    order = xp.take(rows, xp.argsort(xp.take(keys, rows, axis=0), stable=True), axis=0)
+    values = to_numpy(xp.take(keys, order, axis=0))
+    starts = np.flatnonzero(np.diff(values, prepend=skipped))  # no key here is the skipped one
+    ends = np.append(starts[1:], len(values)) if len(starts) else starts
+    parts = zip(values[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
+    return order, list(parts)

@@ -1,0 +1,420 @@
+"""The matrix ``M = B X_u'`` of many rows, which is never formed: passes over the rows.
+
+A solver for many rows needs few passes, so a pass computes as much as possible (``sweep``): at a
+dual point Xi and a sigma, everything that a Newton step needs, and the rows close to the hyperplane
+``p = 0``, whose labels can then be solved for in memory.
+
+Two sums over the columns of M follow from the normal equations, without a pass (``KnownSums``). In
+the coordinates of ``coordinates.py``, the rows z of all data satisfy ``sum w z z' = I``, less the
+ridge; subtracting the labelled rows leaves the sum over the unlabelled ones. With an intercept, the
+first entry of every z is ``c = n^(-1/2)``, n being the weight of all data, so the first row of
+``sum w z z'`` is ``c sum w z'``: the sum of the rows is known, too.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from primum._sklearn import library_of
+from primum._typing import Floats, Index
+from primum.equations import Design, Frame, GivenLabels, View
+from primum.labellings.labelling import HyperplaneLabels, Labelling, scores_of
+from primum.labellings.problem import Columns, solved
+from primum.labellings.sets import LabelSet, grouped, key_of_all, keys_of
+from primum.rows import BLOCK_NUMBERS, Block, joined_weights, stack, to_numpy
+
+
+@dataclass(frozen=True)
+class KnownSums:
+    """The weighted sums ``M 1`` (None if there is no intercept) and ``M M'``."""
+
+    of_columns: Floats | None
+    gram: Floats
+
+    def scaled(self, factor: Floats) -> "KnownSums":
+        """Return the sums of the first dimensions of M, each multiplied by its factor."""
+        r = len(factor)
+        of_columns = None if self.of_columns is None else factor * self.of_columns[:r]
+        return KnownSums(of_columns, np.outer(factor, factor) * self.gram[:r, :r])
+
+
+@dataclass(frozen=True)
+class Band:
+    """The rows close to a hyperplane.
+
+    ``pieces`` are (positions, design rows) of the close rows; None if there are more than the
+    limit. ``sum`` is the sum of these design rows times their labels.
+    """
+
+    sum: Any
+    pieces: list[tuple[Any, View]] | None
+    count: int
+    limit: int
+
+    def __add__(self, other: "Band") -> "Band":
+        count = self.count + other.count
+        pieces = None
+        if self.pieces is not None and other.pieces is not None and count <= self.limit:
+            pieces = [*self.pieces, *other.pieces]
+        return Band(self.sum + other.sum, pieces, count, self.limit)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the pieces as a few arrays: sending many small ones takes much longer."""
+        kinds = groupby(self.pieces or (), lambda piece: _kind(piece[1]))
+        packed = None if self.pieces is None else [_packed(list(some)) for _, some in kinds]
+        return _unpickled, (self.sum, packed, self.count, self.limit)
+
+    @property
+    def positions(self) -> Index:
+        """The positions of the close rows."""
+        return np.concatenate([to_numpy(positions) for positions, _ in self.pieces or ()])
+
+    def columns(self, B: Floats) -> tuple[Floats, Floats | None]:
+        """Return the columns of M of the close rows, and their weights."""
+        views = [view for _, view in self.pieces or ()]
+        weight = joined_weights([(view.block.n_rows, view.block.weight) for view in views])
+        M_t, start = np.empty((self.count, len(B))), 0
+        for view in views:
+            stop = start + view.block.n_rows
+            M_t[start:stop] = to_numpy(view.dot(B.T))
+            start = stop
+        return M_t.T, weight
+
+    def sum_of(self, q: Floats) -> Floats:
+        """Return the sum of the close design rows times other labels."""
+        total, start = np.zeros_like(self.sum), 0
+        for _, view in self.pieces or ():
+            stop = start + view.block.n_rows
+            total += to_numpy(view.sum(view.like(q[start:stop])))
+            start = stop
+        return total
+
+
+def _kind(view: View) -> tuple[bool, bool]:
+    return view.center is None, bool(sparse.issparse(view.X))
+
+
+def _packed(pieces: list[tuple[Any, View]]) -> tuple[Any, ...]:
+    """Return pieces of one kind as one, with rows in single precision if that loses nothing."""
+    views = [view for _, view in pieces]
+    rows = stack([view.block for view in views])
+    with np.errstate(over="ignore"):
+        single = rows.X.astype(np.float32)
+    if not (single != rows.X).sum():
+        rows = replace(rows, X=single)
+    positions = np.concatenate([positions for positions, _ in pieces])
+    return positions, rows, views[0].frame, views[0].center
+
+
+def _unpickled(total: Any, packed: list[tuple[Any, ...]] | None, count: int, limit: int) -> Band:
+    if packed is None:
+        return Band(total, None, count, limit)
+    pieces = []
+    for positions, rows, frame, center in packed:
+        view = View(rows, frame)
+        view.center = center
+        pieces.append((positions, view))
+    return Band(total, pieces, count, limit)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The result of one pass over the rows for a dual point Xi and a sigma.
+
+    With ``P = M'Xi`` and ``q = project(centre - sigma p)``: the sum of the design rows times q, and
+    M Q; the Gram matrix of the undecided rows for each of their directions, and the number of these
+    rows; the sum of ``slack(p, q)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and the
+    rows close to the hyperplane, if they were asked for.
+    """
+
+    moment: Floats
+    Mq: Floats
+    grams: dict[int, Floats]
+    inside: int
+    slack: float
+    inner: float
+    band: Band | None = None
+
+    @property
+    def overflows(self) -> bool:
+        """Whether more rows are close to the hyperplane than were to be collected."""
+        return self.band is not None and self.band.pieces is None
+
+    @property
+    def can_be_solved(self) -> bool:
+        """Whether the rows close to the hyperplane were collected: there are some, not many."""
+        return self.band is not None and bool(self.band.pieces)
+
+
+@dataclass(frozen=True)
+class BlockSweep:
+    """The same of a block of rows, on the device of the rows.
+
+    ``squares`` is the sum of ``(q - centre)^2``. The sum of ``p.q`` follows from the moment.
+    """
+
+    moment: Any
+    grams: dict[int, Any]
+    inside: Any
+    slack: Any
+    squares: Any
+    band: Band | None
+
+    def __add__(self, other: "BlockSweep") -> "BlockSweep":
+        keys = self.grams | other.grams
+        grams = {key: self.grams.get(key, 0.0) + other.grams.get(key, 0.0) for key in keys}
+        return BlockSweep(
+            self.moment + other.moment,
+            grams,
+            self.inside + other.inside,
+            self.slack + other.slack,
+            self.squares + other.squares,
+            None if self.band is None or other.band is None else self.band + other.band,
+        )
+
+
+def band_of(positions: Any, rows: View, total: Any, limit: int) -> Band:
+    """Return the rows of a block that are close to the hyperplane, unless there are too many."""
+    count = int(positions.shape[0])
+    pieces = [(positions, rows)] if count else []
+    return Band(total, pieces if count <= limit else None, count, limit)
+
+
+class StreamedColumns(Columns):
+    """M computed from the rows, one block at a time. ``known`` are sums over its columns."""
+
+    def __init__(self, B: Floats, design: Design, known: KnownSums | None = None) -> None:
+        self.B, self.design, self.known = B, design, known
+        self.shape, self.weight = (len(B), design.n_rows), design.rows.weight
+        self._sum_of_all: Floats | None = None
+
+    @property
+    def streamed(self) -> "StreamedColumns":  # noqa: D102
+        return self
+
+    @property
+    def passes(self) -> int:
+        """Number of passes over the rows so far, for any purpose."""
+        return self.design.rows.passes
+
+    def project(self, xi: Floats) -> Floats:  # noqa: D102
+        return self.design.dot(self.B.T @ xi)
+
+    def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:  # noqa: D102
+        return self.B @ (self.design.weighted_sum(q) if moment is None else moment)
+
+    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:  # noqa: D102
+        # All duals side by side, so that one product with the rows serves all of them.
+        V = np.concatenate([(self.B.T @ xi).reshape(self.B.shape[1], -1) for xi in duals], axis=1)
+        n_entries = int(np.prod(labels.shape))
+        of_rows = GivenLabels(q) if isinstance(q, np.ndarray) else q
+
+        def gaps_of(view: View) -> Any:
+            here, q, P = labels.at(view), of_rows(view), view.dot_by_column(V)
+            parts = (P[k : k + n_entries, :].T for k in range(0, P.shape[0], n_entries))
+            return view.xp.stack(
+                [view.total(here.slack(p if labels.shape else p[:, 0], q)) for p in parts]
+            )
+
+        return np.asarray(to_numpy(self.design.add_up(gaps_of)))
+
+    def take(self, index: Index) -> Floats:  # noqa: D102
+        return self.sample(index)[0]
+
+    def sample(self, index: Index) -> tuple[Floats, Floats | None]:
+        """Return (columns, weights) of the rows at sorted positions."""
+        block = self.design.rows.take(index)
+        return np.asarray(self.design.frame.view(block).dot(self.B.T)).T, block.weight
+
+    def gram(self, index: Index | None = None) -> Floats:  # noqa: D102
+        if index is None:
+            return self._gram_of_all
+        chosen = np.zeros(self.design.n_rows)
+        chosen[index] = 1.0 if self.weight is None else self.weight[index]
+        return self.design.gram(self.B.T, chosen)
+
+    @cached_property
+    def _gram_of_all(self) -> Floats:
+        if self.known is not None:
+            return self.known.gram
+        B_t = self.B.T
+
+        def gram_of(view: View) -> Any:
+            M_t = view.dot(B_t)
+            return view.weighted(M_t).T @ M_t
+
+        return np.asarray(to_numpy(self.design.add_up(gram_of)))
+
+    def lengths(self) -> Floats:  # noqa: D102
+        B_t, frame = self.B.T, self.design.frame
+
+        def lengths_of(block: Block) -> Floats:
+            view = frame.view(block)
+            M_t = view.dot(B_t)
+            return np.asarray(to_numpy(view.xp.sqrt(view.xp.sum(M_t * M_t, axis=1))))
+
+        def in_parts(block: Block) -> Floats:
+            if not sparse.issparse(block.X):
+                return lengths_of(block)
+            # The columns of M are dense, so process fewer at a time than a sparse block has rows.
+            few = block.split(max(1, BLOCK_NUMBERS // B_t.shape[1]))
+            return np.concatenate([lengths_of(part) for part in few])
+
+        return self.design.rows.fill(in_parts)
+
+    def scaled(self, factor: Floats) -> "StreamedColumns":  # noqa: D102
+        known = None if self.known is None else self.known.scaled(factor)
+        return StreamedColumns(factor[:, None] * self.B[: len(factor)], self.design, known)
+
+    def ones(self) -> Floats | None:  # noqa: D102
+        if not self.design.frame.fit_intercept:
+            return None
+        first = np.zeros(self.B.shape[1])
+        first[0] = 1.0
+        return solved(self.B.T, first)
+
+    def with_ones(self, entry: float) -> "StreamedColumns":  # noqa: D102
+        frame = self.design.frame
+        design = Design(self.design.rows, Frame(frame.center, True, frame.near))
+        B = np.hstack([np.zeros((len(self.B), int(not frame.fit_intercept))), self.B])
+        row = np.zeros((1, B.shape[1]))
+        row[0, 0] = entry
+        return StreamedColumns(np.vstack([B, row]), design)
+
+    def measure(self, labels: LabelSet, xi: Floats, q: HyperplaneLabels) -> tuple[Floats, float]:
+        """Return the sum of the design rows times q, and the sum of the slacks at Xi: one pass."""
+        normal, n_entries = self.B.T @ xi, int(np.prod(labels.shape))
+        V = np.concatenate([part.reshape(-1, n_entries) for part in (normal, q.V)], axis=1)
+
+        def sums_of(view: View) -> Any:
+            xp, P = view.xp, view.dot_by_column(V)
+            p, on_plane = P[:n_entries, :].T, P[n_entries:, :].T
+            if not labels.shape:
+                p, on_plane = p[:, 0], on_plane[:, 0]
+            of_rows = q.given(view, on_plane)
+            slack = view.total(labels.at(view).slack(p, of_rows))
+            return xp.concat([xp.reshape(view.sum(of_rows), (-1,)), slack[None]])
+
+        sums = to_numpy(self.design.add_up(sums_of))
+        return sums[:-1].reshape(normal.shape), float(sums[-1])
+
+    def slopes(
+        self, labels: LabelSet, xi: Floats, direction: Floats, sigma: float, steps: Floats
+    ) -> Floats:
+        """Return ``<direction, M Q>`` at ``Xi + step direction`` for several steps, in one pass."""
+        V, along = self.B.T @ xi, self.B.T @ direction
+
+        def slopes_of(view: View) -> Any:
+            here, p, change = labels.at(view), scores_of(view, V), scores_of(view, along)
+            slopes = []
+            for step in steps.tolist():
+                q = here.project(here.centre - sigma * (p + step * change))
+                slopes.append(view.total(change * q))
+            return view.xp.stack(slopes)
+
+        return np.asarray(to_numpy(self.design.add_up(slopes_of)))
+
+    def sweep(
+        self,
+        labels: LabelSet,
+        xi: Floats,
+        sigma: float,
+        mostly_inside: bool = False,
+        close: tuple[float, int] | None = None,
+        rough: bool = False,
+    ) -> "Sweep":
+        """Compute everything that a Newton step needs, in one pass.
+
+        If the labels of most rows can move in all directions, it is cheaper to subtract the others
+        from the Gram matrix of all rows, which is computed once. ``close`` are (sigma, limit): the
+        rows that this sigma does not decide are collected, unless there are more than the limit.
+        If ``rough`` is True, products with rows in single precision are in single precision.
+        """
+        V, B_t, main = self.B.T @ xi, self.B.T, key_of_all(labels)
+        skipped = main if mostly_inside and main > 0 else 0
+        all_but_last = xi.ndim > 1 and self._sum_of_all is not None
+
+        def sweep_of(view: View) -> BlockSweep:
+            here, p = labels.at(view), scores_of(view, V)
+            v = -sigma * p
+            v += here.centre  # with as few temporary arrays as possible
+            q = here.project(v)
+            rows, chosen, band = view, None, None
+            if close is not None:
+                # Rows outside the band cannot move and have no slack.
+                chosen = view.xp.nonzero(here.undecided(p, close[0]))[0]
+                rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
+                band = band_of(view.block.start + chosen, rows, rows.sum(q_of_rows), close[1])
+            face, slack = _faces_and_slacks(here, p, q, chosen, alike=labels.uniform)
+            keys, off = keys_of(face), q - here.centre
+            return BlockSweep(
+                view.sum(q[:, :-1] if all_but_last else q),
+                _grams(rows, B_t, keys, skipped),
+                view.xp.count_nonzero(keys),
+                rows.total(slack),
+                view.product(off, off),
+                band,
+            )
+
+        total = self.design.add_up(sweep_of, rough=rough)
+        moment = self._of_all_classes(to_numpy(total.moment), xi.ndim, rough)
+        return Sweep(
+            moment,
+            self.B @ moment,
+            self._moving(total.grams, skipped),
+            int(total.inside),
+            float(total.slack),
+            float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma),
+            total.band and replace(total.band, sum=to_numpy(total.band.sum)),
+        )
+
+    def _moving(self, grams: dict[int, Any], skipped: int) -> dict[int, Floats]:
+        """Return the Gram matrices of the rows that can move, the skipped one by subtraction."""
+        moving = {key: to_numpy(gram) for key, gram in grams.items()}
+        if skipped:
+            rest = sum(moving.values(), np.zeros_like(self.gram()))
+            moving[skipped] = self.gram() - rest
+        return {key: gram for key, gram in moving.items() if key}
+
+    def _of_all_classes(self, moment: Floats, ndim: int, rough: bool) -> Floats:
+        """Return the sums of all classes; they add up to X'1, so the last follows from others."""
+        if ndim == 1:
+            return moment
+        if self._sum_of_all is None:
+            # Sums in single precision are no basis for later ones in double precision.
+            self._sum_of_all = None if rough else moment.sum(axis=1)
+            return moment
+        return np.column_stack([moment, self._sum_of_all - moment.sum(axis=1)])
+
+
+def _grams(view: View, B_t: Floats, keys: Any, skipped: int) -> dict[int, Any]:
+    """Return the Gram matrix of the rows of every key but one."""
+    order, parts = grouped(keys, skipped)
+    chosen = view.pick(order)
+    M_t = chosen.dot(B_t)
+    weighted = chosen.weighted(M_t)
+    return {
+        key: weighted[start:end, :].T @ M_t[start:end, :]
+        for key, start, end in parts
+        if end > start
+    }
+
+
+def _faces_and_slacks(
+    labels: LabelSet, p: Any, q: Any, chosen: Any, *, alike: bool
+) -> tuple[Any, Any]:
+    """Return the faces and the slacks of chosen rows (None: of all rows).
+
+    If all rows have the same label set (``alike``), nothing is computed for the other rows.
+    """
+    if chosen is None:
+        return labels.open(q), labels.slack(p, q)
+    take = library_of(q).take
+    if alike:
+        p, q = take(p, chosen, axis=0), take(q, chosen, axis=0)
+        return labels.open(q), labels.slack(p, q)
+    return take(labels.open(q), chosen, axis=0), take(labels.slack(p, q), chosen, axis=0)

@@ -1,0 +1,160 @@
+"""All methods, one line each.
+
+A line brings the public name, the common checks of the tests, the row in the page of all methods,
+the entry in the reference, and the name under which ``primum compare`` and ``primum reproduce``
+find the method. To add a method, write its file and its line, and run ``docs/make_listings.py``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+ICLS, TWINS = "Implicitly constrained least squares", "Supervised twins"
+LINEAR, MACHINES = "Other linear methods", "Support vector machines"
+MANIFOLDS, GAUSSIANS = "Manifolds", "Gaussian classes"
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Attributes
+    ----------
+    name : str
+        The public class.
+    module : str
+        The module that defines it, below ``primum.methods``.
+    family : str
+        The section of the reference that lists it.
+    command : str
+        Its name in commands; "" if they offer it only with the parameters of ``VARIANTS``, or if
+        it is one of those that they compare anyway.
+    """
+
+    name: str
+    module: str
+    family: str
+    command: str = ""
+
+    @property
+    def supervised(self) -> bool:
+        """Whether it ignores unlabelled rows."""
+        return self.family == TWINS
+
+    def load(self) -> Any:
+        """Return the class."""
+        return getattr(import_module(f"primum.methods.{self.module}"), self.name)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with parameters, under the name that commands have for it.
+
+    A parameter can be a variant, which stands for its estimator.
+    """
+
+    name: str
+    method: str
+    parameters: Mapping[str, Any]
+    supervised: bool = False
+
+    def estimator(self) -> Any:
+        """Return the estimator, which is not fitted."""
+        given = {
+            name: value.estimator() if isinstance(value, Variant) else value
+            for name, value in self.parameters.items()
+        }
+        return method_of(self.method).load()(**given)
+
+
+METHODS = [
+    Method("ICLSClassifier", "icls.classifier", ICLS),
+    Method("ICLSClassifierCV", "icls.tuned", ICLS),
+    Method("ICLSRegressor", "icls.regressor", ICLS),
+    Method("ICLSRegressorCV", "icls.tuned", ICLS),
+    Method("KernelICLSClassifier", "icls.kernel", ICLS),
+    Method("LeastSquaresClassifier", "least_squares.classifier", TWINS),
+    Method("LeastSquaresClassifierCV", "least_squares.tuned", TWINS),
+    Method("LeastSquaresRegressor", "least_squares.regressor", TWINS),
+    Method("LeastSquaresRegressorCV", "least_squares.tuned", TWINS),
+    Method("KernelLeastSquaresClassifier", "least_squares.kernel", TWINS, "Kernel LS"),
+    Method("L2SVMClassifier", "svm.l2_svm", TWINS),
+    Method("LDAClassifier", "gaussian.lda", TWINS),
+    Method("SelfLearningClassifier", "self_learning", LINEAR),
+    Method("EMLeastSquaresClassifier", "least_squares.em", LINEAR),
+    Method("USMClassifier", "least_squares.usm", LINEAR),
+    Method("HealyWestmacottClassifier", "least_squares.healy_westmacott", LINEAR),
+    Method("EntropyLogisticClassifier", "entropy", LINEAR, "Entropy logistic"),
+    Method("TSVMClassifier", "svm.tsvm", MACHINES),
+    Method("S4VMClassifier", "svm.s4vm", MACHINES, "S4VM"),
+    Method("WellSVMClassifier", "svm.wellsvm", MACHINES, "WellSVM"),
+    Method(
+        "LaplacianLeastSquaresClassifier",
+        "manifold.laplacian_least_squares",
+        MANIFOLDS,
+        "Laplacian LS",
+    ),
+    Method("LaplacianSVMClassifier", "manifold.laplacian_svm", MANIFOLDS, "Laplacian SVM"),
+    Method("ManifoldClassifier", "manifold.classifier", MANIFOLDS),
+    Method("ManifoldKernel", "manifold.kernel", MANIFOLDS),
+    Method("EMLDAClassifier", "gaussian.em_lda", GAUSSIANS),
+    Method("MomentConstrainedLDAClassifier", "gaussian.moment_constrained_lda", GAUSSIANS),
+    Method("ICLDAClassifier", "gaussian.iclda", GAUSSIANS),
+    Method(
+        "ContrastivePessimisticLDAClassifier", "gaussian.contrastive_pessimistic_lda", GAUSSIANS
+    ),
+    Method("ScatterLDAClassifier", "gaussian.scatter_lda", GAUSSIANS),
+]
+
+# A ridge makes likelihoods finite where there are fewer rows than features.
+RIDGE = {"alpha": 0.1}
+NEAREST_MEAN = {"covariance": "spherical"}
+LOGISTIC = Variant(
+    "Logistic", "EntropyLogisticClassifier", {"unlabeled_weight": 0.0}, supervised=True
+)
+
+VARIANTS = [
+    Variant("EM-LS (hard)", "EMLeastSquaresClassifier", {"labels": "hard"}),
+    # Its rounds converge slowly where the labelled rows hardly determine the model.
+    Variant("Healy-Westmacott", "HealyWestmacottClassifier", {"tol": 1e-4}),
+    LOGISTIC,
+    Variant("Self-Learning (logistic)", "SelfLearningClassifier", {"estimator": LOGISTIC}),
+    Variant("Kernel ICLS", "KernelICLSClassifier", {"metric": "labeled"}),
+    Variant("Nearest mean", "LDAClassifier", {**NEAREST_MEAN, "prior": "equal"}, supervised=True),
+    Variant("EM nearest mean", "EMLDAClassifier", NEAREST_MEAN),
+    Variant("MC nearest mean", "MomentConstrainedLDAClassifier", NEAREST_MEAN),
+    Variant("LDA", "LDAClassifier", RIDGE, supervised=True),
+    Variant("EM-LDA", "EMLDAClassifier", RIDGE),
+    Variant("MC-LDA", "MomentConstrainedLDAClassifier", RIDGE),
+    Variant("IC-LDA", "ICLDAClassifier", RIDGE),
+    Variant("Scatter LDA", "ScatterLDAClassifier", RIDGE),
+    Variant("CP-LDA", "ContrastivePessimisticLDAClassifier", RIDGE),
+]
+
+# What methods warn of, and the modules that define it.
+WARNINGS = {
+    "SingularCovarianceWarning": "gaussian.base",
+    "UndeterminedModelWarning": "icls.base",
+}
+
+
+def modules() -> dict[str, str]:
+    """Return the module of every public name of ``primum.methods``."""
+    homes = {method.name: method.module for method in METHODS} | WARNINGS
+    return {name: f"primum.methods.{home}" for name, home in sorted(homes.items())}
+
+
+def method_of(name: str) -> Method:
+    """Return the method of a class."""
+    return next(method for method in METHODS if method.name == name)
+
+
+def commands() -> list[Variant]:
+    """Return what commands offer beside the methods that they compare anyway."""
+    plain = [
+        Variant(method.command, method.name, {}, method.supervised)
+        for method in METHODS
+        if method.command
+    ]
+    return plain + VARIANTS

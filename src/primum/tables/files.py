@@ -1,0 +1,338 @@
+"""Tables in files: one reader of CSV, Parquet and spreadsheets, whole or in parts.
+
+``open_table`` decides by the name of a file what it is. The ``TableFile`` that it returns is read
+
+* as a whole, by ``frame``: cells stay as people wrote them unless a column has only numbers, and
+  ``columns`` decides what they mean;
+* in parts, by ``parts``, where a table can be of any size: features must be finite numbers in every
+  row, otherwise an error names the place; other columns are passed on as written, because `007` and
+  `7` are different labels, and different identifiers.
+
+Either way the same ``TableFormat`` says how the file is written.
+
+The names of the columns are in the first row, unless that is a title: a row with at most half of
+its cells filled. Below titles they are in the first row that is none, if its cells are different
+names, all but at most one of them filled, and if the rows confirm that it is no row of data: the
+titles are single cells, or numbers follow below it. In any other case they are in the first row,
+and the user can name another.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.rows import Block, ParquetRows, refuse_non_finite
+from primum.rows.parquet import READ_AHEAD, SUFFIXES
+from primum.tables.cells import NUMBER
+from primum.tables.columns import no_such_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+# The library that reads a spreadsheet, by its suffix.
+SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}
+FIRST_ROWS = 50  # among which the names of the columns are looked for
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """How a table is written in a file; what is left open is detected.
+
+    Attributes
+    ----------
+    separator : str or None
+        The character between the fields of a CSV file; None: detected from the first lines.
+    decimal : str or None
+        "." or ","; None: "." unless semicolons separate the fields and numbers have commas.
+    missing : tuple of str
+        Markers of missing values, in addition to an empty cell.
+    encoding : str
+        Encoding of a CSV file; instead of UTF-8, UTF-16 and UTF-32 are detected.
+    sheet : str or None
+        The sheet of a spreadsheet; None: the first.
+    header_row : int or None
+        The line or row with the names of the columns, from 1; None: detected, see ``find_header``.
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    missing: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+    sheet: str | None = None
+    header_row: int | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some consecutive rows: features as numbers, other columns as Arrow arrays."""
+
+    X: Floats
+    as_written: dict[str, Any]
+
+
+class TableFile(ABC):
+    """A table in a file or folder.
+
+    Attributes
+    ----------
+    path : Path
+        The file or folder.
+    columns : list of str
+        Names of its columns.
+    row_identifiers : list of str
+        Those that seem to identify rows: columns of a CSV file without a name, or the index of a
+        DataFrame stored as Parquet.
+    is_text : bool
+        Whether its cells are text, whatever they contain.
+    """
+
+    is_text: ClassVar[bool] = False
+    path: Path
+    columns: list[str]
+    row_identifiers: list[str]
+
+    @abstractmethod
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:
+        """Yield all rows in order, at least one part; raise an error for non-numeric features."""
+
+    @abstractmethod
+    def frame(self, as_text: Sequence[str] = ()) -> "pd.DataFrame":
+        """Return the whole table, with missing cells where they are empty or marked.
+
+        Columns of a CSV file are numbers if all of their cells are, unless they are among
+        ``as_text``: 007.
+        """
+
+    @abstractmethod
+    def pandas_code(self) -> str:
+        """Return the expression by which pandas reads what ``frame`` reads.
+
+        Cells of a CSV file stay text, which ``primum.compare`` reads as it reads numbers.
+        """
+
+    def header_in_words(self, name: str) -> str:
+        """Return where the names of columns were read from, for an error on the absent ``name``."""
+        return ""
+
+    def require(self, names: Sequence[str], columns: Iterable[str] | None = None) -> None:
+        """Raise an error if some names are not among the columns, by default all of the table."""
+        columns = list(self.columns if columns is None else columns)
+        if missing := [name for name in names if name not in columns]:
+            sentence = no_such_column(names, columns, str(self.path))
+            raise ValueError(f"{sentence} {self.header_in_words(missing[0])}".strip())
+
+
+def table_kind(path: Path) -> str:
+    """Return whether a path is "CSV", "Parquet" (a folder is) or a "spreadsheet", by its name."""
+    name = path.name.lower()
+    if path.is_dir() or name.endswith(SUFFIXES):
+        return "Parquet"
+    if name.endswith(TEXT_SUFFIXES):
+        return "CSV"
+    if name.endswith(tuple(SPREADSHEETS)):
+        return "spreadsheet"
+    raise ValueError(not_a_table(path, TEXT_SUFFIXES, SPREADSHEETS))
+
+
+def not_a_table(path: Path, text: Iterable[str], spreadsheets: Iterable[str]) -> str:
+    """Return the sentence for a name that is none of a table."""
+    return (
+        f"{path} is neither CSV nor Parquet by its name: it must end in one of "
+        f"{', '.join((*text, *SUFFIXES))}, or, for a spreadsheet, {', '.join(spreadsheets)}."
+    )
+
+
+def open_table(path: str | Path, table_format: TableFormat | None = None) -> TableFile:
+    """Open a table for reading.
+
+    Parameters
+    ----------
+    path : path
+        A CSV file (.csv, .tsv, .txt, also compressed by gzip), a Parquet file or folder, or a
+        spreadsheet (.xlsx, .xlsm, .ods).
+    table_format : TableFormat, optional
+        How it is written; what it leaves open is detected.
+
+    Returns
+    -------
+    TableFile
+        The table; often only the names of its columns have been read.
+    """
+    path, table_format = Path(path), table_format or TableFormat()
+    if not path.exists():
+        raise ValueError(f"There is no file {path}.")
+    kind = table_kind(path)
+    if kind == "spreadsheet":
+        from primum.tables.spreadsheets import Spreadsheet
+
+        return Spreadsheet(path, table_format)
+    if table_format.sheet is not None:
+        raise ValueError(f"{path} is not a spreadsheet, so it has no sheet {table_format.sheet!r}.")
+    if kind == "CSV":
+        from primum.tables.csv import CsvTable
+
+        return CsvTable(path, table_format)
+    if table_format.header_row is not None:
+        raise ValueError(f"{path} has names of columns but no header row: leave out --header-row.")
+    return ParquetTable(path)
+
+
+class ParquetTable(TableFile):
+    """A Parquet file or a folder of Parquet files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if path.is_file() and path.stat().st_size == 0:
+            raise ValueError(f"{path} is empty.")
+
+    @cached_property
+    def _schema(self) -> Any:
+        return ParquetRows(self.path, (), 0).files[0].schema
+
+    @cached_property
+    def columns(self) -> list[str]:  # type: ignore[override]  # noqa: D102
+        return list(self._schema.names)
+
+    @cached_property
+    def row_identifiers(self) -> list[str]:  # type: ignore[override]  # noqa: D102
+        index = (self._schema.pandas_metadata or {}).get("index_columns", [])
+        return [name for name in index if isinstance(name, str)]
+
+    def frame(self, as_text: Sequence[str] = ()) -> "pd.DataFrame":  # noqa: D102
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            # Without pandas' metadata a stored index is a column like any other.
+            return pq.read_table(self.path).to_pandas(ignore_metadata=True)
+        except (pa.ArrowException, OSError) as problem:
+            raise ValueError(
+                f"{self.path} cannot be read as Parquet: {first_line(problem)}."
+            ) from problem
+
+    def pandas_code(self) -> str:  # noqa: D102
+        return f"pd.read_parquet({self.path.as_posix()!r})"
+
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
+        import pyarrow as pa
+
+        self.require([*numbers, *as_written])
+        rows = ParquetRows(self.path, numbers, len(numbers))
+        others = self._others(rows, list(as_written))
+        waiting = next(others)
+        if rows.n_rows == 0:
+            yield Part(np.empty((0, len(numbers))), columns_by_name(waiting))
+        for block in rows.map(_finite):
+            while as_written and waiting.num_rows < block.n_rows:
+                waiting = pa.concat_tables([waiting, next(others)])
+            yield Part(block.X, columns_by_name(waiting.slice(0, block.n_rows)))
+            waiting = waiting.slice(block.n_rows)
+
+    def _others(self, rows: ParquetRows, names: list[str]) -> Iterator[Any]:
+        """Yield columns of any type as Arrow tables, the first without rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = pa.schema(_common_types(rows, names))
+        yield schema.empty_table()
+        for file in rows.files:
+            with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=READ_AHEAD) as opened:
+                for batch in opened.iter_batches(columns=names, use_threads=False):
+                    yield pa.Table.from_batches([batch]).cast(schema)
+
+
+def _common_types(rows: ParquetRows, names: list[str]) -> dict[str, Any]:
+    """Return the types of columns; raise an error if the files disagree."""
+    types: dict[str, Any] = {}
+    for file in rows.files:
+        for name in names:
+            if file.schema.get_field_index(name) < 0:
+                raise ValueError(f"{file.path} does not have exactly one column named {name!r}.")
+            own = file.schema.field(name).type
+            if own != types.setdefault(name, own):
+                raise ValueError(
+                    f"{file.path} has type {own} in column {name!r}, but {rows.files[0].path} has "
+                    f"{types[name]}: write all files with the same type."
+                )
+    return types
+
+
+def _finite(block: Block) -> Block:
+    if not np.isfinite(block.X).all():
+        refuse_non_finite(block)
+    return block
+
+
+def columns_by_name(table: Any) -> dict[str, Any]:
+    """Return the columns of an Arrow table."""
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def first_line(problem: BaseException) -> str:
+    """Return the first line of an error, or its type if it has no text."""
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip(".")
+
+
+def column_names(path: Path, header: Iterable[str]) -> list[str]:
+    """Return the names in a header; one that is empty becomes "column 3", by its position."""
+    names = [name or f"column {j}" for j, name in enumerate(header, 1)]
+    if len(set(names)) < len(names):
+        name = Counter(names).most_common(1)[0][0]
+        raise ValueError(f"{path} has several columns named {name!r}: rename them.")
+    return names
+
+
+def find_header(rows: Sequence[Row]) -> int:
+    """Return the position of the row with the names, among rows without empty ones.
+
+    Parameters
+    ----------
+    rows : sequence of sequence
+        The first rows of a table, of any lengths; an empty cell is None or "".
+
+    Returns
+    -------
+    int
+        The position, from 0.
+    """
+    filled = [sum(map(_is_filled, row)) for row in rows[:FIRST_ROWS]]
+    titles = [_is_title(row, max(filled)) for row in rows[:FIRST_ROWS]]
+    if not (titles and titles[0]) or all(titles):
+        return 0
+    header = titles.index(False)
+    names = [cell.strip() for cell in rows[header] if _is_name(cell)]
+    if not filled[header] == len(set(names)) >= max(filled) - 1:
+        return 0
+    numbers_below = any(_is_number(cell) for row in rows[header + 1 : FIRST_ROWS] for cell in row)
+    single = max(filled) > 2 and max(filled[:header]) == 1
+    return header if single or numbers_below else 0
+
+
+def _is_title(row: Row, width: int) -> bool:
+    """Return whether a row is a title, unless it names one of two columns only."""
+    n_filled = sum(map(_is_filled, row))
+    return 2 * n_filled <= width and (width > 2 or _is_filled(row[0]))
+
+
+def _is_filled(cell: Any) -> bool:
+    return not (cell is None or cell == "" or cell != cell)
+
+
+def _is_name(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.strip() != "" and not _is_number(cell)
+
+
+def _is_number(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return NUMBER.fullmatch(cell.strip().replace(",", ".")) is not None
+    return _is_filled(cell)  # also dates and times

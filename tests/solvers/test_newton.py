@@ -1,0 +1,85 @@
+"""Newton's method: optimality conditions, known answers, and a path towards the optimum."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from primum.labellings.prior import Shares
+from primum.labellings.prior_problem import prior_problem
+from primum.labellings.problem import FormedColumns, LabelProblem, duality_gap, without_mean
+from primum.labellings.sets import LabelInterval, Simplex
+from primum.solvers.newton import DualPoint, follow_path, minimise_psi, rounding_of, solve_newton
+
+
+def random_problem(seed, n_classes=2, weighted=False, size=4.0):
+    rng = np.random.default_rng(seed)
+    M, weight = rng.normal(size=(4, 30)), rng.uniform(0.5, 2.0, 30) if weighted else None
+    target = size * rng.normal(size=4 if n_classes == 2 else (4, n_classes))
+    labels = LabelInterval() if n_classes == 2 else Simplex(n_classes)
+    return LabelProblem(
+        FormedColumns(M, weight), target if n_classes == 2 else without_mean(target), labels
+    )
+
+
+@given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(2, 4), weighted=st.booleans())
+def test_the_solution_meets_the_optimality_conditions(seed, n_classes, weighted):
+    """Every row has a best label for its gradient p: decided rows are on their side."""
+    problem = random_problem(seed, n_classes, weighted)
+    q = solve_newton(problem, 1e-10, 1000).labels
+    p = problem.columns.project(problem.residual(q))
+    np.testing.assert_allclose(problem.labels.project(q), q, atol=1e-12)
+    np.testing.assert_allclose(problem.labels.slack(p, q), 0.0, atol=1e-8)
+
+
+def test_one_equation_is_solved_by_hand():
+    """The sum of three labels is to be 1, 5 or -1: 1/3 each, all 1, all 0."""
+    for target, label in ((1.0, 1 / 3), (5.0, 1.0), (-1.0, 0.0)):
+        problem = LabelProblem(FormedColumns(np.ones((1, 3))), np.array([target]))
+        np.testing.assert_allclose(solve_newton(problem, 1e-10, 100).labels, label, atol=1e-12)
+
+
+def test_an_attainable_target_is_attained_by_the_shortest_step_from_the_centres():
+    rng = np.random.default_rng(0)
+    M = rng.normal(size=(3, 20))
+    q = 0.5 + M.T @ (0.01 * rng.normal(size=3))  # all labels are inside
+    found = solve_newton(LabelProblem(FormedColumns(M), M @ q), 1e-10, 100).labels
+    np.testing.assert_allclose(found, q, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_path_lowers_the_gap_to_nothing(n_classes):
+    problem = random_problem(1, n_classes)
+    stages = list(follow_path(problem, 1e-10, 1000))
+    assert np.all(np.diff([stage.sigma for stage in stages]) > 0)
+    assert np.all(np.diff([stage.iterations for stage in stages]) >= 0)
+    assert stages[-1].best.final
+    assert stages[-1].best.gap <= 1e-10
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_minimum_of_psi_is_that_of_the_strictly_convex_problem(n_classes):
+    """Its gap is that of (path): the labels minimise P plus their distance to the centres."""
+    problem, sigma = random_problem(2, n_classes), 0.3
+    xi = problem.residual(problem.labels.centres(30))
+    start = DualPoint(xi, problem.columns.project(xi))
+    point, q, residual, _ = minimise_psi(problem, sigma, start, 50)
+    g = point.xi - residual
+    cost = duality_gap(problem.labels, point.p, q)
+    assert 0.5 * np.vdot(g, g) <= cost
+    np.testing.assert_allclose(
+        q, problem.labels.project(problem.labels.centre - sigma * point.p), atol=1e-12
+    )
+    assert rounding_of(problem, start).gap < 1e-11
+
+
+def test_the_bounds_of_a_prior_are_met_and_nothing_else_changes():
+    problem = random_problem(3)
+    free = solve_newton(problem, 1e-10, 1000).labels
+    share = free.mean()
+    for low, high in ((0.0, 1.0), (share + 0.1, 1.0), (0.0, share - 0.1)):
+        prior = prior_problem(problem, Shares(np.array(low), np.array(high)), 30.0)
+        anchored = prior.at(np.array(np.clip(share, low, high)))
+        q = solve_newton(anchored, 1e-10, 1000).labels
+        assert low - 1e-8 <= q.mean() <= high + 1e-8
+        assert problem.judge(q).objective >= problem.judge(free).objective - 1e-9
