@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from primum import TSVMClassifier
-from primum.methods.svm.annealing import ACCURATE, Nearby, nearby
+from primum.methods.svm.annealing import SOLUTION_ERROR, Nearby, nearby
 from primum.methods.svm.newton import Dual, Primal
 
 
@@ -29,7 +29,7 @@ def test_solutions_are_as_accurate_as_asked(rng, changed):
     expected = np.linalg.solve(np.diag(penalty) + (X.T * h) @ X, X.T @ rho)
     np.testing.assert_allclose(o, X @ w, atol=1e-12)
     # The error is measured with an earlier matrix, hence the factor.
-    assert energy(X, penalty, h, w - expected) <= (3 * ACCURATE * accuracy) ** 2
+    assert energy(X, penalty, h, w - expected) <= (3 * SOLUTION_ERROR * accuracy) ** 2
 
 
 def test_another_matrix_is_inverted_only_if_the_last_one_is_far(rng):

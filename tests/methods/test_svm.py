@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from generate import several_classes, two_classes
 from primum import L2SVMClassifier, SelfLearningClassifier
-from primum.methods.svm.newton import Conjugate, Costs, Dual, Primal, machine_at, minimize
+from primum.methods.svm.newton import Conjugate, Dual, HingeCosts, Primal, machine_at, minimize
 from reference import arrays, reference_problems
 
 PROBLEMS = reference_problems()
@@ -73,7 +73,7 @@ def test_three_ways_to_solve_agree(n, d, penalize):
     X, y, *_ = two_classes(n, 0, d, seed=2)
     X = np.column_stack([X, np.ones(n)])
     ridge = np.append(np.full(d, 0.1), 0.1 * penalize)
-    costs = Costs(2.0 * y - 1, np.random.default_rng(3).uniform(0, 2, n))
+    costs = HingeCosts(2.0 * y - 1, np.random.default_rng(3).uniform(0, 2, n))
     systems = [
         Primal(X, ridge, [slice(0, n // 2), slice(n // 2, n)]),
         Dual(X, ridge),

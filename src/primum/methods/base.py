@@ -1,13 +1,18 @@
 """What methods share: the docstring of ``fit``, earlier fits, predictions, ``score``."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from primum._sklearn import (
     Interval,
@@ -16,7 +21,7 @@ from primum._sklearn import (
     get_namespace,
     get_namespace_and_device,
 )
-from primum._typing import AnyArray
+from primum._typing import AnyArray, Floats
 from primum.labellings.sets import nearest_shares
 from primum.reading.arrays import on_this_machine, refuse_masked
 from primum.reading.labels import read_labels
@@ -85,12 +90,10 @@ def copy_feature_names(source: BaseEstimator, target: BaseEstimator) -> None:
         target.feature_names_in_ = source.feature_names_in_
 
 
-def convergence_advice(
-    max_iter: int,
-    *,
-    reached: bool,
-    otherwise: str = "raise tol, standardise the features or raise alpha",
-) -> str:
+OTHERWISE = "raise tol, standardise the features or raise alpha"
+
+
+def convergence_advice(max_iter: int, *, reached: bool, otherwise: str = OTHERWISE) -> str:
     """Return what to do about a search that stopped short of its tolerance.
 
     ``reached`` is whether it stopped at ``max_iter``; otherwise it could make no further progress.
@@ -98,6 +101,20 @@ def convergence_advice(
     if reached:
         return f"raise max_iter (now {max_iter}) or tol"
     return f"rounding limits it, so {otherwise}"
+
+
+def warn_short_of_tol(
+    estimator: Any, n_iter: int, where: str, *, otherwise: str = OTHERWISE, stacklevel: int
+) -> None:
+    """Warn that a search stopped short of its tolerance; ``where`` precedes the latter."""
+    reached = n_iter >= estimator.max_iter
+    advice = convergence_advice(estimator.max_iter, reached=reached, otherwise=otherwise)
+    warnings.warn(
+        f"{type(estimator).__name__} stopped after {n_iter} iterations {where} "
+        f"tol={estimator.tol:.1e}; {advice}.",
+        ConvergenceWarning,
+        stacklevel=stacklevel + 1,
+    )
 
 
 @contextmanager
@@ -146,6 +163,13 @@ def nearest_probabilities(decisions: Any) -> Any:
     xp, _ = get_namespace(decisions)
     second = xp.clip(decisions + 0.5, 0.0, 1.0)
     return xp.stack([1.0 - second, second], axis=1)
+
+
+def logistic_probabilities(scores: Floats) -> Floats:
+    """Return the probabilities of log-odds (n,) of two classes, or log-posteriors (n, K)."""
+    if scores.ndim == 2:
+        return np.asarray(softmax(scores, axis=1))
+    return np.column_stack([expit(-scores), expit(scores)])
 
 
 class ClassPredictionMixin(LinearClassifierMixin):
@@ -220,3 +244,91 @@ class KnownLabelsScoreMixin:
             weight = check_sample_weight(on_this_machine(sample_weight), predicted)
             sample_weight = weight[known]
         return float(accuracy_score(truth, predicted[known], sample_weight=sample_weight))
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    """Return a check that a method's own classifier has a method; its error says why not."""
+
+    def check(self: Any) -> bool:
+        getattr(getattr(self, "estimator_", self._kind), method)
+        return True
+
+    return check
+
+
+class WrapperMixin:
+    """Predictions of the classifier ``estimator_`` around which a method is built."""
+
+    estimator: Any
+    estimator_: Any
+
+    @property
+    def _kind(self) -> Any:
+        """The classifier that is to be fitted, for questions about it."""
+        raise NotImplementedError
+
+    def _rows_for_estimator(self, X: Any) -> Any:
+        """Return validated new rows as ``estimator_`` takes them."""
+        raise NotImplementedError
+
+    def _weight_options(self, sample_weight: Any) -> dict[str, Any]:
+        """Return the weights as an argument of the classifier's ``fit``, if there are any."""
+        if sample_weight is None:
+            return {}
+        if not has_fit_parameter(self._kind, "sample_weight"):
+            raise ValueError(
+                f"sample_weight was passed, but {type(self._kind).__name__} does not support it: "
+                "omit it or use another estimator."
+            )
+        return {"sample_weight": sample_weight}
+
+    def _predict_with(self, method: str, X: Any) -> AnyArray:
+        check_is_fitted(self)
+        return np.asarray(getattr(self.estimator_, method)(self._rows_for_estimator(X)))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The classes.
+        """
+        return self._predict_with("predict", X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> AnyArray:
+        """Return the class probabilities of the classifier, if it has them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        return self._predict_with("predict_proba", X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> AnyArray:
+        """Return the decision values of the classifier, if it has them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            The decision values.
+        """
+        return self._predict_with("decision_function", X)

@@ -10,9 +10,7 @@ lambda = 0, or without unlabelled rows, this is scikit-learn's
 
 The entropy is small where predictions are certain: the boundary is pushed away from the unlabelled
 rows. It is not convex, so the search starts at the supervised solution and ends in a local minimum,
-whose objective is no higher (``methods.entropy``).
-
-Logistic regression whose predictions on the unlabelled rows have a small entropy.
+whose objective is no higher. In full,
 
     f(W) = sum_l v_l (-log p_{y_l}(x_l)) + sum_u v_u H(p(x_u)) + sum_j ridge_j ||W_j||^2,
 
@@ -31,31 +29,34 @@ start at the supervised solution times a few factors, and the lowest end is take
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import Interval
 from primum._typing import Floats
-from primum.methods.base import convergence_advice, copy_feature_names
+from primum.methods.base import (
+    NOT_NEGATIVE,
+    copy_feature_names,
+    logistic_probabilities,
+    warn_short_of_tol,
+)
+from primum.methods.parameters import POSITIVE
 from primum.methods.svm.base import LinearMachine, MachineData, ridge_of
 
 # Factors of the supervised solution at which searches start; the first is that solution itself. At
 # 0 all predictions are uncertain, and only the labels pull at first.
 START_FACTORS = (1.0, 0.0, 0.3, 3.0)
 # Another start is preferred to the supervised solution if it ends lower by this fraction of f.
-LOWER = 1e-9
+CLEARLY_LOWER = 1e-9
 # Newton steps after L-BFGS, and products with the second derivative in each of them.
 POLISHING_STEPS, MAX_PRODUCTS = 10, 1000
 # Changes of f below this fraction of it are rounding.
-ROUNDING = 16 * float(np.finfo(float).eps)
+VALUE_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,9 @@ def lowest_descent(problem: EntropyProblem, start: Floats, *, tol: float, max_it
     if not problem.weight[len(problem.targets) :].any():
         return best
     for factor in START_FACTORS[1:]:
-        found = descend(problem, factor * start, tol=tol, max_iter=max_iter)
-        if found.value < best.value - LOWER * abs(best.value):
-            best = found
+        other = descend(problem, factor * start, tol=tol, max_iter=max_iter)
+        if other.value < best.value - CLEARLY_LOWER * abs(best.value):
+            best = other
     return best
 
 
@@ -159,18 +160,18 @@ def descend(problem: EntropyProblem, start: Floats, *, tol: float, max_iter: int
     hides decreases of the order of the square of the slopes, so slopes below about 1e-8 are left to
     Newton's method, which does not search by values of f.
     """
-    found = minimize(
+    result = minimize(
         problem.at,
         start.ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxfun": 20 * max_iter},
     )
-    w, value, gradient = found.x, float(found.fun), found.jac
-    if found.nit < max_iter:
+    w, value, gradient = result.x, float(result.fun), result.jac
+    if result.nit < max_iter:
         w, value, gradient = _polish(problem, w, value, gradient, tol)
     slope = float(np.abs(gradient).max())
-    return Descent(w.reshape(start.shape), value, slope, int(found.nit))
+    return Descent(w.reshape(start.shape), value, slope, int(result.nit))
 
 
 def _polish(
@@ -186,7 +187,7 @@ def _polish(
             break
         step, _ = cg(problem.hessian(w), gradient, maxiter=MAX_PRODUCTS)
         lower, gradient_there = problem.at(w - step)
-        if np.abs(gradient_there).max() >= slope or lower > value + ROUNDING * abs(value):
+        if np.abs(gradient_there).max() >= slope or lower > value + VALUE_ROUNDING * abs(value):
             break
         w, value, gradient = w - step, lower, gradient_there
     return w, value, gradient
@@ -277,13 +278,7 @@ class EntropyLogisticClassifier(LinearMachine):
 
     _several_classes: ClassVar[bool] = True
     _uses_unlabeled: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "unlabeled_weight": [Interval(Real, 0, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"unlabeled_weight": NOT_NEGATIVE, "tol": POSITIVE}
 
     def __init__(
         self,
@@ -306,18 +301,19 @@ class EntropyLogisticClassifier(LinearMachine):
         problem = self._problem(data)
         start = np.column_stack([twin.coef_, twin.intercept_][: 1 + int(self.fit_intercept)])
         self.supervised_objective_, _ = problem.at(start)
-        found = lowest_descent(problem, start, tol=self.tol, max_iter=self.max_iter)
-        self.objective_, self.gap_ = found.value, found.slope
-        self.n_iter_ = found.n_iter + int(twin.n_iter_.max())
-        self.converged_ = found.slope <= self.tol
+        lowest = lowest_descent(problem, start, tol=self.tol, max_iter=self.max_iter)
+        self.objective_, self.gap_ = lowest.value, lowest.slope
+        self.n_iter_ = lowest.n_iter + int(twin.n_iter_.max())
+        self.converged_ = lowest.slope <= self.tol
         if not self.converged_:
-            self._warn_of_slope(found.n_iter)
-        self._remember(data.classes, found.W)
+            where = f"with a partial derivative of {self.gap_:.1e}, not within"
+            warn_short_of_tol(self, lowest.n_iter, where, stacklevel=3)
+        self._remember(data.classes, lowest.W)
 
     def _fit_twin(self, data: MachineData) -> LogisticRegression:
         """Return scikit-learn's logistic regression on the labelled rows."""
         L, d = data.n_labeled, data.X.shape[1] - int(self.fit_intercept)
-        weight, known = data.weight[:L], data.given.labels
+        weight, given = data.weight[:L], data.given
         twin = LogisticRegression(
             C=1.0 / (2.0 * weight.sum() * self.alpha),
             fit_intercept=self.fit_intercept,
@@ -327,7 +323,7 @@ class EntropyLogisticClassifier(LinearMachine):
         with warnings.catch_warnings():
             # The search continues from wherever the twin stopped, and issues its own warning.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            labels = known.classes[known.codes[data.given.known]]
+            labels = given.labels.classes[given.labels.codes[given.known]]
             twin.fit(data.X[:L, :d], labels, sample_weight=weight)
         copy_feature_names(self, twin)
         return twin
@@ -340,15 +336,6 @@ class EntropyLogisticClassifier(LinearMachine):
         one_hot = data.y > 0 if data.y.ndim == 2 else np.column_stack([data.y < 0, data.y > 0])
         ridge = ridge_of(self.alpha, data.X.shape[1], self.fit_intercept, penalize=False)
         return EntropyProblem(data.X, one_hot.astype(np.float64), weight, ridge)
-
-    def _warn_of_slope(self, n_iter: int) -> None:
-        advice = convergence_advice(self.max_iter, reached=n_iter >= self.max_iter)
-        warnings.warn(
-            f"EntropyLogisticClassifier stopped after {n_iter} iterations with a partial "
-            f"derivative of {self.gap_:.1e}, not within tol={self.tol:.1e}; {advice}.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the class probabilities of the model.
@@ -363,11 +350,7 @@ class EntropyLogisticClassifier(LinearMachine):
         array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
-        check_is_fitted(self)
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores])
-        return np.asarray(softmax(scores, axis=1))
+        return logistic_probabilities(self.decision_function(X))
 
 
 def _refuse_large_values(data: MachineData) -> None:

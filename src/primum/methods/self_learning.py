@@ -8,25 +8,28 @@ wrong labels can reinforce themselves.
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
-    check_is_fitted,
-    has_fit_parameter,
     validate_data,
 )
 
-from primum._sklearn import HasMethods, Interval, check_parameters, count_rows, take_rows
+from primum._sklearn import check_parameters, count_rows, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import KnownLabelsScoreMixin, documented_fit, fitting, predicted_classes
+from primum.methods.base import (
+    KnownLabelsScoreMixin,
+    WrapperMixin,
+    documented_fit,
+    fitting,
+    predicted_classes,
+)
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import (
     backend_of,
     check_same_columns,
@@ -47,12 +50,54 @@ from primum.reading.labels import KnownLabels, read_labels, targets_of
 from primum.rows import is_outside
 
 
-def _has(method: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(getattr(self, "estimator_", self._kind), method)
+def alternate(
+    estimator: BaseEstimator,
+    fit: Callable[[Any, Any], Any],
+    label: Callable[[Any], Any],
+    labels: Any,
+) -> tuple[Any, Any, int]:
+    """Fit to labels and label by the fit until no label changes, or ``max_iter`` rounds are over.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose ``max_iter`` it is; the number of rounds becomes its ``n_iter_``, and a warning in its
+        name says that labels still change.
+    fit : callable (labels, last model or None) -> model
+        Fits a model to labels of the unlabelled rows.
+    label : callable (model) -> labels
+        Labels the unlabelled rows.
+    labels : array of shape (n_unlabeled, ...)
+        The first labels.
+
+    Returns
+    -------
+    tuple of (model, labels, int)
+        The last model, the labels it was fitted to, and how many of them it would still change.
+    """
+    model, changes, estimator.n_iter_ = None, 1, 0
+    while model is None or (changes and estimator.n_iter_ < estimator.max_iter):
+        model, before = fit(labels, model), labels
+        labels = label(model)
+        changes = int(np.count_nonzero(np.atleast_2d((labels != before).T).any(axis=0)))
+        estimator.n_iter_ += 1
+    if changes:
+        warnings.warn(
+            f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} rounds with "
+            f"{changes} labels still changing; raise max_iter.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    return model, before, changes
 
 
 class SelfLearningClassifier(
-    KnownLabelsScoreMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    RangesByName,
+    KnownLabelsScoreMixin,
+    WrapperMixin,
+    MetaEstimatorMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """A classifier refitted to its own predictions for the unlabelled rows. Not safe.
 
@@ -89,11 +134,6 @@ class SelfLearningClassifier(
     array([0, 0, 1, 1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(self, estimator: Any = None, *, max_iter: int = 100) -> None:
         self.estimator = estimator
         self.max_iter = max_iter
@@ -109,7 +149,8 @@ class SelfLearningClassifier(
         n = count_rows(X)
         several = get_tags(self).classifier_tags.multi_class
         labels = read_labels(y, n, multi_class=several, method=type(self._kind).__name__)
-        weight = self._read_weight(sample_weight, X)
+        self._weight_options(sample_weight)
+        weight = read_weight(sample_weight, X)
         check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
             more = self._read_more(X_unlabeled, X)
@@ -123,16 +164,26 @@ class SelfLearningClassifier(
     def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
         self.classes_ = labels.classes
         known, unknown = labels.labeled, labels.unlabeled
-        known_weight = None if weight is None else weight[known]
         self.supervised_ = self.estimator_ = self._fit_supervised(
-            take_rows(X, known), known_weight, labels.classes, labels.codes
+            take_rows(X, known),
+            None if weight is None else weight[known],
+            labels.classes,
+            labels.codes,
         )
         codes = np.empty(len(known) + len(unknown), dtype=np.intp)
         codes[known] = labels.codes
         self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
         if len(unknown):
-            refit = _refitter(self._base(), X, weight)
-            self._repeat(take_rows(X, unknown), codes, unknown, refit)
+            X_u, refit = take_rows(X, unknown), _refitter(self._base(), X, weight)
+
+            def fit(guess: Index, _: Any) -> Any:
+                codes[unknown] = guess
+                return refit(self.classes_, codes)
+
+            self.estimator_, _, changes = alternate(
+                self, fit, lambda model: self._codes(model, X_u), self._codes(self.estimator_, X_u)
+            )
+            self.termination_condition_ = "max_iter" if changes else "no_change"
             if hasattr(self, "feature_names_in_") and not hasattr(X, "columns"):
                 self.supervised_.feature_names_in_ = self.feature_names_in_
         self.transduction_ = labels.classes[codes]
@@ -144,36 +195,17 @@ class SelfLearningClassifier(
         """Return the classifier fitted to the labelled rows, which gives the first labels."""
         return _refitter(self._base(), X, weight)(classes, codes)
 
-    def _repeat(self, X_u: Any, codes: Index, unknown: Index, refit: "_Refit") -> None:
-        """Label and refit until no label changes; ``codes`` ends as the labels of the last fit."""
-        changes, n_iter, guess = 1, 0, self._codes(X_u)
-        while changes and n_iter < self.max_iter:
-            codes[unknown] = guess
-            self.estimator_ = refit(self.classes_, codes)
-            before, guess = guess, self._codes(X_u)
-            changes = int(np.count_nonzero(guess != before))
-            n_iter += 1
-        self.n_iter_ = n_iter
-        self.termination_condition_ = "max_iter" if changes else "no_change"
-        if changes:
-            warnings.warn(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds with "
-                f"{changes} labels still changing; raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-
-    def _codes(self, X: Any) -> Index:
-        if not _refits_cheaply(self.estimator_):
-            return np.searchsorted(self.classes_, self.estimator_.predict(X))
+    def _codes(self, model: Any, X: Any) -> Index:
+        """Return the codes of the classes that a fitted classifier predicts."""
+        if not _refits_cheaply(model):
+            return np.searchsorted(self.classes_, model.predict(X))
         # The rows are valid, and checking them again in every round would take longer than this.
-        decisions = X @ self.estimator_.coef_.T + self.estimator_.intercept_
+        decisions = X @ model.coef_.T + model.intercept_
         values = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         return np.asarray(predicted_classes(values, np.arange(len(self.classes_))))
 
     @property
     def _kind(self) -> Any:
-        """The classifier that is to be fitted, for questions about it."""
         return LeastSquaresClassifier() if self.estimator is None else self.estimator
 
     def _base(self) -> Any:
@@ -208,64 +240,8 @@ class SelfLearningClassifier(
         check_same_columns(self, X_unlabeled)
         return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)
 
-    def _read_weight(self, sample_weight: Any, X: Any) -> Floats | None:
-        if sample_weight is not None and not has_fit_parameter(self._kind, "sample_weight"):
-            raise ValueError(
-                f"sample_weight was passed, but {type(self._kind).__name__} does not support it: "
-                "omit it or use another estimator."
-            )
-        return read_weight(sample_weight, X)
-
-    def _predict_with(self, method: str, X: Any) -> AnyArray:
-        check_is_fitted(self)
-        return np.asarray(getattr(self.estimator_, method)(self._read_rows(X, reset=False)))
-
-    def predict(self, X: Any) -> AnyArray:
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Predicted classes.
-        """
-        return self._predict_with("predict", X)
-
-    @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> AnyArray:
-        """Predict probabilities, if the classifier does.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Probabilities of the classes.
-        """
-        return self._predict_with("predict_proba", X)
-
-    @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> AnyArray:
-        """Return decision values, if the classifier has them.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-            Decision values of the fitted classifier.
-        """
-        return self._predict_with("decision_function", X)
+    def _rows_for_estimator(self, X: Any) -> Any:
+        return self._read_rows(X, reset=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

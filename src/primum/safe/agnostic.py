@@ -21,14 +21,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import HasMethods, Interval, take_rows
+from primum._sklearn import Interval, take_rows
 from primum._typing import AnyArray, Floats, Index
-from primum.judging.difference import Difference, holm
+from primum.judging.difference import holm
 from primum.judging.held_out import HeldOut
 from primum.methods import SelfLearningClassifier
 from primum.methods.base import fitting
 from primum.methods.icls.tuned import ICLSClassifierCV
-from primum.reading.classifiers import Entry, class_scores, named, read_entries
+from primum.reading.classifiers import Entry, class_scores, named
 from primum.reading.folds import (
     Fold,
     check_disjoint,
@@ -41,11 +41,8 @@ from primum.safe.combining import CombiningClassifier, scaled
 
 
 def _has_scores(self: Any) -> bool:
-    if not hasattr(self, "estimator_"):
-        return True
-    return hasattr(self.estimator_, "predict_proba") or hasattr(
-        self.estimator_, "decision_function"
-    )
+    methods = ("predict_proba", "decision_function")
+    return not hasattr(self, "estimator_") or any(hasattr(self.estimator_, m) for m in methods)
 
 
 class AgnosticClassifier(CombiningClassifier):
@@ -119,8 +116,7 @@ class AgnosticClassifier(CombiningClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "candidates": ["array-like", None],
-        "baseline": [HasMethods(["fit", "predict"]), None],
+        **CombiningClassifier._parameter_constraints,
         "level": [Interval(Real, 0, 1, closed="both")],
         "cv": ["cv_object"],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
@@ -182,6 +178,8 @@ class AgnosticClassifier(CombiningClassifier):
         with fitting(self):
             rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
             entries, baseline = self._entries(sparse.issparse(rows))
+            if any(entry.name == "baseline" for entry in entries):
+                raise ValueError("A candidate is called 'baseline': give it another name.")
             self.classes_ = labels.classes
             folds = self._folds(labels, groups)
             known_weight = None if weight is None else weight[labels.labeled]
@@ -195,16 +193,12 @@ class AgnosticClassifier(CombiningClassifier):
                     self.estimator_ = named(entry.fit(rows, codes, weight), labels.classes)
         return self
 
-    def _entries(self, is_sparse: bool) -> tuple[list[Entry], Entry]:
-        candidates, base = self.candidates, self.baseline
-        if candidates is None:
-            candidates = _default_candidates(is_sparse)
-        if base is None:
-            base = scaled(LogisticRegression(max_iter=1000), is_sparse)
-        entries = read_entries(candidates, "candidates")
-        if any(entry.name == "baseline" for entry in entries):
-            raise ValueError("A candidate is called 'baseline': give it another name.")
-        return entries, Entry("baseline", base, False)
+    def _default_candidates(self, is_sparse: bool) -> list[tuple[str, Any]]:
+        learning = SelfLearningClassifier(LogisticRegression(max_iter=1000))
+        return [
+            ("icls", scaled(ICLSClassifierCV(cv=3), is_sparse)),
+            ("self-learning", scaled(learning, is_sparse)),
+        ]
 
     def _folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
         cv = self.cv
@@ -246,7 +240,10 @@ class AgnosticClassifier(CombiningClassifier):
         }
         adjusted = holm([difference.p_better for difference in self.differences_.values()])
         self.p_values_ = dict(zip(self.differences_, adjusted.tolist(), strict=True))
-        self.chosen_ = _choose(self.differences_, self.p_values_, self.level)
+        better = [name for name, p in self.p_values_.items() if p < 1 - self.level]
+        self.chosen_ = min(
+            better, key=lambda name: self.differences_[name].mean, default="baseline"
+        )
 
     def predict(self, X: Any) -> AnyArray:
         """Return the predicted class of every row.
@@ -294,17 +291,3 @@ def _errors(
     of_train = None if weight is None else weight[train]
     fitted = entry.fit(take_rows(X, train), codes[train], of_train)
     return np.asarray(fitted.predict(take_rows(X, test)) != codes[test], dtype=float)
-
-
-def _choose(differences: dict[str, Difference], p_values: dict[str, float], level: float) -> str:
-    """Return the name of the best candidate that is significantly better, or "baseline"."""
-    better = [name for name, p in p_values.items() if p < 1 - level]
-    return min(better, key=lambda name: differences[name].mean, default="baseline")
-
-
-def _default_candidates(is_sparse: bool) -> list[tuple[str, Any]]:
-    learning = SelfLearningClassifier(LogisticRegression(max_iter=1000))
-    return [
-        ("icls", scaled(ICLSClassifierCV(cv=3), is_sparse)),
-        ("self-learning", scaled(learning, is_sparse)),
-    ]

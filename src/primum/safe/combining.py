@@ -1,17 +1,21 @@
 """What the classifiers that combine other classifiers share: reading rows, and predicting."""
 
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from primum._sklearn import check_parameters, count_rows
+from primum._sklearn import HasMethods, check_parameters, count_rows
 from primum._typing import AnyArray, Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.reading.arrays import check_same_columns, locating_bad_values
+from primum.reading.classifiers import Entry, NamedClassifier, read_entries
 from primum.reading.data import (
     check_every_class_has_weight,
     given_rows,
@@ -33,7 +37,29 @@ def scaled(classifier: Any, is_sparse: bool) -> Any:
 class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
     """A classifier made of other classifiers; DataFrames are passed on to them as they are."""
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "candidates": ["array-like", None],
+        "baseline": [HasMethods(["fit", "predict"]), None],
+    }
+    candidates: Sequence[Any] | None
+    baseline: Any
+    baseline_: NamedClassifier
+    supervised_: NamedClassifier
     classes_: AnyArray
+
+    @abstractmethod
+    def _default_candidates(self, is_sparse: bool) -> list[tuple[str, Any]]:
+        """Return the candidates if none are given."""
+
+    def _entries(self, is_sparse: bool = False) -> tuple[list[Entry], Entry]:
+        """Return the candidates and the baseline, by default those for sparse or dense rows."""
+        base = self.baseline
+        if base is None:
+            base = scaled(LogisticRegression(max_iter=1000), is_sparse)
+        candidates = self.candidates
+        if candidates is None:
+            candidates = self._default_candidates(is_sparse)
+        return read_entries(candidates, "candidates"), Entry("baseline", base, False)
 
     def _read(
         self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any

@@ -16,18 +16,18 @@ is the weighted one, in which the same holds.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import HasMethods, take_rows
+from primum._sklearn import take_rows
 from primum._typing import AnyArray, Floats
 from primum.methods import ICLSClassifier, LeastSquaresClassifier, SelfLearningClassifier
 from primum.methods.base import fitting
-from primum.reading.classifiers import Entry, class_scores, named, read_entries
+from primum.reading.classifiers import Entry, class_scores, named
 from primum.safe.combining import CombiningClassifier, scaled
 from primum.safe.stack import nearest_in_hull
 
@@ -107,11 +107,6 @@ class SAFEWClassifier(CombiningClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "candidates": ["array-like", None],
-        "baseline": [HasMethods(["fit", "predict"]), None],
-    }
-
     def __init__(self, candidates: Sequence[Any] | None = None, *, baseline: Any = None) -> None:
         self.candidates = candidates
         self.baseline = baseline
@@ -141,6 +136,7 @@ class SAFEWClassifier(CombiningClassifier):
         with fitting(self):
             rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
             entries, baseline = self._entries(sparse.issparse(rows))
+            _refuse_baseline(entries, baseline.estimator)
             self.classes_ = labels.classes
             fitted = baseline.fit(rows, codes, weight)
             self.baseline_ = self.supervised_ = named(fitted, labels.classes)
@@ -150,20 +146,13 @@ class SAFEWClassifier(CombiningClassifier):
             self._mix(models, take_rows(rows, where), None if weight is None else weight[where])
         return self
 
-    def _entries(self, is_sparse: bool = False) -> tuple[list[Entry], Entry]:
-        candidates, base = self.candidates, self.baseline
-        if candidates is None:
-            candidates = _default_candidates(is_sparse)
-        if base is None:
-            base = scaled(LogisticRegression(max_iter=1000), is_sparse)
-        entries, baseline = read_entries(candidates, "candidates"), Entry("baseline", base, False)
-        for entry in entries:
-            if not entry.uses_unlabeled and _is_same(entry.estimator, base):
-                raise ValueError(
-                    f"The candidate {entry.name!r} is the baseline itself, so that the nearest "
-                    "mixture would be the baseline: leave it out, or choose another baseline."
-                )
-        return entries, baseline
+    def _default_candidates(self, is_sparse: bool) -> list[tuple[str, Any]]:
+        logistic, ridge = LogisticRegression(max_iter=1000), LeastSquaresClassifier(alpha=0.1)
+        return [
+            ("icls", scaled(ICLSClassifier(alpha=0.1), is_sparse)),
+            ("self-learning, logistic", scaled(SelfLearningClassifier(logistic), is_sparse)),
+            ("self-learning, ridge", scaled(SelfLearningClassifier(ridge), is_sparse)),
+        ]
 
     def _mix(self, fitted: dict[str, Any], X: Any, row_weight: Floats | None) -> None:
         """Keep the weights of the mixture nearest to the baseline on rows X."""
@@ -219,15 +208,12 @@ class SAFEWClassifier(CombiningClassifier):
         return np.asarray(self.classes_[probability.argmax(axis=1)])
 
 
-def _default_candidates(is_sparse: bool) -> list[tuple[str, Any]]:
-    logistic, ridge = LogisticRegression(max_iter=1000), LeastSquaresClassifier(alpha=0.1)
-    return [
-        ("icls", scaled(ICLSClassifier(alpha=0.1), is_sparse)),
-        ("self-learning, logistic", scaled(SelfLearningClassifier(logistic), is_sparse)),
-        ("self-learning, ridge", scaled(SelfLearningClassifier(ridge), is_sparse)),
-    ]
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two classifiers are of one class and have the same parameters."""
-    return one is other or (type(one) is type(other) and repr(one) == repr(other))
+def _refuse_baseline(entries: list[Entry], baseline: Any) -> None:
+    """Raise an error if a candidate is the baseline: of its class, with the same parameters."""
+    for entry in entries:
+        same = type(entry.estimator) is type(baseline) and repr(entry.estimator) == repr(baseline)
+        if not entry.uses_unlabeled and same:
+            raise ValueError(
+                f"The candidate {entry.name!r} is the baseline itself, so that the nearest "
+                "mixture would be the baseline: leave it out, or choose another baseline."
+            )

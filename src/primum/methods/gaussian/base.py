@@ -3,26 +3,32 @@
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh, eigvalsh
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
-from primum._sklearn import Interval, StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.methods.base import ClassPredictionMixin, KnownLabelsScoreMixin, documented_fit, fitting
+from primum.methods.base import (
+    NOT_NEGATIVE,
+    ClassPredictionMixin,
+    KnownLabelsScoreMixin,
+    documented_fit,
+    fitting,
+    logistic_probabilities,
+)
 from primum.methods.gaussian.family import (
-    Coordinates,
+    GaussianCoordinates,
     GaussianFamily,
     GaussianModel,
     coordinates_of,
 )
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import TrainingData, not_in_memory, read_training_data
 from primum.reading.shares import class_shares
@@ -125,20 +131,14 @@ def _read_rows(estimator: BaseEstimator, data: TrainingData) -> GenerativeRows:
 
 
 class GenerativeClassifier(
-    KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
+    RangesByName, KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
 ):
     """Gaussian classes with one covariance, so that the decision function is linear."""
 
     _several_classes: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "covariance": [StrOptions({"full", "spherical"})],
-        "prior": [StrOptions({"equal"}), dict, "array-like", None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": NOT_NEGATIVE}
 
     covariance: str = "full"
-    prior: Any
-    alpha: float
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
@@ -147,6 +147,11 @@ class GenerativeClassifier(
     prior_: Floats
     rank_: int
     soft_labels_: Floats
+
+    def __init__(self, covariance: str = "full", *, prior: Any = None, alpha: float = 0.0) -> None:
+        self.covariance = covariance
+        self.prior = prior
+        self.alpha = alpha
 
     @documented_fit(dense=True, in_memory=True)
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
@@ -178,7 +183,9 @@ class GenerativeClassifier(
             return np.full(len(classes), -np.log(len(classes)))
         return np.log(class_shares(self.prior, classes))
 
-    def _remember(self, classes: AnyArray, model: GaussianModel, coordinates: Coordinates) -> None:
+    def _remember(
+        self, classes: AnyArray, model: GaussianModel, coordinates: GaussianCoordinates
+    ) -> None:
         """Keep a model, in the features' own units."""
         basis, reader, origin = coordinates.basis, coordinates.reader, coordinates.origin
         coef, intercept = model.scores()
@@ -195,7 +202,7 @@ class GenerativeClassifier(
     def _posterior(self, X: Floats) -> Floats:
         """Return the class probabilities of rows that have been validated."""
         scores = X @ self.coef_.T + self.intercept_
-        return _probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
+        return logistic_probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
 
     @property
     def _more_ridge(self) -> str:
@@ -262,7 +269,7 @@ class GenerativeClassifier(
         array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
-        return _probabilities(self.decision_function(X))
+        return logistic_probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithm of the posterior probability of every class.
@@ -286,13 +293,6 @@ class GenerativeClassifier(
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._several_classes
         return tags
-
-
-def _probabilities(scores: Floats) -> Floats:
-    """Return the posterior of log-odds (n,) of two classes, or log-posteriors (n, K) of more."""
-    if scores.ndim == 2:
-        return np.asarray(softmax(scores, axis=1))
-    return np.column_stack([expit(-scores), expit(scores)])
 
 
 def covariance_rank(family: GaussianFamily, model: GaussianModel, Z: Floats) -> int:

@@ -5,17 +5,15 @@
 The model with the largest gain in likelihood over the supervised one, on all rows, for the soft
 labels Q of the unlabelled rows for which that gain is the least. theta_sup is a candidate with gain
 0, so the gain is not negative, whatever the labels: with the true labels, too, the likelihood on
-all rows is at least that of the supervised model. The problem is convex in Q
-(``methods.gaussian.contrastive_pessimistic_lda``), and the gap to its minimum is proven.
+all rows is at least that of the supervised model.
 
-The contrastive likelihood: how much better than a given model, for the worst labels.
+The problem is convex in Q, and the gap to its minimum is proven. With theta_s for theta_sup and
 
-    max_theta min_Q  [ l(theta; Q) - l(theta_s; Q) ],
     l(theta; Q) = 1/n sum_ik r_ik(Q) log p_theta(x_i, k)    (minus the penalty of a ridge)
 
-over all rows, with the labels Q of the unlabelled ones. For fixed theta this is affine in Q, so its
-maximum over theta, attained by the model theta(Q) of largest likelihood
-(``methods.gaussian.family``), is convex in Q:
+over all rows, with the labels Q of the unlabelled ones, the difference l(theta; Q) - l(theta_s; Q)
+is affine in Q for fixed theta, so its maximum over theta, attained by the model theta(Q) of largest
+likelihood (``family.py``), is convex in Q:
 
     f(Q) = l(theta(Q); Q) - l(theta_s; Q),
     df/dq_ik = w_i/n [ log p_theta(Q)(x_i, k) - log p_theta_s(x_i, k) ].
@@ -27,20 +25,16 @@ have the value ``f(Q) - gap``, where the gap is ``sum_i (g_i.q_i - min_k g_ik)``
 labels.
 """
 
-import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from primum._sklearn import Interval
 from primum._typing import Floats
-from primum.methods.base import convergence_advice
+from primum.methods.base import warn_short_of_tol
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, covariance_rank
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel
-from primum.methods.gaussian.label_search import minimize_over_labels
+from primum.methods.gaussian.label_search import RAISE, minimize_over_labels
 from primum.methods.gaussian.lda import fit_twin
 
 
@@ -172,12 +166,6 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GenerativeClassifier._parameter_constraints,
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
         covariance: str = "full",
@@ -187,9 +175,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         tol: float = 1e-6,
         max_iter: int = 10000,
     ) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.alpha = alpha
+        super().__init__(covariance, prior=prior, alpha=alpha)
         self.tol = tol
         self.max_iter = max_iter
 
@@ -203,12 +189,14 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         if rows.n_unlabeled:
             self._check_supervised(family, model, Z)
             objective = ContrastiveLikelihood(family, Z, R, rows.weight[rows.n_labeled :], model)
-            found = minimize_over_labels(objective, Q, tol=self.tol, max_iter=self.max_iter)
-            Q, self.gap_, self.n_iter_ = found.Q, found.gap, max(1, found.n_iter)
-            if found.value > found.gap:
-                model, self.gain_ = objective.model(Q), found.value - found.gap
-            if found.gap > self.tol:
-                self._warn()
+            worst = minimize_over_labels(objective, Q, tol=self.tol, max_iter=self.max_iter)
+            Q, self.gap_, self.n_iter_ = worst.Q, worst.gap, max(1, worst.n_iter)
+            if worst.value > worst.gap:
+                model, self.gain_ = objective.model(Q), worst.value - worst.gap
+            if worst.gap > self.tol:
+                proven = f"with a gain proven to be within {worst.gap:.1e} of the largest"
+                where = f"{proven}, not within the requested"
+                warn_short_of_tol(self, worst.n_iter, where, otherwise=RAISE, stacklevel=3)
         self._keep_soft_labels(rows, Q)
         self._remember(rows.data.classes, model, family.coordinates)
 
@@ -222,14 +210,3 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
                 f"whose covariance has rank {rank}, while all rows together span {r} dimensions: "
                 f"{self._more_ridge}, label more rows, or drop features."
             )
-
-    def _warn(self) -> None:
-        reached = self.n_iter_ >= self.max_iter
-        advice = convergence_advice(self.max_iter, reached=reached, otherwise="raise tol or alpha")
-        warnings.warn(
-            f"ContrastivePessimisticLDAClassifier stopped after {self.n_iter_} iterations with a "
-            f"gain proven to be within {self.gap_:.1e} of the largest, not within the requested "
-            f"tol={self.tol:.1e}; {advice}.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )

@@ -10,7 +10,7 @@ objective, which is not concave: EM ends in a local maximum near its start, the 
 """
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -112,11 +112,8 @@ class EMLDAClassifier(GenerativeClassifier):
     array([0., 1., 1.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GenerativeClassifier._parameter_constraints,
-        "unlabeled_weight": [Interval(Real, 0, 1, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "unlabeled_weight": [Interval(Real, 0, 1, closed="both")]
     }
 
     def __init__(
@@ -129,10 +126,8 @@ class EMLDAClassifier(GenerativeClassifier):
         max_iter: int = 10000,
         tol: float = 1e-9,
     ) -> None:
-        self.covariance = covariance
+        super().__init__(covariance, prior=prior, alpha=alpha)
         self.unlabeled_weight = unlabeled_weight
-        self.prior = prior
-        self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
 

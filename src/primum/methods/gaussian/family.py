@@ -34,7 +34,7 @@ RANGE_TOLERANCE, RANK_TOLERANCE = 1e-11, 1e-13
 
 
 @dataclass(frozen=True)
-class Coordinates:
+class GaussianCoordinates:
     """Coordinates z of rows x: ``x = origin + basis z``, ``z = reader' (x - origin)``.
 
     Attributes
@@ -67,7 +67,9 @@ class Coordinates:
         return np.asarray((X - self.origin) @ self.reader)
 
 
-def coordinates_of(X: Floats, weight: Floats, *, spherical: bool, alpha: float) -> Coordinates:
+def coordinates_of(
+    X: Floats, weight: Floats, *, spherical: bool, alpha: float
+) -> GaussianCoordinates:
     """Return the coordinates for models of the given rows.
 
     With a ridge no direction is left out, and the unit of a spherical covariance is that of the
@@ -76,16 +78,16 @@ def coordinates_of(X: Floats, weight: Floats, *, spherical: bool, alpha: float) 
     origin = np.average(X, axis=0, weights=weight)
     d = X.shape[1]
     if spherical:
-        return Coordinates(origin, np.eye(d), np.eye(d), np.full(d, alpha))
+        return GaussianCoordinates(origin, np.eye(d), np.eye(d), np.full(d, alpha))
     scale = np.sqrt(np.average((X - origin) ** 2, axis=0, weights=weight) + alpha)
     if alpha > 0:
-        return Coordinates(origin, np.diag(scale), np.diag(1.0 / scale), alpha / scale**2)
+        return GaussianCoordinates(origin, np.diag(scale), np.diag(1.0 / scale), alpha / scale**2)
     scale[scale <= CONSTANT * np.abs(X).max(axis=0)] = 1.0
     Z = (X - origin) / scale
     variance, directions = np.linalg.eigh((Z.T * (weight / weight.sum())) @ Z)
     kept = directions[:, variance > RANGE_TOLERANCE * max(1.0, variance[-1])]
     basis, reader = scale[:, None] * kept, kept / scale[:, None]
-    return Coordinates(origin, basis, reader, np.zeros(kept.shape[1]))
+    return GaussianCoordinates(origin, basis, reader, np.zeros(kept.shape[1]))
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ class GaussianFamily:
 
     Attributes
     ----------
-    coordinates : Coordinates
+    coordinates : GaussianCoordinates
         The coordinates of the rows.
     spherical : bool
         Whether the covariance is a multiple of the identity.
@@ -166,7 +168,7 @@ class GaussianFamily:
         Logarithms of given class shares; None: they are estimated.
     """
 
-    coordinates: Coordinates
+    coordinates: GaussianCoordinates
     spherical: bool
     log_shares: Floats | None
 

@@ -5,15 +5,14 @@
 
 with the soft labels Q of the unlabelled rows anywhere in the simplex. As in ICLS, the model is
 one that some labelling could have produced, and of these the best on the labelled rows. The
-objective and its gradient are in ``methods.gaussian.iclda``. It is not concave, so it is
-maximised from several starts: the posterior of the supervised model, the class shares, and
-posteriors of supervised models with randomly weighted rows.
+objective is not concave, so it is maximised from several starts: the posterior of the supervised
+model, the class shares, and posteriors of supervised models with randomly weighted rows.
 
-The likelihood of the labelled rows as a function of the labels of the others.
+As a function of the labels of the others, the mean log-likelihood of the labelled rows is
 
     l(Q) = 1/n_L [ sum_k L_k log pi_k - n_L/2 log det(2 pi C) - 1/2 tr(C^-1 G) ],
 
-where pi, m and C are fitted to all rows with the labels Q (``methods.gaussian.family``), L_k is the
+where pi, m and C are fitted to all rows with the labels Q (``family.py``), L_k is the
 weight of the labelled rows of class k, n_L that of all of them, and
 ``G = sum_labelled w_i (x_i - m_{y_i})(x_i - m_{y_i})' + n_L alpha I``. The derivatives are
 
@@ -23,24 +22,20 @@ weight of the labelled rows of class k, n_L that of all of them, and
                          + 1/n ((x_i - m_k)' H (x_i - m_k) - x_i' H x_i) ]
 
 with a_k the mean of the labelled rows of class k. Without the first term if the shares are given.
-The last one is the same for all classes of a row and is left out. l is not concave.
+The last one is the same for all classes of a row and is left out.
 """
 
-import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from primum._sklearn import Interval
 from primum._typing import Floats
-from primum.methods.base import convergence_advice
+from primum.methods.base import warn_short_of_tol
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel, scatter
-from primum.methods.gaussian.label_search import FoundLabels, minimize_over_labels
+from primum.methods.gaussian.label_search import RAISE, FoundLabels, minimize_over_labels
 from primum.methods.gaussian.lda import fit_twin
 
 
@@ -105,7 +100,7 @@ class LabeledLikelihood:
 
 
 # Optima are different if the posterior of some unlabelled row differs by more than this.
-DIFFERENT = 0.01
+DIFFERENT_POSTERIOR = 0.01
 
 
 class ICLDAClassifier(GenerativeClassifier):
@@ -199,14 +194,6 @@ class ICLDAClassifier(GenerativeClassifier):
     array([0., 1., 1.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GenerativeClassifier._parameter_constraints,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
     def __init__(
         self,
         covariance: str = "full",
@@ -218,9 +205,7 @@ class ICLDAClassifier(GenerativeClassifier):
         max_iter: int = 10000,
         random_state: Any = 0,
     ) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.alpha = alpha
+        super().__init__(covariance, prior=prior, alpha=alpha)
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
@@ -243,16 +228,20 @@ class ICLDAClassifier(GenerativeClassifier):
         if rows.n_unlabeled == 0:
             self.n_optima_ = 1
             return FoundLabels(np.zeros((0, rows.n_classes)), 0.0, 0.0, 0)
-        found = []
+        optima = []
         for start in self._starts(rows):
-            found.append(
+            optima.append(
                 minimize_over_labels(objective, start, tol=self.tol, max_iter=self.max_iter)
             )
-            self._check_maximum(objective.family, objective.model(found[-1].Q), objective.Z)
-        self.n_optima_ = _count_different([objective.model(one.Q) for one in found], objective.Z)
-        best = min(found, key=lambda one: one.value)
+            self._check_maximum(objective.family, objective.model(optima[-1].Q), objective.Z)
+        self.n_optima_ = _count_different([objective.model(one.Q) for one in optima], objective.Z)
+        best = min(optima, key=lambda one: one.value)
         if best.gap > self.tol:
-            self._warn(best)
+            where = (
+                "where other labels could still raise the mean log-likelihood of the labelled rows "
+                f"by about {best.gap:.1e}, more than"
+            )
+            warn_short_of_tol(self, best.n_iter, where, otherwise=RAISE, stacklevel=4)
         return best
 
     def _starts(self, rows: GenerativeRows) -> list[Floats]:
@@ -265,22 +254,11 @@ class ICLDAClassifier(GenerativeClassifier):
             starts.append(fit_twin(self, replace(rows, weight=weight))._posterior(rows.unlabeled))
         return starts[: self.n_init]
 
-    def _warn(self, best: FoundLabels) -> None:
-        reached = best.n_iter >= self.max_iter
-        advice = convergence_advice(self.max_iter, reached=reached, otherwise="raise tol or alpha")
-        warnings.warn(
-            f"ICLDAClassifier stopped after {best.n_iter} iterations where other labels could "
-            f"still raise the mean log-likelihood of the labelled rows by about {best.gap:.1e}, "
-            f"more than tol={self.tol:.1e}; {advice}.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
 
 def _count_different(models: list[GaussianModel], Z: Floats) -> int:
     """Return the number of models with different posteriors."""
     kept: list[Floats] = []
     for posterior in (model.posterior(Z) for model in models):
-        if all(np.abs(posterior - other).max() > DIFFERENT for other in kept):
+        if all(np.abs(posterior - other).max() > DIFFERENT_POSTERIOR for other in kept):
             kept.append(posterior)
     return len(kept)

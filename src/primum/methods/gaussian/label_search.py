@@ -23,9 +23,12 @@ from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
 
-MEMORY = 20
+LBFGS_MEMORY = 20
 # L-BFGS-B stops early where its line search fails; from there it is restarted this often at most.
 RESTARTS = 20
+
+# What to do where rounding limits a search.
+RAISE = "raise tol or alpha"
 
 Objective = Callable[[Floats], tuple[float, Floats]]
 
@@ -56,7 +59,7 @@ def minimize_over_labels(
     objective: Objective, start: Floats, *, tol: float, max_iter: int
 ) -> FoundLabels:
     """Return labels at which the gap is within the tolerance, unless max_iter is reached."""
-    search = _Search(objective, start)
+    search = _LabelVariables(objective, start)
     v, n_iter, last = search.variables(start), 0, np.inf
     for _ in range(RESTARTS):
         result = _lbfgsb(search, v, tol, max_iter - n_iter)
@@ -68,7 +71,7 @@ def minimize_over_labels(
     return FoundLabels(search.labels(v), value, gap, n_iter)
 
 
-def _lbfgsb(search: "_Search", start: Floats, tol: float, max_iter: int) -> OptimizeResult:
+def _lbfgsb(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> OptimizeResult:
     def stop_at_gap(intermediate_result: OptimizeResult) -> None:
         if search.value_and_gap(intermediate_result.x)[1] <= tol:
             raise StopIteration
@@ -83,14 +86,14 @@ def _lbfgsb(search: "_Search", start: Floats, tol: float, max_iter: int) -> Opti
         options={
             "maxiter": max_iter,
             "maxfun": 20 * max_iter,
-            "maxcor": MEMORY,
+            "maxcor": LBFGS_MEMORY,
             "ftol": 0.0,
             "gtol": 0.0,
         },
     )
 
 
-class _Search:
+class _LabelVariables:
     """The objective and its gradient in variables; remembers the last evaluation."""
 
     def __init__(self, objective: Objective, start: Floats) -> None:

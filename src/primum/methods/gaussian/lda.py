@@ -7,8 +7,6 @@ by the number of rows (maximum likelihood). With C = sigma^2 I and equal shares,
 nearest mean is predicted. See ``methods.gaussian.family``.
 """
 
-from typing import Any
-
 from primum.methods.base import copy_feature_names
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
 
@@ -79,11 +77,6 @@ class LDAClassifier(GenerativeClassifier):
     >>> LDAClassifier().fit(X, y).predict([[0.0], [3.0]])
     array([0, 1])
     """
-
-    def __init__(self, covariance: str = "full", *, prior: Any = None, alpha: float = 0.0) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.alpha = alpha
 
     def _n_directions(self, rows: GenerativeRows) -> int:
         return super()._n_directions(rows.labeled)

@@ -17,17 +17,16 @@ restricted to its range. For a spherical covariance, T is the identity: only the
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
-from primum.methods.gaussian.family import Coordinates, GaussianModel
+from primum.methods.gaussian.family import GaussianCoordinates, GaussianModel
 from primum.methods.gaussian.lda import fit_twin
 
 # Squared stretches of the map below this fraction of the largest are rounding.
-ROUNDING = 1e-13
+LEAST_STRETCH = 1e-13
 
 
 class MomentConstrainedLDAClassifier(GenerativeClassifier):
@@ -102,11 +101,6 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     (array([3.]), array([3.]))
     """
 
-    def __init__(self, covariance: str = "full", *, prior: Any = None, alpha: float = 0.0) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.alpha = alpha
-
     def _fit_rows(self, rows: GenerativeRows) -> None:
         self.supervised_ = fit_twin(self, rows)
         family = self._family(rows.labeled)
@@ -168,7 +162,7 @@ class MappedModel(GaussianModel):
 
 def _refuse_outliers(values: Floats) -> None:
     """Raise an error if the smallest stretch of the map is lost in the rounding of the largest."""
-    if values.min(initial=1.0) <= ROUNDING * values.max(initial=1.0):
+    if values.min(initial=1.0) <= LEAST_STRETCH * values.max(initial=1.0):
         raise ValueError(
             f"In some direction the variance of all rows is {values.max():.1e} times that of the "
             "labelled rows, beyond the precision of the map between them: remove outliers from the "
@@ -176,7 +170,7 @@ def _refuse_outliers(values: Floats) -> None:
         )
 
 
-def _centered(coordinates: Coordinates, mean: Floats) -> Coordinates:
+def _centered(coordinates: GaussianCoordinates, mean: Floats) -> GaussianCoordinates:
     """Return the same coordinates, with the mean of all rows in the subspace that they span."""
     along = coordinates.read(mean[None, :])[0] @ coordinates.basis.T
     return replace(coordinates, origin=mean - along)

@@ -17,13 +17,13 @@ S_t^-1 (m_k - m) and of W^-1 (m_k - m) span the same space, and the log-posterio
 features only through it.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.methods.gaussian.base import COLLAPSED, GenerativeClassifier, GenerativeRows
-from primum.methods.gaussian.family import Coordinates, GaussianFamily, GaussianModel
+from primum.methods.gaussian.family import GaussianCoordinates, GaussianFamily, GaussianModel
 from primum.methods.gaussian.lda import fit_twin
 
 # A direction between the class means is left out if it is below this fraction of the longest.
@@ -100,10 +100,6 @@ class ScatterLDAClassifier(GenerativeClassifier):
     array([0, 1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: GenerativeClassifier._parameter_constraints[name] for name in ("prior", "alpha")
-    }
-
     def __init__(self, *, prior: Any = None, alpha: float = 0.0) -> None:
         self.prior = prior
         self.alpha = alpha
@@ -153,7 +149,7 @@ class ScatterLDAClassifier(GenerativeClassifier):
         coordinates = family.coordinates
         # The transpose of this reader times this basis is V' S_t V, the identity.
         basis, ridge = coordinates.basis @ total @ V, np.zeros(V.shape[1])
-        space = Coordinates(coordinates.origin, basis, self.directions_, ridge)
+        space = GaussianCoordinates(coordinates.origin, basis, self.directions_, ridge)
         self._remember(rows.data.classes, projected, space)
         self.means_ = coordinates.origin + model.means @ coordinates.basis.T
         self.covariance_ = coordinates.basis @ model.covariance @ coordinates.basis.T

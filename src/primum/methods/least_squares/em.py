@@ -59,6 +59,7 @@ from primum.labellings import LeastSquaresFamily, sets
 from primum.labellings.sets import LabelSet, along, directions_of, keys_of
 from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE, convergence_advice
 from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.self_learning import alternate
 from primum.reading.data import TrainingData, not_in_memory
 from primum.reading.labels import targets_of
 
@@ -375,23 +376,10 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     def _alternate(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
         """Return (coordinates, labels) once refitting and relabelling change no label."""
-        changes, self.n_iter_, gamma = 1, 0, None
-        while gamma is None or (changes and self.n_iter_ < self.max_iter):
-            gamma = family.gamma(q, gamma)
-            before, q = q, self._relabel(family.scores(gamma))
-            changes = int(np.count_nonzero(np.atleast_2d((q != before).T).any(axis=0)))
-            self.n_iter_ += 1
-        if changes:
-            self._warn_of_changes(changes)
-        return gamma, before
-
-    def _warn_of_changes(self, changes: int) -> None:
-        warnings.warn(
-            f"EMLeastSquaresClassifier stopped after max_iter={self.max_iter} rounds with "
-            f"{changes} labels still changing; raise max_iter.",
-            ConvergenceWarning,
-            stacklevel=5,
+        gamma, labels, _ = alternate(
+            self, family.gamma, lambda gamma: self._relabel(family.scores(gamma)), q
         )
+        return gamma, labels
 
     def _relabel(self, scores: Floats) -> Floats:
         """Return the best labels for scores (U,) of two classes, or (U, K) of more."""

@@ -1,9 +1,7 @@
 """What the manifold methods share: distinct rows, their graph, and their deformed kernel.
 
-Neighbour graphs and their Laplacians, sparse throughout.
-
-The graph connects row i and row j if one is among the k nearest neighbours of the other. Its
-Laplacian measures how much a function varies between connected rows:
+The graph connects row i and row j if one is among the k nearest neighbours of the other. Graph and
+Laplacian are sparse. The Laplacian measures how much a function varies between connected rows:
 
     f' Lap f = 1/2 sum_ij w_ij (f_i - f_j)^2,      Lap = D - W,   D = diag(W 1),
 
@@ -14,23 +12,28 @@ exp(-||x_i - x_j||^2 / (2 s^2)) ("heat"), with s the median distance between con
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import laplacian
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import validate_data
 
-from primum._sklearn import Interval, StrOptions
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import KnownLabelsScoreMixin, documented_fit, fitting
+from primum.methods.base import (
+    KnownLabelsScoreMixin,
+    copy_feature_names,
+    documented_fit,
+    fitting,
+)
 from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import backend_of, locating_bad_values, refuse_other_library
 from primum.reading.data import DTYPES, FitArguments, read_arguments, stack_rows
 from primum.reading.labels import KnownLabels
@@ -97,8 +100,8 @@ def _heat(distances: Any) -> Any:
 
 def laplacian_power(graph: Any, *, normalized: bool = False, power: int = 1) -> Any:
     """Return a power of the graph's Laplacian as a CSR array; a larger one is less sparse."""
-    found: Any = laplacian(graph.astype(np.float64), normed=normalized)
-    plain = sparse.csr_array(found)
+    dense_or_sparse: Any = laplacian(graph.astype(np.float64), normed=normalized)
+    plain = sparse.csr_array(dense_or_sparse)
     raised = plain
     for _ in range(power - 1):
         raised = (raised @ plain).tocsr()
@@ -111,18 +114,8 @@ MAX_ROWS = 10_000
 # Kernel values that a prediction computes at a time.
 MAX_KERNEL_VALUES = 2**23
 
-MANIFOLD_CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel": [StrOptions(set(kernel_metrics())), callable],
-    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither"), None],
-    "kernel_params": [dict, None],
-    "graph_neighbors": [Interval(Integral, 1, None, closed="left")],
-    "graph_weights": [StrOptions(set(GRAPH_WEIGHTS))],
-    "graph_normalized": ["boolean"],
-    "graph_power": [Interval(Integral, 1, None, closed="left")],
-}
 
-
-class KernelOnGraph(BaseEstimator):
+class KernelOnGraph(RangesByName, BaseEstimator):
     """A kernel deformed by the neighbour graph of all training rows, labelled or not."""
 
     X_fit_: Any
@@ -284,10 +277,15 @@ def distinct_rows(X: Any) -> tuple[Any, Index]:
 
 
 class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
-    """A classifier in the deformed kernel."""
+    """A classifier in the deformed kernel, with a twin in the kernel as it is."""
 
+    alpha: float
+    graph_alpha: float
     classes_: AnyArray
+    supervised_: Self
     _several_classes: ClassVar[bool] = True
+    # The parameter whose value 0 leaves the graph out.
+    _weight_of_graph: ClassVar[str] = "graph_alpha"
 
     @documented_fit(
         in_memory=True,
@@ -296,15 +294,28 @@ class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with fitting(self):
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
-            data = read_manifold_data(self, given, uses_unlabeled=self._ratio > 0)
-            self.classes_ = data.classes
-            self._fit_deformed(data, self._deform(data.rows, self._ratio))
+            self._fit_data(read_manifold_data(self, given, uses_unlabeled=self._ratio > 0))
+            self.supervised_ = self._fit_twin(given)
         return self
 
+    def _fit_data(self, data: ManifoldData) -> Self:
+        self.classes_ = data.classes
+        self._fit_deformed(data, self._deform(data.rows, self._ratio))
+        return self
+
+    def _fit_twin(self, given: FitArguments[KnownLabels]) -> Self:
+        """Return the machine fitted to the labelled rows, without the graph."""
+        if self._ratio == 0:
+            return copy(self)
+        twin = clone(self).set_params(**{self._weight_of_graph: 0.0})
+        twin.n_features_in_ = self.n_features_in_
+        copy_feature_names(self, twin)
+        return twin._fit_data(read_manifold_data(twin, given, uses_unlabeled=False))
+
     @property
-    @abstractmethod
     def _ratio(self) -> float:
         """The ratio r of the two penalties; 0 means the undeformed kernel of the labelled rows."""
+        return self.graph_alpha / self.alpha
 
     @abstractmethod
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:

@@ -8,33 +8,19 @@ of the kernel as it is.
 """
 
 from collections.abc import Callable
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.svm import SVC
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from primum._sklearn import HasMethods, Interval
-from primum._typing import AnyArray, Floats
-from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
+from primum._typing import Floats
+from primum.methods.base import WrapperMixin
+from primum.methods.manifold.base import ManifoldData, ManifoldMachine
 from primum.methods.manifold.deformed_kernel import DeformedKernel
 
 
-def _has(method: str) -> Callable[["ManifoldClassifier"], bool]:
-    """Return a check that the kernel machine has a method."""
-
-    def check(self: "ManifoldClassifier") -> bool:
-        getattr(getattr(self, "estimator_", self._machine()), method)
-        return True
-
-    return check
-
-
-class ManifoldClassifier(ManifoldMachine):
+class ManifoldClassifier(WrapperMixin, ManifoldMachine):
     """Semi-supervised version of a kernel machine, smooth along the neighbour graph of all rows.
 
     The machine is fitted to the labelled rows, with the kernel that ManifoldKernel computes from
@@ -92,6 +78,8 @@ class ManifoldClassifier(ManifoldMachine):
     gamma_ : float or None
         The value of ``gamma`` that was used; None: the kernel's own default, or it has no
         gamma.
+    supervised_ : ManifoldClassifier
+        The supervised twin: the same with ``graph_ratio=0``, on the labelled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -128,14 +116,9 @@ class ManifoldClassifier(ManifoldMachine):
     array([0, 1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "graph_ratio": [Interval(Real, 0, None, closed="left")],
-        **MANIFOLD_CONSTRAINTS,
-    }
-    estimator_: Any
     expansion_: Floats
     scale_: float
+    _weight_of_graph = "graph_ratio"
 
     def __init__(
         self,
@@ -166,79 +149,24 @@ class ManifoldClassifier(ManifoldMachine):
 
     @property
     def _several_classes(self) -> bool:  # type: ignore[override]
-        tags = get_tags(self._machine()).classifier_tags
+        tags = get_tags(self._kind).classifier_tags
         return tags is not None and tags.multi_class
 
-    def _machine(self) -> Any:
-        """Return the machine, not fitted."""
-        return SVC(kernel="precomputed") if self.estimator is None else clone(self.estimator)
+    @property
+    def _kind(self) -> Any:
+        return SVC(kernel="precomputed") if self.estimator is None else self.estimator
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
-        machine, extra = self._machine(), {}
-        _check_machine(machine)
-        if data.weight is not None:
-            if not has_fit_parameter(machine, "sample_weight"):
-                raise ValueError(
-                    f"sample_weight was passed, but {type(machine).__name__} does not support it: "
-                    "omit it or use another estimator."
-                )
-            extra = {"sample_weight": data.weight}
-        kernel = kernel.rescaled()
+        _check_machine(self._kind)
+        weight, kernel = self._weight_options(data.weight), kernel.rescaled()
         self.scale_ = kernel.scale
         features = kernel.features(data.labeled)
-        self.estimator_ = machine.fit(features @ features.T, data.classes[data.codes], **extra)
+        labels = data.classes[data.codes]
+        self.estimator_ = clone(self._kind).fit(features @ features.T, labels, **weight)
         self.expansion_ = kernel.expansion(data.labeled)
 
-    def _predict_with(self, method: str, X: Any) -> AnyArray:
-        check_is_fitted(self)
-        return np.asarray(getattr(self.estimator_, method)(self._expand(X, self.expansion_)))
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the predicted class of every row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows, new or not.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The classes.
-        """
-        return self._predict_with("predict", X)
-
-    @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> AnyArray:
-        """Return the class probabilities of the machine.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows, new or not.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            One column per class, in the order of ``classes_``.
-        """
-        return self._predict_with("predict_proba", X)
-
-    @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> AnyArray:
-        """Return the decision values of the machine.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows, new or not.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-            The decision values.
-        """
-        return self._predict_with("decision_function", X)
+    def _rows_for_estimator(self, X: Any) -> Floats:
+        return self._expand(X, self.expansion_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -50,7 +50,7 @@ DIAGONAL_BLOCK = 1000
 PSD_TOLERANCE = 1e-5
 
 # Largest relative error of the deformed kernel, in the direction in which it is least accurate.
-LOST = 1e-3
+LARGEST_ERROR = 1e-3
 POWER_STEPS = 5
 
 
@@ -88,7 +88,7 @@ class Deformation:
             factor = cholesky(shifted.T, lower=False, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             raise _too_rough(ratio) from None
-        if np.finfo(float).eps * _largest_inverse(factor, diagonal) > LOST:
+        if np.finfo(float).eps * _largest_inverse(factor, diagonal) > LARGEST_ERROR:
             raise _too_rough(ratio)
         return DeformedKernel(self, float(ratio), factor)
 

@@ -8,17 +8,16 @@ loss + alpha/c (||f||^2 + r f' Lap^p f).
 """
 
 from collections.abc import Callable
-from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from primum._sklearn import Interval, check_parameters
+from primum._sklearn import check_parameters
 from primum._typing import AnyArray, Floats
 from primum.methods.base import fitting
-from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, KernelOnGraph, distinct_rows
+from primum.methods.manifold.base import KernelOnGraph, distinct_rows
 from primum.methods.manifold.deformed_kernel import DeformedKernel
 from primum.reading.arrays import backend_of, locating_bad_values, refuse_other_library
 from primum.reading.data import DTYPES, stack_rows
@@ -110,10 +109,6 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
     ((4, 4), True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "graph_ratio": [Interval(Real, 0, None, closed="left")],
-        **MANIFOLD_CONSTRAINTS,
-    }
     expansion_: Floats
     scale_: float
 

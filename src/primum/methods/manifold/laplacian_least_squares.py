@@ -14,17 +14,15 @@ alpha L I becomes alpha diag(1 / w_i).
 """
 
 from collections.abc import Callable
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import Interval
 from primum._typing import AnyArray, Floats
 from primum.equations import kernel_ridge
 from primum.methods.base import nearest_probabilities, predicted_classes
-from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
+from primum.methods.manifold.base import ManifoldData, ManifoldMachine
 from primum.methods.manifold.deformed_kernel import DeformedKernel
 
 
@@ -87,6 +85,8 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
     gamma_ : float or None
         The value of ``gamma`` that was used; None: the kernel's own default, or it has no
         gamma.
+    supervised_ : LaplacianLeastSquaresClassifier
+        The supervised twin: the same with ``graph_alpha=0``, on the labelled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -125,12 +125,6 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "graph_alpha": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        **MANIFOLD_CONSTRAINTS,
-    }
     dual_coef_: Floats
     intercept_: Floats
 
@@ -158,10 +152,6 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
         self.graph_normalized = graph_normalized
         self.graph_power = graph_power
         self.fit_intercept = fit_intercept
-
-    @property
-    def _ratio(self) -> float:
-        return self.graph_alpha / self.alpha
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
         features = kernel.features(data.labeled)

@@ -11,18 +11,17 @@ w_i that add up to 1. K > 2 classes have one such SVM for each pair of classes, 
 """
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import Interval
 from primum._typing import AnyArray, Floats
 from primum.methods.base import predicted_classes
-from primum.methods.manifold.base import MANIFOLD_CONSTRAINTS, ManifoldData, ManifoldMachine
+from primum.methods.manifold.base import ManifoldData, ManifoldMachine
 from primum.methods.manifold.deformed_kernel import DeformedKernel
+from primum.methods.parameters import POSITIVE
 
 
 class LaplacianSVMClassifier(ManifoldMachine):
@@ -87,6 +86,8 @@ class LaplacianSVMClassifier(ManifoldMachine):
         gamma.
     n_iter_ : int
         Number of iterations of the SVM's solver, at least 1; of several SVMs, the largest.
+    supervised_ : LaplacianSVMClassifier
+        The supervised twin: the same with ``graph_alpha=0``, on the labelled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -130,13 +131,7 @@ class LaplacianSVMClassifier(ManifoldMachine):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "graph_alpha": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        **MANIFOLD_CONSTRAINTS,
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"tol": POSITIVE}
     svm_: SVC
     expansion_: Floats
 
@@ -166,10 +161,6 @@ class LaplacianSVMClassifier(ManifoldMachine):
         self.graph_power = graph_power
         self.tol = tol
         self.max_iter = max_iter
-
-    @property
-    def _ratio(self) -> float:
-        return self.graph_alpha / self.alpha
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
         features, L = kernel.features(data.labeled), len(data.codes)

@@ -3,9 +3,8 @@
 Labels are probabilities p_j, of mean R, and  T/2U sum_j (p_j log p_j + (1 - p_j) log(1 - p_j))  is
 added to the objective. Refit and relabel in turn while the temperature T falls; then switch.
 
-Newton systems (``systems.py``) solved with the inverse of an earlier matrix.
-
-While labels change little from one refit to the next, so does ``A = R + X'HX``. An earlier matrix
+While labels change little from one refit to the next, so does the matrix ``A = R + X'HX`` of a
+Newton step (``newton.py``), and an earlier inverse helps to solve with it. An earlier matrix
 ``A_0 = R + X'H_0 X``, whose inverse is known, is then an excellent preconditioner. The difference
 of the two is a sum over the rows whose h has changed, and products of A_0 with the directions of
 conjugate gradients follow from their residuals: a step takes two products with these rows, and a
@@ -18,15 +17,15 @@ from scipy.special import entr, expit, rel_entr
 
 from primum._typing import Floats
 from primum.methods.svm.newton import NewtonSystem, Primal
-from primum.methods.svm.search import Search, Step, balanced_labels
+from primum.methods.svm.search import Step, TransductiveSearch, balanced_labels
 from primum.methods.svm.switching import switch_all
 
 # The error of a solution, as a fraction of what counts as exact.
-ACCURATE = 1e-4
+SOLUTION_ERROR = 1e-4
 # If this many steps do not suffice, another matrix is inverted.
-STEPS = 4
+PRECONDITIONED_STEPS = 4
 # Costs that differ by less than this fraction of the largest are equal.
-EQUAL = 1e-14
+EQUAL_COSTS = 1e-14
 
 
 class Nearby:
@@ -47,7 +46,7 @@ class Nearby:
         """Return the solution v of ``(R + X'HX) v = X'rho`` and Xv, starting from w and o = Xw."""
         if self._inverse is not None and h.any():
             residual = self.X.T @ (rho - h * o) - self.ridge * w
-            step = self._steps(h, residual, (ACCURATE * accuracy) ** 2)
+            step = self._steps(h, residual, (SOLUTION_ERROR * accuracy) ** 2)
             if step is not None:
                 return w + step, o + self.X @ step
         w, factor = self.system.factorized(h, rho, w)
@@ -63,7 +62,7 @@ class Nearby:
         assert self._inverse is not None
         direction, image = self._inverse @ residual, residual  # image: of the direction under A_0
         solution, square = np.zeros_like(residual), float(residual @ direction)
-        for _ in range(STEPS):
+        for _ in range(PRECONDITIONED_STEPS):
             if square <= enough:
                 return solution
             of_A = image + X.T @ (change * (X @ direction))
@@ -78,7 +77,7 @@ class Nearby:
     def _changes(self, h: Floats) -> tuple[Floats, Floats]:
         """Return the rows whose h has changed, and by how much."""
         change = h - self._h
-        changed = (np.abs(change) > EQUAL * h.max()).nonzero()[0]
+        changed = (np.abs(change) > EQUAL_COSTS * h.max()).nonzero()[0]
         if not np.array_equal(changed, self._changed):
             self._changed, self._rows = changed, self.X[changed]
         return self._rows, change[changed]
@@ -95,21 +94,26 @@ def nearby(system: NewtonSystem) -> NewtonSystem:
     return Nearby(system) if isinstance(system, Primal) else system
 
 
+# The schedule of Sindhwani and Keerthi, whose losses are of order 1.
 FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
-ENTROPY_ENOUGH, CHANGE_ENOUGH, MOST_ROUNDS = 1e-6, 1e-6, 1000
+# Cooling ends at this mean entropy above the least one, and rounds at one temperature at this mean
+# divergence between two labellings, both in nats per row, or after this many rounds.
+ENTROPY_TOLERANCE, CHANGE_TOLERANCE, MOST_ROUNDS = 1e-6, 1e-6, 1000
 # Tolerance of the refits on the way, whose labels are about to change anyway: if the Newton steps
 # are exact, and for conjugate gradients, where it is also the accuracy of a step.
-ROUGH, ROUGH_STEPS = 1e-4, 1e-6
+ROUGH_EXACT, ROUGH_STEPS = 1e-4, 1e-6
 
 
-def search_by_annealing(search: Search, unlabeled_weight: float, max_switches: int) -> Floats:
+def search_by_annealing(
+    search: TransductiveSearch, unlabeled_weight: float, max_switches: int
+) -> Floats:
     """Lower the temperature until the labels are almost 0 or 1, then switch; return the labels."""
     cost = unlabeled_weight * search.cost_unlabeled
-    enough = _least_entropy(search.share, len(cost)) + ENTROPY_ENOUGH
+    enough = _least_entropy(search.share, len(cost)) + ENTROPY_TOLERANCE
     p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
     original = search.system
-    tol = max(search.tol, ROUGH if original.exact else ROUGH_STEPS)
+    tol = max(search.tol, ROUGH_EXACT if original.exact else ROUGH_STEPS)
     # Labels change little between two refits, so an earlier inverse is used again.
     search.system = nearby(original)
     while True:
@@ -158,10 +162,10 @@ def _soft_labels(
 def _is_close(p: Floats, q: Floats) -> bool:
     """Return whether the mean Kullback-Leibler divergence of p from q is small."""
     change = p - q
-    if 2.0 * float(change @ change) >= CHANGE_ENOUGH * len(p):  # a lower bound (Pinsker)
+    if 2.0 * float(change @ change) >= CHANGE_TOLERANCE * len(p):  # a lower bound (Pinsker)
         return False
     q = np.clip(q, 1e-300, 1.0 - 1e-16)
-    return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))) < CHANGE_ENOUGH
+    return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))) < CHANGE_TOLERANCE
 
 
 def _entropy(p: Floats) -> float:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,9 +10,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
+from primum._sklearn import Interval
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.methods.base import ClassPredictionMixin, KnownLabelsScoreMixin, documented_fit, fitting
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, in_memory, read_arguments
 from primum.reading.labels import KnownLabels
@@ -121,7 +124,9 @@ def ridge_of(alpha: float, n_columns: int, fit_intercept: bool, penalize: bool) 
     return ridge
 
 
-class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
+class LinearMachine(
+    RangesByName, KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
+):
     """The common base of the linear SVMs and of entropy-regularised logistic regression."""
 
     classes_: AnyArray
@@ -172,6 +177,9 @@ class TransductiveMachine(LinearMachine):
     """A linear SVM that also learns from unlabelled rows."""
 
     transduction_: AnyArray
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None]
+    }
     _several_classes: ClassVar[bool] = False
     _uses_unlabeled: ClassVar[bool] = True
 

@@ -11,14 +11,15 @@ import numpy as np
 
 from primum._typing import Floats, Mask
 from primum.methods.svm.newton import Balance
-from primum.methods.svm.search import Search, Step
+from primum.methods.svm.search import Step, TransductiveSearch
 
+# A handful of rounds is typical.
 MOST_ROUNDS = 1000
 # A mean row counts as zero if its norm is below this fraction of that of the rows.
-ROUNDING = 1e-9
+ZERO_MEAN = 1e-9
 
 
-def search_by_cccp(search: Search, unlabeled_weight: float, ramp: float) -> Floats:
+def search_by_cccp(search: TransductiveSearch, unlabeled_weight: float, ramp: float) -> Floats:
     """Drop the terms beyond the ramp and refit until they no longer change; return the labels."""
     n_labeled, n = len(search.y), len(search.outputs)
     mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
@@ -41,13 +42,13 @@ def search_by_cccp(search: Search, unlabeled_weight: float, ramp: float) -> Floa
     return np.where(search.outputs >= 0, 1.0, -1.0)
 
 
-def _balance(search: Search, mean: Floats) -> Balance | None:
+def _balance(search: TransductiveSearch, mean: Floats) -> Balance | None:
     """Return the constraint on the mean output, or None if the coefficients cannot affect it."""
     target = 2.0 * search.share - 1.0
     X = search.system.X
-    if np.linalg.norm(X.T @ mean) > ROUNDING * np.linalg.norm(abs(X).T @ mean):
+    if np.linalg.norm(X.T @ mean) > ZERO_MEAN * np.linalg.norm(abs(X).T @ mean):
         return Balance(mean, target)
-    if abs(target) <= ROUNDING:
+    if abs(target) <= ZERO_MEAN:
         return None
     raise ValueError(
         f"method='cccp' constrains the mean output of the unlabelled rows to {target:g}, but their "
@@ -55,7 +56,7 @@ def _balance(search: Search, mean: Floats) -> Balance | None:
     )
 
 
-def _correction(search: Search, cost: Floats, kept: Mask, ramp: float) -> float:
+def _correction(search: TransductiveSearch, cost: Floats, kept: Mask, ramp: float) -> float:
     """Return the ramp losses minus the losses that a refit uses instead of them."""
     loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
     true = np.minimum(loss, (1.0 - ramp) ** 2)

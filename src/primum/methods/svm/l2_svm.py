@@ -14,16 +14,15 @@ LinearSVC). K > 2 classes have K such SVMs, each for one class (y = 1) against t
 """
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from primum._sklearn import Interval, StrOptions
+from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats
 from primum.methods.svm.base import LinearMachine, MachineData, ridge_of, with_constant
 from primum.methods.svm.newton import (
-    Costs,
+    HingeCosts,
     Machine,
     NewtonSystem,
     machine_at,
@@ -99,15 +98,7 @@ class L2SVMClassifier(LinearMachine):
 
     _several_classes: ClassVar[bool] = True
     _uses_unlabeled: ClassVar[bool] = False
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "costs": [StrOptions({"mean", "sum"})],
-        "fit_intercept": ["boolean"],
-        "penalize_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"costs": [StrOptions({"mean", "sum"})]}
 
     def __init__(
         self,
@@ -158,7 +149,7 @@ class L2SVMClassifier(LinearMachine):
         return [
             minimize(
                 system,
-                Costs(sign, cost),
+                HingeCosts(sign, cost),
                 machine_at(system, w),
                 tol=self.tol,
                 max_iter=self.max_iter,

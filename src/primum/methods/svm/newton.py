@@ -1,12 +1,4 @@
-"""Three ways to solve the linear system of a Newton step (``svm``).
-
-(R + X'HX) w = X'rho
-
-Primal      Cholesky of R + X'HX, updated by the rows that enter or leave the margin
-Dual        w = X'b / alpha and Cholesky of alpha / h_i + x_i'x_j over the rows inside the margin
-Conjugate   conjugate gradients, for sparse rows
-
-Finite Newton method for linear SVMs with squared hinge loss (Keerthi & DeCoste 2005).
+"""Finite Newton method for linear SVMs with squared hinge loss (Keerthi & DeCoste 2005).
 
     minimise over w    1/2 w'Rw + 1/2 sum_k c_k max(0, 1 - y_k o_k)^2,        o = Xw,
 
@@ -19,7 +11,11 @@ over the terms of row i in I, the quadratic through them has its minimum at the 
 
 Move there, or towards it by an exact line search if the objective does not decrease enough over two
 steps (Grippo, Lampariello & Lucidi 1986). If a full step leaves I unchanged, w is the minimum, so
-the method ends after finitely many steps. ``systems`` solves the system.
+the method ends after finitely many steps. There are three ways to solve the system:
+
+    Primal      Cholesky of R + X'HX, updated by the rows that enter or leave the margin
+    Dual        w = X'b / alpha and Cholesky of alpha / h_i + x_i'x_j over the rows inside it
+    Conjugate   conjugate gradients, for sparse rows
 """
 
 import math
@@ -39,7 +35,7 @@ from primum._typing import Floats, Index, Mask
 # Up to this many sparse rows, the dense matrix of their inner products is used.
 DUAL_ROWS = 2000
 # After this many updates sums are recomputed, so that rounding errors do not accumulate.
-REFRESH = 200
+MOST_UPDATES = 200
 
 
 class NewtonSystem(Protocol):
@@ -131,7 +127,7 @@ class Primal:
         changed = np.abs(change) > 1e-14
         if not changed.any():
             return self._sums[k]
-        if np.count_nonzero(changed) > np.count_nonzero(share) or self._updates[k] > REFRESH:
+        if np.count_nonzero(changed) > np.count_nonzero(share) or self._updates[k] > MOST_UPDATES:
             self._sums[k].fill(0.0)
             self._updates[k], self._shares[k] = 0, np.zeros_like(share)
             change, changed = share, share > 0
@@ -189,9 +185,9 @@ class Dual:
         if not self.free:
             b[rows] = _cholesky_solve(M, q)
             return (self.X.T @ b) / self.alpha
-        known, ones = _cholesky_solve(M, np.column_stack([q, np.ones(len(rows))])).T
-        intercept = (known.sum() + b.sum()) / ones.sum()
-        b[rows] = known - intercept * ones
+        fixed, ones = _cholesky_solve(M, np.column_stack([q, np.ones(len(rows))])).T
+        intercept = (fixed.sum() + b.sum()) / ones.sum()
+        b[rows] = fixed - intercept * ones
         w = (self.X.T @ b) / self.alpha
         w[-1] = intercept / self.alpha
         return w
@@ -257,7 +253,7 @@ SUFFICIENT_DECREASE = 0.01
 
 
 @dataclass(frozen=True)
-class Costs:
+class HingeCosts:
     """Half squared hinges ``cost / 2 * max(0, 1 - sign * o)^2``, one or two for every row.
 
     Attributes
@@ -305,10 +301,10 @@ class Machine:
     converged: bool = True
 
 
-def two_sided_costs(y: Floats, cost: Floats, plus: Floats, minus: Floats) -> Costs:
+def two_sided_costs(y: Floats, cost: Floats, plus: Floats, minus: Floats) -> HingeCosts:
     """Return the costs of rows with labels y, then of rows that count on both sides."""
     m = len(plus)
-    return Costs(
+    return HingeCosts(
         np.concatenate([y, np.ones(m), -np.ones(m)]), np.concatenate([cost, plus, minus]), m
     )
 
@@ -318,12 +314,12 @@ def machine_at(system: NewtonSystem, w: Floats) -> Machine:
     return Machine(w, system.X @ w, np.inf)
 
 
-class _Point:
+class _MarginPoint:
     """A point, each term's slack and pull there, and the objective."""
 
     __slots__ = ("inside", "o", "pull", "slack", "value", "w")
 
-    def __init__(self, ridge: Floats, costs: Costs, w: Floats, o: Floats) -> None:
+    def __init__(self, ridge: Floats, costs: HingeCosts, w: Floats, o: Floats) -> None:
         self.w, self.o = w, o
         self.slack = costs.slack(o)
         self.inside: Mask = self.slack > 0
@@ -333,7 +329,7 @@ class _Point:
 
 def minimize(
     system: NewtonSystem,
-    costs: Costs,
+    costs: HingeCosts,
     start: Machine,
     *,
     tol: float,
@@ -346,7 +342,7 @@ def minimize(
     is below ``tol`` times the objective.
     """
     ridge, feasible, done, n_iter = system.ridge, balance is None, False, 0
-    at = _Point(ridge, costs, start.w, start.o)
+    at = _MarginPoint(ridge, costs, start.w, start.o)
     before = at.value
     while not done and n_iter < max_iter:
         n_iter += 1
@@ -376,8 +372,12 @@ def warn_if_short(machine: Machine, name: str, max_iter: int, stacklevel: int = 
 
 
 def _newton_point(
-    system: NewtonSystem, costs: Costs, at: _Point, accuracy: float, balance: Balance | None
-) -> _Point:
+    system: NewtonSystem,
+    costs: HingeCosts,
+    at: _MarginPoint,
+    accuracy: float,
+    balance: Balance | None,
+) -> _MarginPoint:
     active = costs.cost * at.inside
     h, rho = costs.per_row(active), costs.per_row(costs.sign * active)
     w, o = system.solve(h, rho, at.w, at.o, accuracy)
@@ -387,12 +387,17 @@ def _newton_point(
         along, o_along = system.solve(h, balance.weight, *still, accuracy)
         far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
         w, o = w + far * along, o + far * o_along
-    return _Point(system.ridge, costs, w, o)
+    return _MarginPoint(system.ridge, costs, w, o)
 
 
 def _lowest_point(
-    ridge: Floats, costs: Costs, at: _Point, newton: _Point, slope: float, crosses: Index
-) -> _Point:
+    ridge: Floats,
+    costs: HingeCosts,
+    at: _MarginPoint,
+    newton: _MarginPoint,
+    slope: float,
+    crosses: Index,
+) -> _MarginPoint:
     """Return the lowest point on the line from a point through its Newton point.
 
     The slope along the line is continuous and piecewise linear, with a kink where the slack of a
@@ -406,7 +411,7 @@ def _lowest_point(
         bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
     step = first_flat(slope, -slope, bends, jumps)
     w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
-    return _Point(ridge, costs, w, o)
+    return _MarginPoint(ridge, costs, w, o)
 
 
 def bends_of(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:

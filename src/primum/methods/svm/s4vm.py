@@ -18,7 +18,6 @@ separators are clustered, and the best of each cluster is kept.
 """
 
 import warnings
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,10 +25,10 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from primum._sklearn import Interval
 from primum._typing import Floats, Index
+from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE
 from primum.methods.svm.base import MachineData, TransductiveMachine
-from primum.methods.svm.search import Search, balanced_labels, start_search
+from primum.methods.svm.search import TransductiveSearch, balanced_labels, start_search
 from primum.methods.svm.switching import switch_all
 
 
@@ -100,19 +99,7 @@ class S4VMClassifier(TransductiveMachine):
     array([0, 0, 1, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
-        "risk": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "n_separators": [Interval(Integral, 1, None, closed="left")],
-        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None],
-        "fit_intercept": ["boolean"],
-        "penalize_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"risk": NOT_NEGATIVE, "n_separators": AT_LEAST_ONE}
 
     def __init__(
         self,
@@ -157,17 +144,17 @@ class S4VMClassifier(TransductiveMachine):
         self.n_iter_ = max(1, len(search.history))
         self._remember_labels(data, search.machine.w, labels)
 
-    def _separators(self, search: Search) -> Floats:
+    def _separators(self, search: TransductiveSearch) -> Floats:
         """Return the labels of several different local minima, the best of each kind."""
-        supervised, found = search.machine, {}
+        supervised, minima = search.machine, {}
         for direction in self._directions(search.system.X.shape[1]):
             labels = balanced_labels(search.system.X[len(search.y) :] @ direction, search.share)
             search.machine = supervised
             search.refit_labels(labels, self.unlabeled_weight)
             switch_all(search, labels, self.unlabeled_weight, len(labels))
-            found[labels.tobytes()] = (search.machine.objective, labels)
+            minima[labels.tobytes()] = (search.machine.objective, labels)
         search.machine = supervised
-        values, candidates = zip(*found.values(), strict=True)
+        values, candidates = zip(*minima.values(), strict=True)
         return best_of_clusters(np.array(values), np.array(candidates), self.n_separators)
 
     def _directions(self, n_columns: int) -> Floats:

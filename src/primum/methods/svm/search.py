@@ -1,7 +1,4 @@
-"""The state shared by all searches for transductive labels: refits and history.
-
-The start of every search for transductive labels: the supervised SVM.
-"""
+"""What all searches for transductive labels share: start at the supervised SVM, refits, history."""
 
 import warnings
 from dataclasses import dataclass, field, replace
@@ -17,7 +14,7 @@ from primum.methods.svm.base import MachineData, ridge_of
 from primum.methods.svm.l2_svm import L2SVMClassifier
 from primum.methods.svm.newton import (
     Balance,
-    Costs,
+    HingeCosts,
     Machine,
     NewtonSystem,
     machine_at,
@@ -41,7 +38,7 @@ class Step(NamedTuple):
 
 
 @dataclass
-class Search:
+class TransductiveSearch:
     """The state of a search; ``cost`` is each row's weight in its mean loss, labelled rows first.
 
     ``unfinished`` describes every part of the search that ended early.
@@ -67,7 +64,9 @@ class Search:
         """Weight of each unlabelled row in their mean loss."""
         return self.cost[len(self.y) :]
 
-    def refit(self, costs: Costs, balance: Balance | None = None, tol: float | None = None) -> None:
+    def refit(
+        self, costs: HingeCosts, balance: Balance | None = None, tol: float | None = None
+    ) -> None:
         """Move to the minimum for given costs, to the tolerance of the search unless given."""
         self.machine = minimize(
             self.system,
@@ -92,10 +91,10 @@ class Search:
         """Move to the minimum for given labels of the unlabelled rows, and record it."""
         cost = self.cost.copy()
         cost[len(self.y) :] *= unlabeled_weight
-        self.refit(Costs(np.concatenate([self.y, labels]), cost))
+        self.refit(HingeCosts(np.concatenate([self.y, labels]), cost))
         self.history.append(Step(unlabeled_weight, self.machine.objective, n_switches))
 
-    def two_sided(self, plus: Floats, minus: Floats) -> Costs:
+    def two_sided(self, plus: Floats, minus: Floats) -> HingeCosts:
         """Return the costs if unlabelled rows count on both sides."""
         return two_sided_costs(self.y, self.cost[: len(self.y)], plus, minus)
 
@@ -132,7 +131,7 @@ def balanced_labels(outputs: Floats, share: float) -> Floats:
     return labels
 
 
-def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
+def start_search(clf: Any, data: MachineData) -> tuple[TransductiveSearch, L2SVMClassifier]:
     """Return (a search that starts at the supervised SVM, that SVM)."""
     twin = L2SVMClassifier(
         clf.alpha,
@@ -148,4 +147,4 @@ def start_search(clf: Any, data: MachineData) -> tuple[Search, L2SVMClassifier]:
     ridge = ridge_of(clf.alpha, data.X.shape[1], clf.fit_intercept, clf.penalize_intercept)
     system = newton_system(data.X, ridge, data.groups())
     start = replace(machine_at(system, twin._weights()[0]), objective=twin.objective_)
-    return Search(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin
+    return TransductiveSearch(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin

@@ -8,12 +8,16 @@ lowers the loss, the worst pairs first, and refit, until no pair improves.
 import numpy as np
 
 from primum._typing import Floats
-from primum.methods.svm.search import Search, balanced_labels
+from primum.methods.svm.search import TransductiveSearch, balanced_labels
 
+# The schedule of Sindhwani and Keerthi: where unlabelled rows hardly count, labels are those of the
+# supervised SVM.
 FIRST_WEIGHT, WEIGHT_RATE = 1e-5, 1.5
 
 
-def search_by_switching(search: Search, unlabeled_weight: float, max_switches: int) -> Floats:
+def search_by_switching(
+    search: TransductiveSearch, unlabeled_weight: float, max_switches: int
+) -> Floats:
     """Raise the weight step by step, switching labels at each; return the labels."""
     labels = balanced_labels(search.outputs, search.share)
     now = min(FIRST_WEIGHT, unlabeled_weight)
@@ -25,7 +29,9 @@ def search_by_switching(search: Search, unlabeled_weight: float, max_switches: i
         now = min(WEIGHT_RATE * now, unlabeled_weight)
 
 
-def switch_all(search: Search, labels: Floats, unlabeled_weight: float, most: int) -> None:
+def switch_all(
+    search: TransductiveSearch, labels: Floats, unlabeled_weight: float, most: int
+) -> None:
     """Switch labels and refit until no pair improves."""
     before = np.inf
     while search.machine.objective < before:  # each switch lowers it, except for rounding

@@ -15,17 +15,18 @@ to search for a good one. All start from the supervised SVM and use the finite N
     cccp        rows count on both sides, with a ramp loss; labels are not balanced (``cccp.py``)
 """
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
+from primum.methods.base import AT_LEAST_ONE
 from primum.methods.svm.annealing import search_by_annealing
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.cccp import search_by_cccp
-from primum.methods.svm.search import Search, start_search
+from primum.methods.svm.search import TransductiveSearch, start_search
 from primum.methods.svm.switching import search_by_switching
 
 
@@ -105,17 +106,10 @@ class TSVMClassifier(TransductiveMachine):
     array([0, 0, 1, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _ranges: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions({"switching", "annealing", "cccp"})],
-        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
-        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "penalize_intercept": ["boolean"],
         "ramp": [Interval(Real, -1, 0, closed="right")],
-        "max_switches": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_switches": AT_LEAST_ONE,
     }
 
     def __init__(
@@ -155,7 +149,7 @@ class TSVMClassifier(TransductiveMachine):
         self.n_positive_ = int(np.count_nonzero(labels > 0))
         self._remember_labels(data, search.machine.w, labels)
 
-    def _labels(self, search: Search) -> Floats:
+    def _labels(self, search: TransductiveSearch) -> Floats:
         """Move to a minimum and return the labels -1 and 1 there."""
         if self.method == "cccp":
             return search_by_cccp(search, self.unlabeled_weight, self.ramp)

@@ -19,18 +19,17 @@ lowers the objective. The classifier is the sum of the w_t.
 """
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import Interval
 from primum._typing import Floats
+from primum.methods.parameters import POSITIVE
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.newton import (
     Conjugate,
-    Costs,
+    HingeCosts,
     Machine,
     NewtonSystem,
     Primal,
@@ -39,6 +38,8 @@ from primum.methods.svm.newton import (
 )
 from primum.methods.svm.search import balanced_labels, start_search
 
+# The least weight of a labelling, so that its penalty alpha / mu stays finite; rounds of
+# reweighting, and Newton steps of a refit, far more than usual.
 LEAST_SHARE, MOST_ROUNDS, MOST_STEPS = 1e-7, 300, 1000
 
 
@@ -100,14 +101,7 @@ class WellSVMClassifier(TransductiveMachine):
     array([0, 0, 1, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
-        "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None],
-        "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"tol": POSITIVE}
 
     penalize_intercept = True
 
@@ -235,7 +229,7 @@ class _Mixture:
 
     def _mix(self, system: NewtonSystem) -> None:
         """Alternate between fitting and reweighting, until no weight can gain."""
-        costs = Costs(np.ones(len(self.cost)), self.cost)
+        costs = HingeCosts(np.ones(len(self.cost)), self.cost)
         for _ in range(MOST_ROUNDS):
             system.ridge = self._ridge()
             self.machine = minimize(system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS)
