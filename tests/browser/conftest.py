@@ -45,7 +45,7 @@ def browser():
     with playwright.sync_playwright() as started:
         # Without a sandbox, because tests may run as root, and pages are our own.
         chromium = started.chromium.launch(
-            executable_path=found, args=["--no-sandbox"], timeout=LIMIT
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"], timeout=LIMIT
         )
         yield chromium
         chromium.close()

@@ -326,6 +326,7 @@ class TestLock:
             process.send_signal(signal.SIGKILL)
         ResultStore(tmp_path, {"data": {}}).close()
 
+    @pytest.mark.slow  # the others test the lock between processes, and within one
     def test_of_two_runs_with_different_seeds_one_gets_the_folder(self, tmp_path):
         """Started together in a new folder, one runs and the other is refused; they never mix."""
         code = (
