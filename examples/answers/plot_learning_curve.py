@@ -48,7 +48,7 @@ experiment = Experiment(
     repeats=40,
 )
 with tempfile.TemporaryDirectory() as folder:
-    results = run_experiment(experiment, folder, progress=False)
+    results = run_experiment(experiment, folder, verbose=False)
 summary = summarize(results, curve=True)
 
 # %%

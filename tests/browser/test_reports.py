@@ -81,7 +81,7 @@ def write_experiment(folder, design):
         Method(EVIL, primum.ICLSClassifier()),
     )
     mine = Experiment("Mine & yours", data, design, methods, repeats=2, seed=0)
-    write_report(mine, run_experiment(mine, folder, progress=False), folder)
+    write_report(mine, run_experiment(mine, folder, verbose=False), folder)
 
 
 WRITTEN = {

@@ -45,7 +45,7 @@ def experiment(**more):
 
 
 def run(folder, *, resume=False, **more):
-    return run_experiment(experiment(**more), folder, resume=resume, progress=False)
+    return run_experiment(experiment(**more), folder, resume=resume, verbose=False)
 
 
 def same(one, other):

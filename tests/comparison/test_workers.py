@@ -27,7 +27,7 @@ if __name__ == "__main__":
     methods = [Method("endless", Endless(), sees="labeled")]
     data, design = {"a": two_classes(60, 0, 3)[:2]}, CrossValidation(n_folds=3, n_labeled=10)
     experiment = Experiment("test", data, design, methods, repeats=9)
-    run_experiment(experiment, sys.argv[2], jobs=2, progress=False)
+    run_experiment(experiment, sys.argv[2], jobs=2, verbose=False)
 """
 
 

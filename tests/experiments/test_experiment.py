@@ -26,7 +26,7 @@ def make(data=None, methods=LEAST_SQUARES, design=DESIGN, **more):
 
 
 def run(folder, *args, **kwargs):
-    return run_experiment(make(*args, **kwargs), folder, progress=False)
+    return run_experiment(make(*args, **kwargs), folder, verbose=False)
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [3, 4], [-1, 1], [0.5, 1.5]])
@@ -65,7 +65,7 @@ def test_numpy_numbers_are_stored(tmp_path):
         ),
         tmp_path,
         resume=True,
-        progress=False,
+        verbose=False,
     )
     pd.testing.assert_frame_equal(again, results)
 
@@ -139,7 +139,7 @@ class TestTwin:
         assert list(experiment.roles.values()) == [
             *("semi-supervised", "twin", "supervised", "oracle")
         ]
-        results = run_experiment(experiment, tmp_path, progress=False)
+        results = run_experiment(experiment, tmp_path, verbose=False)
         errors = summarize(results, curve=False).query("measure == 'error'").set_index("classifier")
         assert errors["times_worse"].notna().tolist() == [True, False, True, True]
         assert errors.loc["Other", "times_worse"] == 0

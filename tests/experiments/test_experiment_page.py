@@ -54,7 +54,7 @@ def experiment(methods=METHODS, design=None, **more):
 
 def report(folder, **more):
     mine = experiment(**more)
-    results = run_experiment(mine, folder, progress=False)
+    results = run_experiment(mine, folder, verbose=False)
     return results, write_report(mine, results, folder).read_text(encoding="utf-8")
 
 
@@ -197,7 +197,7 @@ def test_runs_with_several_versions_are_all_listed(tmp_path):
     snapshot["versions"].append({**snapshot["versions"][0], "numpy": "9.9"})
     path.write_text(json.dumps(snapshot))
     mine = experiment()
-    page = write_report(mine, run_experiment(mine, tmp_path, resume=True, progress=False), tmp_path)
+    page = write_report(mine, run_experiment(mine, tmp_path, resume=True, verbose=False), tmp_path)
     text = page.read_text(encoding="utf-8")
     assert "(run 1 into this folder): python" in text
     assert re.search(r"\(run 2 into this folder\): .*numpy 9\.9", text)
@@ -222,7 +222,7 @@ def test_several_classes(tmp_path, design):
         Method("Self-training", SelfTrainingClassifier(GaussianNB())),
     )
     mine = Experiment("Flowers", data, design, methods, repeats=3)
-    results = run_experiment(mine, tmp_path, progress=False)
+    results = run_experiment(mine, tmp_path, verbose=False)
     page = write_report(mine, results, tmp_path).read_text(encoding="utf-8")
     curve = isinstance(design, LearningCurve)
     assert page.count("<figure>") == (3 if curve else 0)
@@ -253,7 +253,7 @@ def test_the_documented_example(tmp_path, monkeypatch):
     (code,) = (
         c for c in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "write_report" in c
     )
-    code = code.replace("repeats=20", "repeats=2").replace("jobs=-1", "jobs=1, progress=False")
+    code = code.replace("repeats=20", "repeats=2").replace("jobs=-1", "jobs=1, verbose=False")
     X, y = two_classes(120, 0, 3)[:2]
     names = {"X": pd.DataFrame(X), "y": pd.Series(y)}
     exec(code, names)

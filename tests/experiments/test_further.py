@@ -35,7 +35,7 @@ def experiment(methods=LEAST_SQUARES, design=None, repeats=2):
 
 
 def run(folder, further, *, resume=False):
-    return run_with_further(experiment(), further, folder, resume=resume, progress=False)
+    return run_with_further(experiment(), further, folder, resume=resume, verbose=False)
 
 
 def same(one, other):
@@ -51,7 +51,7 @@ def same(one, other):
 def test_they_have_the_results_that_one_experiment_with_all_methods_has(tmp_path):
     apart = run(tmp_path / "apart", FURTHER)
     together = experiment([*LEAST_SQUARES, *FURTHER])
-    same(apart, run_experiment(together, tmp_path / "together", progress=False))
+    same(apart, run_experiment(together, tmp_path / "together", verbose=False))
     summary = summarize(apart, curve=False).set_index(["classifier", "measure"])
     assert summary.loc[("Logistic", "error"), "role"] == "supervised"
     assert summary.loc[("Supervised", "error"), "role"] == "twin"
@@ -110,7 +110,7 @@ class TestTrueShares:
     def test_with_one_unlabelled_row_they_are_the_oracle(self, tmp_path):
         design = LearningCurve(n_labeled=20, sizes=(1,))
         methods = [*LEAST_SQUARES, *WITH_TRUE_SHARES]
-        results = run_experiment(experiment(methods, design, 5), tmp_path, progress=False)
+        results = run_experiment(experiment(methods, design, 5), tmp_path, verbose=False)
         losses = results.pivot(index="repeat", columns="classifier", values="loss_test")
         for name in ("ICLS_prior", "Projection_prior"):
             np.testing.assert_allclose(losses[name], losses["Oracle"], atol=1e-6)
@@ -121,5 +121,5 @@ class TestTrueShares:
         method = Method("prior", ICLSClassifier(alpha=0.01), "shares", score_minus_half)
         design = LearningCurve(n_labeled=20, sizes=(1, 8))
         several = Experiment("test", {"a": (X, y)}, design, [LEAST_SQUARES[0], method], repeats=2)
-        results = run_experiment(several, tmp_path, progress=False)
+        results = run_experiment(several, tmp_path, verbose=False)
         assert results["error"].notna().all()

@@ -94,7 +94,7 @@ def test_one_fit_gives_the_measures_of_all_parts(tmp_path):
     parts = dict.fromkeys(("ridge", "neighbours", "supervised stack", "baseline"), "labeled")
     method = Method("safe stack", quick, parts={"spreading": "partly", **parts})
     experiment = Experiment("race", data, HoldOut(n_labeled=20), [method], repeats=2)
-    results = run_experiment(experiment, tmp_path / "race", progress=False)
+    results = run_experiment(experiment, tmp_path / "race", verbose=False)
     assert len(results) == 2 * 6
     assert set(results["classifier"]) == {"safe stack", *method.parts}
     assert results["error"].between(0, 1).all()
@@ -106,7 +106,7 @@ def test_one_fit_gives_the_measures_of_all_parts(tmp_path):
     assert by_name["seconds"].notna().sum() == 1
     # The baseline is the only one there is.
     assert by_name.loc["baseline", "error"] == by_name.loc["ridge", "error"]
-    again = run_experiment(experiment, tmp_path / "race", resume=True, progress=False)
+    again = run_experiment(experiment, tmp_path / "race", resume=True, verbose=False)
     pd.testing.assert_frame_equal(results, again)
 
 
@@ -116,7 +116,7 @@ def test_a_failed_fit_is_a_failure_of_all_parts(tmp_path):
     method = Method("safe", RaceClassifier(["no such"]), parts={"ridge": "labeled"})
     experiment = Experiment("race", data, HoldOut(n_labeled=20), [method], repeats=1)
     with pytest.warns(FitFailedWarning, match="safe failed in all 1 fits"):
-        results = run_experiment(experiment, tmp_path / "race", progress=False)
+        results = run_experiment(experiment, tmp_path / "race", verbose=False)
     assert results["note"].str.contains("There is no candidate called 'no such'").all()
     assert list(results["classifier"]) == ["safe", "ridge"]
 

@@ -41,7 +41,7 @@ def experiment(repeats=3, seed=0, methods=LEAST_SQUARES, design=None, names=("a"
 
 def run(folder, *args, resume=False, jobs=1, **kwargs):
     return run_experiment(
-        experiment(*args, **kwargs), folder, jobs=jobs, resume=resume, progress=False
+        experiment(*args, **kwargs), folder, jobs=jobs, resume=resume, verbose=False
     )
 
 
@@ -150,7 +150,7 @@ def append_and_die(store, unit, rows):
         os.kill(os.getpid(), signal.SIGKILL)
 
 ResultStore.append = append_and_die
-run_experiment(experiment(repeats=4), {folder!r}, progress=False)
+run_experiment(experiment(repeats=4), {folder!r}, verbose=False)
 """
 
 
@@ -197,7 +197,7 @@ def test_estimators_without_a_seed_repeat_their_numbers(tmp_path):
         repeats=2,
     )
     one, other = (
-        run_experiment(experiment, tmp_path / name, progress=False).drop(columns="seconds")
+        run_experiment(experiment, tmp_path / name, verbose=False).drop(columns="seconds")
         for name in ("one", "other")
     )
     pd.testing.assert_frame_equal(one, other)

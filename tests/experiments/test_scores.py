@@ -39,7 +39,7 @@ DESIGN = CrossValidation(n_folds=3, n_labeled=20, scaling="none")
 
 def run(folder, *methods):
     experiment = Experiment("test", {"a": (X, Y)}, DESIGN, methods, repeats=1)
-    return run_experiment(experiment, folder, progress=False)
+    return run_experiment(experiment, folder, verbose=False)
 
 
 def splits():

@@ -41,7 +41,7 @@ BAYES = Method("Bayes", GaussianNB(), sees="labeled")
 
 def run(folder, *methods, y=Y, design=DESIGN, repeats=1):
     experiment = Experiment("test", {"iris": (X, y)}, design, methods, repeats=repeats)
-    return run_experiment(experiment, folder, progress=False)
+    return run_experiment(experiment, folder, verbose=False)
 
 
 def splits():
@@ -211,6 +211,6 @@ def test_several_data_sets_of_different_kinds(tmp_path):
         (Method("Logistic", LogisticRegression(), sees="labeled"),),
         repeats=1,
     )
-    results = run_experiment(experiment, tmp_path, progress=False)
+    results = run_experiment(experiment, tmp_path, verbose=False)
     assert results["note"].isna().all()
     assert (results.groupby("dataset")["error"].mean() < 0.2).all()

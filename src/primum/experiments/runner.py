@@ -213,7 +213,7 @@ def run_experiment(
     *,
     jobs: int = 1,
     resume: bool = False,
-    progress: bool = True,
+    verbose: bool = True,
 ) -> "pd.DataFrame":
     """Run the units that are not yet stored in the folder, and return all rows.
 
@@ -228,7 +228,7 @@ def run_experiment(
         Number of processes; -1 means one per core.
     resume : bool, default=False
         Whether to continue a folder that already contains results.
-    progress : bool, default=True
+    verbose : bool, default=True
         Whether to show progress: a bar in a terminal, otherwise a line every ten seconds.
 
     Returns
@@ -249,7 +249,7 @@ def run_experiment(
     >>> design = CrossValidation(n_folds=3)
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     results = run_experiment(experiment, folder, verbose=False)
     >>> len(results)  # two repeats, three folds, five methods
     30
     """
@@ -261,7 +261,7 @@ def run_experiment(
         shared = (experiment.design, tuple(experiment.methods), experiment.seed)
         tasks = ((*experiment.data[unit[0]], unit, *shared) for unit in missing)
         work = run_parallel(run_unit, tasks, jobs)
-        shown = with_progress(work, len(missing), experiment.name, "repeat") if progress else work
+        shown = with_progress(work, len(missing), experiment.name, "repeat") if verbose else work
         for unit, rows in shown:
             store.append(unit, rows)
         results = collect(store, experiment)
@@ -396,7 +396,7 @@ def run_with_further(
     *,
     jobs: int = 1,
     resume: bool = False,
-    progress: bool = True,
+    verbose: bool = True,
 ) -> "pd.DataFrame":
     """Run an experiment, then further methods on the same splits, and return all rows.
 
@@ -409,7 +409,7 @@ def run_with_further(
     folder : path
         Where results are stored, as in ``run_experiment``; those of the further methods in folders
         inside it.
-    jobs, resume, progress
+    jobs, resume, verbose
         As in ``run_experiment``.
 
     Returns
@@ -419,7 +419,7 @@ def run_with_further(
     """
     import pandas as pd
 
-    run = partial(run_experiment, jobs=jobs, resume=resume, progress=progress)
+    run = partial(run_experiment, jobs=jobs, resume=resume, verbose=verbose)
     parts = [run(experiment, folder)]
     for method in further:
         name = f"{experiment.name}: {method.name}"

@@ -147,7 +147,7 @@ def summarize(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) 
     >>> design = CrossValidation(n_folds=3)
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     results = run_experiment(experiment, folder, verbose=False)
     >>> summary = summarize(results, curve=False)
     >>> summary.set_index(["measure", "classifier"]).loc[("error", "ICLS"), "repeats"]
     np.int64(2)
@@ -241,7 +241,7 @@ def failures(results: "pd.DataFrame") -> "pd.DataFrame":
     >>> design = CrossValidation(n_folds=3)
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     results = run_experiment(experiment, folder, verbose=False)
     >>> len(failures(results))
     0
     """
@@ -272,7 +272,7 @@ def fit_warnings(results: "pd.DataFrame") -> "pd.DataFrame":
     >>> design = CrossValidation(n_folds=3)
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     results = run_experiment(experiment, folder, verbose=False)
     >>> list(fit_warnings(results).columns)
     ['dataset', 'classifier', 'times', 'fits', 'first']
     """
@@ -346,7 +346,7 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
     >>> data = {"wdbc": load_breast_cancer(return_X_y=True)}
     >>> experiment = Experiment("mine", data, CrossValidation(n_folds=3), LEAST_SQUARES, repeats=5)
     >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     results = run_experiment(experiment, folder, verbose=False)
     >>> harm(results, "ICLS").times_worse
     0
     >>> harm([0.21, 0.25, 0.19], [0.20, 0.26, 0.22]).times_worse

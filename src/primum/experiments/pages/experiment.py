@@ -163,7 +163,7 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> from primum.experiments.pages.experiment import write_report
     >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     results = run_experiment(experiment, folder, verbose=False)
     ...     write_report(experiment, results, folder).name
     'report.html'
     """

@@ -68,7 +68,7 @@ def curves_figure(
     >>> design = LearningCurve(sizes=(4, 16, 64))
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     results = run_experiment(experiment, folder, verbose=False)
     >>> len(curves_figure(summarize(results, curve=True), "error", "loss_test").axes)
     2
     """

@@ -157,7 +157,7 @@ def results_table(summary: "pd.DataFrame", measure: str) -> Table:
     >>> design = CrossValidation(n_folds=3)
     >>> experiment = Experiment("mine", data, design, LEAST_SQUARES, repeats=2)
     >>> with TemporaryDirectory() as folder:
-    ...     results = run_experiment(experiment, folder, progress=False)
+    ...     results = run_experiment(experiment, folder, verbose=False)
     >>> from primum.experiments.pages.tables import results_table
     >>> results_table(summarize(results, curve=False), "error").header[:3]
     ('Dataset', 'Supervised', 'Self-Learning')
