@@ -101,7 +101,7 @@ def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> P
                 f"X_unlabeled has {more.shape[1]} columns, but X has {X.shape[1]}: pass the same "
                 "columns in the same order."
             )
-        n_rows, X = len(codes), stack_rows(X, more)
+        n_rows, X = len(codes), stack_rows([X, more])
         further = np.arange(n_rows, count_rows(X))
         codes = np.concatenate([codes, np.full(len(further), -1)])
         if groups is not None:

@@ -115,7 +115,7 @@ def find_drift(
         take_rows(X, np.sort(rng.choice(count_rows(X), n_rows, replace=False)))
         for X in (X_labeled, X_unlabeled)
     ]
-    X, kind = stack_rows(*parts), np.repeat([0, 1], n_rows)
+    X, kind = stack_rows(parts), np.repeat([0, 1], n_rows)
     if prepare is None:
         prepare = StandardScaler(with_mean=not sparse.issparse(X))
     halves = StratifiedKFold(2, shuffle=True, random_state=random_state)
