@@ -8,6 +8,8 @@ OLDEST := .venv-oldest
 # of tests stays in one process, which computes what its tests share once.
 PYTEST := -m pytest --numprocesses auto --dist loadfile
 test test-slow test-oldest: export OMP_NUM_THREADS = 1
+# Tests start many interpreters, which need not compile the same modules again and again.
+test test-slow test-oldest: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help demo docs test test-slow test-oldest lint format types hooks benchmark changelog dist clean

@@ -61,7 +61,7 @@ def told(total: int, results: Iterable[tuple[int, T]]) -> Iterator[T]:
 
 
 class Display:
-    """Shows a title, a share and a text: as a bar in a terminal, as lines elsewhere.
+    """Show a title, a share and a text: as a bar in a terminal with tqdm, otherwise as lines.
 
     Parameters
     ----------

@@ -120,7 +120,8 @@ EVERYWHERE = [
         for name in COMMITTED
         for look in LOOKS[:2]
     ),
-    *((name, *look) for name in ("comparison", "learning-curves") for look in LOOKS[2:]),
+    *(("comparison", *look) for look in LOOKS[2:]),
+    *(pytest.param("learning-curves", *look, marks=pytest.mark.slow) for look in LOOKS[2:]),
 ]
 
 

@@ -33,7 +33,12 @@ METHODS = [
     ("self-learning", SelfLearningClassifier()),
     ("neighbours", KNeighborsClassifier(), False),
 ]
+<<<<<<< HEAD:tests/comparison/test_compare.py
 QUICK = {"baseline": BASELINES, "methods": METHODS, "n_repeats": 2, "verbose": False}
+=======
+QUICK = {"baselines": BASELINES, "methods": METHODS, "n_repeats": 1, "progress": False}
+TWICE = {**QUICK, "n_repeats": 2}
+>>>>>>> h-tests:tests/evaluation/test_compare.py
 
 
 def partly(n_labeled=40, n_unlabeled=60, d=3, **options):
@@ -111,7 +116,7 @@ def test_held_out_rows_are_not_seen_and_unlabelled_rows_always_are():
 
 def test_the_table_agrees_with_the_definitions():
     X, y = partly(separation=2.0)
-    result = primum.compare(X, y, **QUICK, curves=False)
+    result = primum.compare(X, y, **TWICE, curves=False)
     records = result.records.done
     wrong, base = [], []
     for number in range(10):
@@ -227,7 +232,7 @@ class Counting(LogisticRegression):
 
 def test_a_folder_is_resumed_extended_and_never_mixed(tmp_path):
     X, y = partly()
-    options = {**QUICK, "methods": [("counted", Counting(), False)], "curves": False}
+    options = {**TWICE, "methods": [("counted", Counting(), False)], "curves": False}
     first = primum.compare(X, y, **options, folder=tmp_path)
     assert Counting.fits == 10
     again = primum.compare(X, y, **options, folder=tmp_path, resume=True)
@@ -332,7 +337,7 @@ def test_what_exceeds_the_time_budget_is_left_out_and_said():
 def test_the_baseline_is_computed_whatever_the_budget():
     X, y = partly()
     methods = [("safe stack", SafeClassifier(["spreading"])), *METHODS]
-    result = primum.compare(X, y, **{**QUICK, "methods": methods}, time_budget=0.0)
+    result = primum.compare(X, y, **{**TWICE, "methods": methods}, time_budget=0.0)
     assert list(result.table.index) == ["baseline", "ridge", "logistic"]
     assert result.headline.reason == "No method could be compared with the tuned baseline."
     (hurry,) = (alert.text for alert in result.alerts if alert.kind == "time")

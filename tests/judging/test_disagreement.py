@@ -126,13 +126,13 @@ def test_the_interval_contains_the_truth_where_rows_are_independent(gain):
     rng = np.random.default_rng(int(100 * gain))
     right = 0.5 + gain / 0.12 / 2
     contained = 0
-    for _ in range(300):
+    for _ in range(120):
         n = rng.binomial(100, 0.12)
         better = rng.binomial(n, right)
         found = judged(better, n - better, 0, rng.binomial(500, 0.12), 500, 0.8, 2)
         low, high = found.interval(0.9)
         contained += low <= -gain <= high
-    assert contained >= stats.binom.ppf(0.001, 300, 0.9)
+    assert contained >= stats.binom.ppf(0.001, 120, 0.9)
 
 
 def test_a_single_unlabelled_row_changes_next_to_nothing():

@@ -62,7 +62,7 @@ def test_scores_are_the_weighted_scores_of_the_models(n_classes):
     X, y, _ = partly(n_classes=n_classes)
     clf = quick().fit(X, y)
     assert sum(clf.weights_.values()) == pytest.approx(1.0)
-    assert 0.0 <= clf.weights_gap_ <= 1e-10
+    assert 0.0 <= clf.gap_ <= 1e-10
     expected = sum(clf.weights_[name] * model.predict(X) for name, model in clf.models_.items())
     np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-12)
     np.testing.assert_allclose(expected.sum(axis=1), 1.0)

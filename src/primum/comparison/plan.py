@@ -44,19 +44,19 @@ CROSS_FITTED = "cross-fitted"
 N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
 # Predictions for this many unlabelled rows are kept, to see how often two classifiers differ.
 MAX_PROBE_ROWS = 300
-# Of this many, it is found out which class they have by either.
+# At most this many unlabelled rows are searched for changed predictions.
 MAX_COMPARED_ROWS = 20_000
 # Shares of the rows at which learning curves are computed, beside all of them.
 UNLABELED_SHARES = (0.0, 1 / 16, 1 / 4)
 LABELED_SHARES = (1 / 4, 1 / 2)
 # With fewer labelled rows, or fewer of some class in a part of them, a part is too few for a
-# learning curve: penalties are chosen in three folds, of which each holds out a row of every class.
+# learning curve: penalties are chosen in three folds, and each must hold out a row of every class.
 MIN_LABELED_FOR_CURVE, MIN_OF_CLASS_FOR_CURVE = 80, 3
 
 
 @dataclass(frozen=True)
 class PartlyLabeledTable:
-    """Rows, the labelled ones of which have a class.
+    """A table in which only some rows have a label.
 
     Attributes
     ----------
@@ -313,7 +313,7 @@ class ComparisonPlan:
 
     @property
     def compared(self) -> Index:
-        """Unlabelled rows of which the result lists those with another class."""
+        """Unlabelled rows that are searched for changed predictions."""
         return self._some_unlabeled("compared", MAX_COMPARED_ROWS)
 
     def _some_unlabeled(self, purpose: str, most: int) -> Index:

@@ -38,7 +38,7 @@ class OwnDifference:
 
     @classmethod
     def read(cls, stored: dict[str, Any]) -> Self:
-        """Return what ``asdict`` made plain."""
+        """Return the object that ``asdict`` turned into plain values."""
         disagreement = stored.get("disagreement")
         return cls(
             Difference(**stored["difference"]), disagreement and Disagreement(**disagreement)

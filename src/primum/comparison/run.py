@@ -3,10 +3,9 @@
 A fit that raises an exception becomes a record with its message. Held-out predictions are stored,
 not scores, so that any scoring can be applied to them afterwards.
 
-Groups of rows inside a fit: penalties are chosen in folds that keep groups together.
-
-Rows of one group are alike. If some of them were held out and others trained on, a small penalty
-would look best, which is too small for new groups.
+If rows come in groups, classifiers also tune their penalties in folds that keep groups together
+(``keep_groups``). Otherwise similar rows would be in both training and test sets, and the penalty
+chosen would be too small for new groups.
 """
 
 import time
@@ -314,7 +313,7 @@ class Shared:
     n_classes : int
         Number of classes.
     probe, compared : array of int
-        Unlabelled rows for which predictions are kept, and of which changed ones are.
+        Unlabelled rows whose predictions are kept, and those searched for changed predictions.
     baselines : set of str
         Names of the baselines.
     seed : int

@@ -1,4 +1,4 @@
-"""The laboratory: experiments of the paper and of your own, and races of the safe choice."""
+"""Experiments: those of the paper, your own, and benchmarks of the safe choice."""
 
 from primum._lazy import lazy
 
@@ -20,8 +20,4 @@ _HOMES = {
 }
 __all__ = sorted(name for names in _HOMES.values() for name in names)
 
-__getattr__ = lazy(
-    __name__,
-    {name: home for home, names in _HOMES.items() for name in names}
-    | {name: f"{__name__}.{name}" for name in ("datasets", "pages")},
-)
+__getattr__ = lazy(__name__, {name: home for home, names in _HOMES.items() for name in names})

@@ -47,7 +47,7 @@ class PseudoInverse(LeastSquaresBase):
         return PublishedLeastSquares(alpha, fit_intercept=self.fit_intercept, rcond=self.rcond)
 
     def _fit_twin(self, data: TrainingData, alpha: float, known: Linear | None = None) -> Linear:
-        # What is known of the twin keeps every direction.
+        # A twin fitted earlier keeps every direction, so it can be reused only without rcond.
         return super()._fit_twin(data, alpha, known if self.rcond is None else None)
 
 

@@ -3,9 +3,8 @@
 A method is an estimator, the labels it sees, and how its scores are read. To add one to an
 experiment, list it.
 
-Self-learning with an SVM as the published Table 3 appears to have run it.
-
-The loop is plain: label the unlabelled rows, refit to all rows, repeat until no label changes. But
+Self-learning with an SVM is run as the published Table 3 appears to have run it. The loop is plain:
+label the unlabelled rows, refit to all rows, repeat until no label changes. But
 the published values on data sets with unequal classes (USPS, SPECT, SPECTF, Ionosphere) agree with
 it only if the first SVM, which gives the first labels, saw the constant feature twice, so that
 its intercept was penalised half as much, while the refits saw it once. This is inferred from

@@ -1,4 +1,4 @@
-"""The judge: held-out predictions of two models, and the difference of their losses.
+"""Compare two models by their held-out predictions: the difference of their losses.
 
 The two models are fitted to the same training sets and scored on the same held-out rows, in splits
 j = 1..J. With the differences d_i of their losses in the held-out rows (method minus baseline:
@@ -352,7 +352,7 @@ def grouped_difference(
     groups : array of shape (n_labeled,)
         Group of each labelled row.
     n_groups : int
-        Number of groups of which rows are held out.
+        Number of groups with held-out rows.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Verdicts in words: one or two sentences that need no statistics to be understood.
 
 A verdict is the answer to "is the method better than the baseline?", with what it is based on. An
-alert is a sentence that changes how far an answer may be believed: rooms that look at tables, rows
-or models make them, and the headline of a comparison shows them. A classifier that judges itself
+alert is a warning that limits how far an answer can be trusted; checks of tables, rows and models
+raise alerts, and the headline of a comparison shows them. A classifier that judges itself
 has a verdict of its own, which a comparison asks for.
 """
 
@@ -18,7 +18,7 @@ from primum.judging.losses import ERROR, Measure
 
 @dataclass(frozen=True)
 class Alert:
-    """A sentence that belongs before an answer, because it changes what may be believed.
+    """A warning shown before an answer, because it limits how far the answer can be trusted.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """scikit-learn estimators, one folder a family, with what they minimise beside them.
 
-A file is imported when its estimator is first used: importing all of them takes a while. Which
-estimators there are is said in ``registry.py``; type checkers read the list here.
+A file is imported when its estimator is first used: importing all of them takes a while. The
+estimators are listed in ``registry.py``; the list here is for type checkers.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
 """All methods, one line each.
 
-A line brings the public name, the common checks of the tests, the row in the page of all methods,
-the entry in the reference, and the name under which ``primum compare`` and ``primum reproduce``
-find the method. To add a method, write its file and its line, and run ``docs/make_listings.py``.
+From this list come the public names, the common tests, the rows of ``docs/methods.md``, the API
+reference, and the names that ``primum compare`` and ``primum reproduce`` accept. To add a method,
+write its module, add a line here, and run ``docs/make_listings.py``.
 """
 
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ class Method:
     family : str
         The section of the reference that lists it.
     command : str
-        Its name in commands; "" if they offer it only with the parameters of ``VARIANTS``, or if
-        it is one of those that they compare anyway.
+        Its name on the command line; "" if it is offered only as one of the ``VARIANTS``, or is
+        compared by default.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Variant:
     supervised: bool = False
 
     def estimator(self) -> Any:
-        """Return the estimator, which is not fitted."""
+        """Return the unfitted estimator."""
         given = {
             name: value.estimator() if isinstance(value, Variant) else value
             for name, value in self.parameters.items()
@@ -132,7 +132,7 @@ VARIANTS = [
     Variant("CP-LDA", "ContrastivePessimisticLDAClassifier", RIDGE),
 ]
 
-# What methods warn of, and the modules that define it.
+# Warning classes, and the modules that define them.
 WARNINGS = {
     "SingularCovarianceWarning": "gaussian.base",
     "UndeterminedModelWarning": "icls.base",

@@ -1,4 +1,4 @@
-"""Classifiers of the user's: fitted to partly labelled rows, and their scores.
+"""User-supplied classifiers: fitting them to partly labelled rows, and reading their scores.
 
 Labels are class codes 0, 1, ...; unknown ones are -1. An entry that uses unlabelled rows is fitted
 to all rows, with -1 for the unknown labels; any other to the labelled rows alone. What was fitted
@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def takes_weights(self) -> bool:
-        """Whether ``fit`` of the classifier itself has weights of rows."""
+        """Whether the classifier's ``fit`` accepts ``sample_weight``."""
         return bool(has_fit_parameter(self.estimator, "sample_weight"))
 
     def seeded(self, seed: int) -> "Entry":

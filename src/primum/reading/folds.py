@@ -62,7 +62,7 @@ class SemiSupervisedSplit:
     Examples
     --------
     >>> import numpy as np
-    >>> from primum.reading.folds import SemiSupervisedSplit
+    >>> from primum import SemiSupervisedSplit
     >>> y = np.array([0, 1, 0, 1, -1, -1])
     >>> for train, test in SemiSupervisedSplit(2).split(np.zeros((6, 1)), y):
     ...     print(train, test)

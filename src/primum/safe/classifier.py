@@ -100,7 +100,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         The classes.
     weights_ : dict of str to float
         The weight of every candidate that was not left out.
-    weights_gap_ : float
+    gap_ : float
         Proven bound on how much the objective of the weights exceeds its minimum.
     models_ : dict
         The candidates with a weight above 0, fitted to all rows.
@@ -336,7 +336,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         """Find the weights, fit the candidates that have one, and judge the result."""
         stacks, fitted = self._fit_weighted(scored, entrants, held_out)
         models = {name: model for name, (model, _) in fitted.items()}
-        (self.weights_, self.weights_gap_), (supervised, _), (baseline, _) = stacks
+        (self.weights_, self.gap_), (supervised, _), (baseline, _) = stacks
         self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
         self.supervised_ = stack_of(self, supervised, models)
         self.baseline_ = stack_of(self, baseline, models)
