@@ -11,17 +11,12 @@ from primum.cli.main import primum
 
 @pytest.fixture(autouse=True)
 def quick_comparisons(monkeypatch, quick_drift):
-<<<<<<< HEAD
-    """Tune the logistic regression over two penalties in two folds: five in three take long."""
-    monkeypatch.setattr("primum.comparison.arguments.MAX_INNER_FOLDS", 2)
-=======
     """Tune the logistic regression over two penalties in two folds, and let five trees find leaks.
 
     Five penalties in three folds and 25 trees take half of the time of a small comparison.
     """
-    monkeypatch.setattr("primum.tables.leaks.N_TREES", 5)
-    monkeypatch.setattr("primum.evaluation.compare_default.MAX_INNER_FOLDS", 2)
->>>>>>> h-tests
+    monkeypatch.setattr("primum.tables.remarks.N_TREES", 5)
+    monkeypatch.setattr("primum.comparison.arguments.MAX_INNER_FOLDS", 2)
     monkeypatch.setattr(
         "primum.comparison.arguments.logistic_regression_cv",
         lambda Cs, **options: logistic_regression_cv(Cs=Cs[2:4], **options),

@@ -33,12 +33,8 @@ METHODS = [
     ("self-learning", SelfLearningClassifier()),
     ("neighbours", KNeighborsClassifier(), False),
 ]
-<<<<<<< HEAD:tests/comparison/test_compare.py
-QUICK = {"baseline": BASELINES, "methods": METHODS, "n_repeats": 2, "verbose": False}
-=======
-QUICK = {"baselines": BASELINES, "methods": METHODS, "n_repeats": 1, "progress": False}
+QUICK = {"baseline": BASELINES, "methods": METHODS, "n_repeats": 1, "verbose": False}
 TWICE = {**QUICK, "n_repeats": 2}
->>>>>>> h-tests:tests/evaluation/test_compare.py
 
 
 def partly(n_labeled=40, n_unlabeled=60, d=3, **options):
