@@ -29,7 +29,7 @@ from primum.experiments import (
 # An experiment
 # -------------
 #
-# :class:`~primum.evaluation.Experiment` draws labelled, unlabelled and test rows, fits every method
+# :class:`~primum.experiments.Experiment` draws labelled, unlabelled and test rows, fits every method
 # to the same rows, and stores each result, so that an interrupted experiment can be resumed.
 
 X, y = load_breast_cancer(return_X_y=True)

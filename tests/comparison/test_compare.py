@@ -289,7 +289,7 @@ def test_failures_are_listed_and_the_method_is_not_judged():
     assert result.failures[0].reason == "FloatingPointError: no convergence here"
     assert "failing failed in split" in result.left_out[0]
     assert "failing" not in result.table.index
-    assert 'Not judged, because of failures in some splits: "failing".' in result.verdict
+    assert 'Not judged, because fits failed (`failures` says why): "failing".' in result.verdict
 
 
 class NeverFitted(LogisticRegression):

@@ -54,7 +54,7 @@ def test_scores_that_are_not_finite_are_a_failure():
     assert "graph" not in result.table.index
     assert "'graph' returned scores that are not finite for" in result.failures[0].reason
     assert result.recommended != "graph"
-    assert 'Not judged, because of failures in some splits: "graph".' in result.verdict
+    assert 'Not judged, because fits failed (`failures` says why): "graph".' in result.verdict
 
 
 def copies(seed=0):

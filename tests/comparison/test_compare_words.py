@@ -104,7 +104,7 @@ def test_alerts_come_first_and_those_that_withhold_before_the_others():
     found = headline(judged("a", 0.0, 0.001), alerts=[drift, groups], failed=["b"])
     assert found.lines[:2] == ["Warning: Who is who?", "Warning: Rows differ."]
     assert found.answer == "Use the tuned baseline; whether anything is better cannot be said yet."
-    assert found.next_step.endswith('Not judged, because of failures in some splits: "b".')
+    assert found.next_step.endswith('Not judged, because fits failed (`failures` says why): "b".')
     assert found.to_dict()["alerts"][0] == {
         "kind": "groups",
         "text": "Who is who?",

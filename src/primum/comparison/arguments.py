@@ -55,7 +55,7 @@ def as_list(baseline: Any) -> Any:
 
 def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
     """Return the entries that the user gave, default ones by their names, or all default ones."""
-    if not isinstance(entries, str):
+    if entries is not None and not isinstance(entries, str):
         if not any(isinstance(entry, str) for entry in entries):
             return entries
         known = {entry[0]: entry for entry in default()}
@@ -295,6 +295,7 @@ def check_class_sizes(labels: KnownLabels, *classifiers: Any) -> None:
     default = [
         isinstance(given, str) or any(isinstance(entry, str) for entry in given)
         for given in classifiers
+        if given is not None
     ]
     needed = LEAST_TO_TUNE if any(default) else LEAST
     counts = np.bincount(labels.codes, minlength=len(labels.classes)).tolist()

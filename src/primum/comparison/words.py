@@ -221,7 +221,7 @@ def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
     """Return the answer to "which model should I use?": what, why, and what to do next."""
     alerts = tuple(sorted(alerts, key=lambda alert: not alert.withholds))
     names = ", ".join(phrase(name) for name in found.failed)
-    failure = f"Not judged, because of failures in some splits: {names}." if names else ""
+    failure = f"Not judged, because fits failed (`failures` says why): {names}." if names else ""
     answer, kind = answer_line(found)
     if any(alert.withholds for alert in alerts):
         answer = f"Use the tuned {BASELINE}; whether anything is better cannot be said yet."
