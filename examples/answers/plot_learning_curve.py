@@ -29,8 +29,8 @@ from primum.experiments import (
 # An experiment
 # -------------
 #
-# :class:`~primum.experiments.Experiment` draws labelled, unlabelled and test rows, fits every method
-# to the same rows, and stores each result, so that an interrupted experiment can be resumed.
+# :class:`~primum.experiments.Experiment` draws labelled, unlabelled and test rows, fits every
+# method to the same rows, and stores each result: an interrupted experiment can be resumed.
 
 X, y = load_breast_cancer(return_X_y=True)
 ridge = RidgeClassifierCV(np.logspace(-3, 4, 15))
