@@ -239,7 +239,7 @@ def test_wrong_usage(call, arguments, sentence):
 def test_methods_are_listed(call):
     answer = call("reproduce", "--list-methods")
     assert answer.exit_code == 0
-    for name, estimator in (("icls", "ICLSClassifier"), ("ridge-cv", "RidgeClassifierCV")):
+    for name, estimator in (("icls", "PublishedICLS"), ("ridge-cv", "RidgeClassifierCV")):
         assert re.search(rf"^{name} +{estimator}$", answer.output, flags=re.MULTILINE)
 
 

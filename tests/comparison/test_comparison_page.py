@@ -166,7 +166,7 @@ def test_the_code_leaves_out_the_default_methods(names):
     y = np.arange(60) % len(names)
     plan = ComparisonPlan(read_table(X, y, X_unlabeled), (), ())
     inner = inner_folds(plan)
-    methods = default_methods(plan, "accuracy")
+    methods = default_methods(inner, len(names), "accuracy")
     baselines = default_baselines(inner)
     entries = read_entries(baselines, "baselines", uses_unlabeled=False)
     plan = replace(plan, methods=read_entries(methods, "methods"), baselines=entries)

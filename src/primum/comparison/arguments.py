@@ -127,10 +127,10 @@ def read_plan(
         Whether the transformer may learn from labels: then no method may judge itself, because it
         would see the labels of held-out rows.
     """
-    inner, n_classes = inner_folds(empty), len(empty.table.labels.classes)
-    parts = given_or_default(baseline, "baseline", lambda: default_baselines(inner))
+    n_classes = len(empty.table.labels.classes)
+    parts = given_or_default(baseline, "baseline", lambda: default_baselines(inner_folds(empty)))
     rivals = given_or_default(
-        methods, "methods", lambda: default_methods(inner, n_classes, scoring)
+        methods, "methods", lambda: default_methods(inner_folds(empty), n_classes, scoring)
     )
     plan = replace(
         empty,

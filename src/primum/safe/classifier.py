@@ -424,7 +424,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         for candidate in read_entrants(self.candidates, self.baseline, 2, 1).all:
             if isinstance(candidate, Wrapped):
-                router.add(method_mapping=mapping, **{candidate.name: candidate.estimator})
+                router.add(method_mapping=mapping, **{candidate.name: candidate.entry.estimator})
         return router
 
 

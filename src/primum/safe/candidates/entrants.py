@@ -9,12 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
-
 from primum._typing import AnyArray, Floats, Index
-from primum.reading.classifiers import class_scores, read_entries
+from primum.reading.classifiers import Entry, class_scores, read_entries
 from primum.safe.candidates import CANDIDATES, DEFAULT
 from primum.safe.candidates.base import (
     Candidate,
@@ -52,46 +48,21 @@ class PreparedWrapped(Prepared):
     """A classifier with its random states set, and the rows."""
 
     rows: SharedRows
-    estimator: Any
-    uses_unlabeled: bool
+    entry: Entry
     weighted: bool
     note: str = ""
 
     def fit(self, train: Index, labels: Labels) -> WrappedModel:  # noqa: D102
         own = labels.take(train)
         X, y, weight = self.rows.labeled[train], own.codes, own.weight
-        if self.uses_unlabeled:
+        if self.entry.uses_unlabeled:
             X, y, weight = partly_labelled(self.rows, train, labels)
-        classifier = clone(self.estimator)
-        table = as_table(X, self.rows.columns)
-        if self.weighted and weight is not None:
-            classifier.fit(table, y, sample_weight=weight)
-        else:
-            classifier.fit(table, y)
-        _refuse_marker(classifier)
-        return WrappedModel(classifier, labels.n_classes, self.rows.columns)
+        options = {"sample_weight": weight} if self.weighted and weight is not None else {}
+        fitted = self.entry.fitted(as_table(X, self.rows.columns), y, **options)
+        return WrappedModel(fitted, labels.n_classes, self.rows.columns)
 
     def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
         return self.fit(train, labels).predict(self.rows.labeled[test])
-
-
-def _refuse_marker(classifier: Any) -> None:
-    if np.any(np.asarray(classifier.classes_) == -1):
-        raise ValueError(
-            f"{type(classifier).__name__} takes -1, the marker of unlabelled rows, for a class: it "
-            "cannot learn from unlabelled rows, so list it with uses_unlabeled=False."
-        )
-
-
-def _seeded(estimator: Any, seed: int) -> Any:
-    """Return a clone in which every random_state that was left open is a number."""
-    estimator = clone(estimator)
-    open_ = [
-        name
-        for name, value in sorted(estimator.get_params(deep=True).items())
-        if value is None and name.split("__")[-1] == "random_state"
-    ]
-    return estimator.set_params(**dict.fromkeys(open_, seed))
 
 
 class Wrapped(Candidate):
@@ -99,12 +70,8 @@ class Wrapped(Candidate):
 
     Parameters
     ----------
-    name : str
-        Its name.
-    estimator : classifier
-        Cloned for every fit.
-    uses_unlabeled : bool
-        Whether it is fitted to unlabelled rows too.
+    entry : Entry
+        The classifier, with its name and whether it is fitted to unlabelled rows too.
     counterpart : str or None
         The name of the supervised candidate with which it is compared.
     weighted : bool or None
@@ -114,23 +81,15 @@ class Wrapped(Candidate):
     growth = 2.0
 
     def __init__(
-        self,
-        name: str,
-        estimator: Any,
-        uses_unlabeled: bool,
-        counterpart: str | None = None,
-        weighted: bool | None = None,
+        self, entry: Entry, counterpart: str | None = None, weighted: bool | None = None
     ) -> None:
-        self.name, self.estimator, self.uses_unlabeled = name, estimator, uses_unlabeled
+        self.entry, self.name, self.uses_unlabeled = entry, entry.name, entry.uses_unlabeled
         self.counterpart, self.weighted = counterpart, weighted
 
     def prepare(self, rows: SharedRows) -> PreparedWrapped:  # noqa: D102
-        weighted = self.weighted
-        if weighted is None:
-            weighted = has_fit_parameter(self.estimator, "sample_weight")
+        weighted = self.entry.takes_weights if self.weighted is None else self.weighted
         note = "" if weighted or not rows.weighted else f"{self.name} ignores sample_weight."
-        estimator = _seeded(self.estimator, rows.seed)
-        return PreparedWrapped(rows, estimator, self.uses_unlabeled, weighted, note)
+        return PreparedWrapped(rows, self.entry.seeded(rows.seed), weighted, note)
 
 
 KINDS = (
@@ -300,13 +259,13 @@ def _wrapped(item: Any) -> list[Candidate]:
     entry = read_entries([item[:3]], "candidates")[0]
     _check_scores(entry.name, entry.estimator)
     if len(item) < 4 or not entry.uses_unlabeled:
-        return [Wrapped(entry.name, entry.estimator, entry.uses_unlabeled)]
+        return [Wrapped(entry)]
     if isinstance(item[3], str):
         _known_name(item[3], CANDIDATES)
-        return [Wrapped(entry.name, entry.estimator, True, item[3])]
+        return [Wrapped(entry, item[3])]
     name = f"{entry.name} (labelled)"
     _check_scores(name, item[3])
-    return [Wrapped(entry.name, entry.estimator, True, name), Wrapped(name, item[3], False)]
+    return [Wrapped(entry, name), Wrapped(Entry(name, item[3], False))]
 
 
 def _check_scores(name: str, estimator: Any) -> None:
