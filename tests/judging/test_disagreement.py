@@ -121,18 +121,19 @@ def test_a_forecast_scales_the_counts():
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.05])
-def test_the_interval_contains_the_truth_where_rows_are_independent(gain):
+@pytest.mark.parametrize("n_draws", [120, pytest.param(300, marks=pytest.mark.slow)])
+def test_the_interval_contains_the_truth_where_rows_are_independent(gain, n_draws):
     """Two fixed models that disagree on 12% of the rows; 100 labels, 500 unlabelled rows."""
     rng = np.random.default_rng(int(100 * gain))
     right = 0.5 + gain / 0.12 / 2
     contained = 0
-    for _ in range(120):
+    for _ in range(n_draws):
         n = rng.binomial(100, 0.12)
         better = rng.binomial(n, right)
         found = judged(better, n - better, 0, rng.binomial(500, 0.12), 500, 0.8, 2)
         low, high = found.interval(0.9)
         contained += low <= -gain <= high
-    assert contained >= stats.binom.ppf(0.001, 120, 0.9)
+    assert contained >= stats.binom.ppf(0.001, n_draws, 0.9)
 
 
 def test_a_single_unlabelled_row_changes_next_to_nothing():

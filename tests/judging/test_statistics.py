@@ -113,10 +113,10 @@ def test_probabilities_are_integrals_of_likelihood_times_prior(difference, limit
         assert value == pytest.approx(area[name] / sum(area.values()), abs=3e-3)
 
 
-def test_probabilities_are_calibrated_where_truth_follows_the_prior():
+@pytest.mark.parametrize("n", [600, pytest.param(1500, marks=pytest.mark.slow)])
+def test_probabilities_are_calibrated_where_truth_follows_the_prior(n):
     """Of all cases with P(help) about p, a share of about p is truly better by a point."""
     rng = np.random.default_rng(1)
-    n = 600
     truth = 0.03 * rng.standard_cauchy(n)
     spread = rng.uniform(0.01, 0.06, n)
     mean = truth + spread * rng.standard_t(30, n)

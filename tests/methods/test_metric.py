@@ -50,9 +50,10 @@ def random_problem(seed, max_features=7):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
 @pytest.mark.parametrize("share", SHARES)
-def test_never_further_from_the_true_model_than_the_twin(share, alpha):
-    """The theorem, for 50 problems in each of eight settings, whatever the true labels are."""
-    for seed in range(50):
+@pytest.mark.parametrize("n_problems", [50, pytest.param(150, marks=pytest.mark.slow)])
+def test_never_further_from_the_true_model_than_the_twin(share, alpha, n_problems):
+    """The theorem, in each of eight settings, whatever the true labels are."""
+    for seed in range(n_problems):
         X, truth, L = random_problem(seed)
         y = np.r_[truth[:L], np.full(len(X) - L, -1)]
         clf = ICLSClassifier(alpha, metric=share).fit(X, y)

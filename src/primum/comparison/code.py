@@ -12,6 +12,7 @@ from primum.safe.candidates.trees import TreesClassifier
 
 if TYPE_CHECKING:
     from primum.comparison.compare import Comparison
+    from primum.tables.problem import TableProblem
 
 
 INDENT = "    "
@@ -57,9 +58,9 @@ def target_of(result: "Comparison") -> str | None:
     return None if result.problem is None else str(result.problem.target)
 
 
-def _roles(problem: Any) -> Iterator[str]:
+def _roles(problem: "TableProblem | None") -> Iterator[str]:
     """Yield what was said of the columns of a table."""
-    for name, value in problem.arguments.items():
+    for name, value in problem.arguments.items() if problem is not None else ():
         if value:
             yield f"{name}={value!r}"
 
