@@ -11,9 +11,10 @@ its intercept was penalised half as much, while the refits saw it once. This is 
 the values; it is not stated in the paper.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,22 +24,7 @@ from primum._sklearn import logistic_regression_cv
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
 from primum.comparison.store import describe
-from primum.experiments.as_published import (
-    PublishedEM,
-    PublishedHealyWestmacott,
-    PublishedICLS,
-    PublishedLeastSquares,
-    PublishedUSM,
-)
-from primum.experiments.measures import (
-    Score,
-    default_score,
-    score_minus_half,
-    score_probability,
-    score_signed,
-    squared_hinge,
-    squared_loss,
-)
+from primum.experiments import as_published, measures
 from primum.methods import TSVMClassifier
 from primum.methods.registry import Variant, commands
 from primum.methods.self_learning import SelfLearningClassifier
@@ -120,8 +106,8 @@ class Method:
     name: str
     estimator: Any
     sees: str = "partly"
-    score: Score | None = None
-    loss: Callable[[Floats, Index], float] = squared_loss
+    score: measures.Score | None = None
+    loss: Callable[[Floats, Index], float] = measures.squared_loss
     every: int = 1
     parts: Mapping[str, str] = field(default_factory=dict)
 
@@ -151,20 +137,16 @@ class Method:
         }
 
 
-_least_squares = PublishedLeastSquares()
+_least_squares_method = partial(Method, score=measures.score_minus_half)
+_least_squares = as_published.PublishedLeastSquares()
 # The paper's method, as run in all of its experiments.
-PAPER_ICLS = PublishedICLS()
-_projection = PublishedICLS(metric="all", tie_break="twin")
-
-
-def _least_squares_method(name: str, estimator: Any, sees: str = "partly") -> Method:
-    return Method(name, estimator, sees, score_minus_half)
-
+PAPER_ICLS = as_published.PublishedICLS()
+_projection = as_published.PublishedICLS(metric="all", tie_break="twin")
 
 LEAST_SQUARES = (
     _least_squares_method("Supervised", _least_squares, sees="labeled"),
     _least_squares_method("Self-Learning", SelfLearningClassifier(_least_squares)),
-    _least_squares_method("USM", PublishedUSM()),
+    _least_squares_method("USM", as_published.PublishedUSM()),
     _least_squares_method("ICLS", PAPER_ICLS),
     _least_squares_method("Oracle", _least_squares, sees="all"),
 )
@@ -172,7 +154,7 @@ LEAST_SQUARES = (
 # In the published learning curves, in addition to the five of the tables.
 FURTHER_LEAST_SQUARES = (
     _least_squares_method("Projection", _projection),
-    _least_squares_method("EM-LS", PublishedEM()),
+    _least_squares_method("EM-LS", as_published.PublishedEM()),
 )
 
 # The same two with the true shares of the classes among the unlabelled rows: with one unlabelled
@@ -183,7 +165,7 @@ WITH_TRUE_SHARES = (
 )
 
 # The same with this library's tie-break where the labelled rows do not determine the model.
-NEAREST_TWIN = _least_squares_method("ICLS (twin)", PublishedICLS(tie_break="twin"))
+NEAREST_TWIN = _least_squares_method("ICLS (twin)", as_published.PublishedICLS(tie_break="twin"))
 
 # What is possible without unlabelled rows: regularisation chosen by cross-validation on the
 # labelled ones.
@@ -192,7 +174,7 @@ BASELINES = (
         "Ridge (CV)",
         RidgeClassifierCV(alphas=np.geomspace(1e-3, 1e4, 15)),
         sees="labeled",
-        score=score_signed,
+        score=measures.score_signed,
         every=5,
     ),
     Method(
@@ -201,7 +183,7 @@ BASELINES = (
             Cs=[1e-3, 1e-2, 1e-1, 1.0], cv=3, max_iter=1000, scoring="neg_log_loss"
         ),
         sees="labeled",
-        score=score_probability,
+        score=measures.score_probability,
         every=10,
     ),
 )
@@ -209,11 +191,7 @@ BASELINES = (
 # As in the published runs, the constant feature is penalised, and every row costs 1 in the
 # supervised SVMs but 1/L or 1/U in the transductive one, which is thus regularised L times as much.
 SVM = L2SVMClassifier(alpha=1.0, costs="sum", penalize_intercept=True)
-
-
-def _machine(name: str, estimator: Any, sees: str = "partly") -> Method:
-    return Method(name, estimator, sees, score_signed, squared_hinge)
-
+_machine = partial(Method, score=measures.score_signed, loss=measures.squared_hinge)
 
 SUPPORT_VECTORS = (
     _machine("Supervised", SVM, sees="labeled"),
@@ -221,18 +199,15 @@ SUPPORT_VECTORS = (
     _machine("Self-Learning (plain)", SelfLearningClassifier(SVM)),
     _machine("TSVM", TSVMClassifier(alpha=1.0, penalize_intercept=True)),
     # Another search for the minimum of the same objective: shows how much the search matters.
-    replace(
-        _machine("TSVM (annealing)", TSVMClassifier("annealing", penalize_intercept=True)),
-        every=10,
-    ),
+    _machine("TSVM (annealing)", TSVMClassifier("annealing", penalize_intercept=True), every=10),
     _machine("Oracle", SVM, sees="all"),
 )
 
 
 # Methods that commands offer, where the paper's runs have a pseudo-inverse.
 AS_PUBLISHED = {
-    "EM-LS (hard)": PublishedEM("hard"),
-    "Healy-Westmacott": PublishedHealyWestmacott(tol=1e-4),
+    "EM-LS (hard)": as_published.PublishedEM("hard"),
+    "Healy-Westmacott": as_published.PublishedHealyWestmacott(tol=1e-4),
 }
 
 
@@ -240,8 +215,9 @@ def _on_request(variant: Variant) -> Method:
     """Return a method of the registry; its scores are read as its class implies."""
     estimator = AS_PUBLISHED.get(variant.name) or variant.estimator()
     sees = "labeled" if variant.supervised else "partly"
-    score = default_score(estimator) or score_signed
-    loss = squared_hinge if score is score_signed else squared_loss
+    score = measures.default_score(estimator) or measures.score_signed
+    hinge = score is measures.score_signed
+    loss = measures.squared_hinge if hinge else measures.squared_loss
     return Method(variant.name, estimator, sees, score, loss)
 
 
@@ -250,13 +226,11 @@ def _on_request(variant: Variant) -> Method:
 ON_REQUEST = tuple(_on_request(variant) for variant in commands())
 
 
-def _named_apart(methods: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Return the SVMs with names that no least-squares method has."""
-    taken = {method.name for method in LEAST_SQUARES}
-    return tuple(
-        replace(method, name=f"{method.name} (SVM)") if method.name in taken else method
-        for method in methods
-    )
+def named_apart(methods: Iterable[Method], taken: Container[str], mark: str) -> list[Method]:
+    """Return the methods, those of a name that is taken with a mark behind it."""
+    return [
+        replace(one, name=f"{one.name} ({mark})") if one.name in taken else one for one in methods
+    ]
 
 
 # All methods, by the name under which they can be requested.
@@ -268,7 +242,7 @@ METHODS = {
         *WITH_TRUE_SHARES,
         NEAREST_TWIN,
         *BASELINES,
-        *_named_apart(SUPPORT_VECTORS),
+        *named_apart(SUPPORT_VECTORS, [method.name for method in LEAST_SQUARES], "SVM"),
         *ON_REQUEST,
     )
 }

@@ -10,17 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from primum._typing import Floats, Index
+from primum.experiments import methods as listed
 from primum.experiments.datasets.catalogue import CATALOGUE
 from primum.experiments.datasets.loading import Dataset
-from primum.experiments.methods import (
-    BASELINES,
-    FURTHER_LEAST_SQUARES,
-    LEAST_SQUARES,
-    NEAREST_TWIN,
-    SUPPORT_VECTORS,
-    WITH_TRUE_SHARES,
-    Method,
-)
 from primum.experiments.runner import Experiment
 from primum.experiments.splits import CrossValidation, LearningCurve, SplitDesign
 from primum.methods import ICLSClassifier, LeastSquaresClassifier
@@ -56,7 +48,7 @@ class Plan:
 
     title: str
     design: SplitDesign
-    methods: tuple[Method, ...]
+    methods: tuple[listed.Method, ...]
     datasets: tuple[str, ...] = tuple(CATALOGUE)
     repeats: int = 100
     published: str | None = None
@@ -74,30 +66,23 @@ class Plan:
         self, name: str, datasets: Sequence[Dataset], repeats: int | None, seed: int
     ) -> Experiment:
         """Return the experiment on the given data sets."""
-        return Experiment(
-            name=name,
-            data={
-                **{dataset.name: (dataset.X, dataset.codes) for dataset in datasets},
-                **{further: load() for further, load in self.further.items()},
-            },
-            design=self.design,
-            methods=self.methods,
-            repeats=self.repeats if repeats is None else repeats,
-            seed=seed,
-        )
+        data = {dataset.name: (dataset.X, dataset.codes) for dataset in datasets}
+        data |= {further: load() for further, load in self.further.items()}
+        repeats = self.repeats if repeats is None else repeats
+        return Experiment(name, data, self.design, self.methods, repeats, seed)
 
 
 PLANS = {
     "table2": Plan(
         title="Cross-validation, least squares (Table 2)",
         design=CrossValidation(),
-        methods=(*LEAST_SQUARES, *BASELINES),
+        methods=(*listed.LEAST_SQUARES, *listed.BASELINES),
         published="table2",
     ),
     "table3": Plan(
         title="Cross-validation, support vector machines (Table 3)",
         design=CrossValidation(),
-        methods=SUPPORT_VECTORS,
+        methods=listed.SUPPORT_VECTORS,
         published="table3",
         remark="As in the published runs, every row costs 1 in the supervised, self-learning and "
         "oracle SVMs, but 1/L or 1/U in the TSVM, with the same penalty: the TSVM is regularised "
@@ -111,14 +96,14 @@ PLANS = {
     "curves": Plan(
         title="Learning curves",
         design=LearningCurve(),
-        methods=(*LEAST_SQUARES, *FURTHER_LEAST_SQUARES),
+        methods=(*listed.LEAST_SQUARES, *listed.FURTHER_LEAST_SQUARES),
         published="curves",
-        undrawn=tuple(method.name for method in FURTHER_LEAST_SQUARES),
+        undrawn=tuple(method.name for method in listed.FURTHER_LEAST_SQUARES),
     ),
     "prior-curves": Plan(
         title="Learning curves with the true shares of the classes",
         design=LearningCurve(),
-        methods=(LEAST_SQUARES[0], *WITH_TRUE_SHARES),
+        methods=(listed.LEAST_SQUARES[0], *listed.WITH_TRUE_SHARES),
         published="curves",
         remark="ICLS_prior and Projection_prior know the true shares of the classes among the "
         "unlabelled rows, as in the published runs: with one unlabelled row both are the oracle.",
@@ -126,7 +111,7 @@ PLANS = {
     "peaking": Plan(
         title="Peaking",
         design=LearningCurve(n_labeled=10, sizes=tuple(range(1, 151))),
-        methods=(*LEAST_SQUARES, NEAREST_TWIN),
+        methods=(*listed.LEAST_SQUARES, listed.NEAREST_TWIN),
         datasets=("parkinsons", "wdbc"),
         remark="With 10 labelled rows, fewer than there are features, many models have the least "
         "labelled loss. ICLS is the one whose soft labels are closest to 1/2, which approximates "

@@ -6,12 +6,14 @@ with a t-test on each data set, and with Holm's correction over all data sets. W
 contribute is the difference between the safe stack and the stack of supervised models.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
+from sklearn.datasets import load_digits
 
-from primum._typing import Floats, Index
+from primum._typing import Floats
 from primum.experiments.measures import score_probability
 from primum.experiments.methods import Method
 from primum.experiments.paper import Plan
@@ -132,19 +134,12 @@ def race_summary(compared: "pd.DataFrame") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=columns)
 
 
-def digits() -> tuple[Floats, Index]:
-    """Return scikit-learn's digits: ten classes, 64 features, 1797 rows."""
-    from sklearn.datasets import load_digits
-
-    X, y = load_digits(return_X_y=True)
-    return X, y
-
-
 def _race(title: str, n_labeled: int | None = None, n_classes: int = 2, **data: Any) -> Plan:
     return Plan(title, HoldOut(n_labeled), (race_method(n_classes),), repeats=20, **data)
 
 
-_DIGITS = {"datasets": (), "further": {"digits": digits}}
+# Scikit-learn's digits: ten classes, 64 features, 1797 rows.
+_DIGITS = {"datasets": (), "further": {"digits": partial(load_digits, return_X_y=True)}}
 # By target of the command line: labels by the paper's rule, fixed numbers of them, and digits.
 RACES = {
     "safe-choice": _race("The safe choice against tuned supervised models"),

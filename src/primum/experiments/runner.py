@@ -16,7 +16,6 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +28,10 @@ from threadpoolctl import threadpool_limits
 from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
-from primum.comparison.store import ResultStore, describe, describe_data, distributions_of
+from primum.comparison.store import ResultStore, Unit, describe, describe_data, distributions_of
 from primum.comparison.workers import rng_for, run_parallel, seeded
 from primum.experiments.measures import MEASURES, default_score, error, refuse_marker_as_class
-from primum.experiments.methods import Method
+from primum.experiments.methods import Method, named_apart
 from primum.experiments.splits import Split, SplitDesign, SplitRows, scale_features
 from primum.experiments.summary import TWIN, failed_sentence
 from primum.reading.arrays import locating_bad_values
@@ -41,7 +40,6 @@ from primum.reading.labels import AS_TEXT, refuse_numeric_target
 if TYPE_CHECKING:
     import pandas as pd
 
-Unit = tuple[str, int]  # data set, repeat
 # The role of a method in a comparison, by the labels it sees; one of them may be the twin.
 ROLES = {
     "labeled": "supervised",
@@ -52,20 +50,7 @@ ROLES = {
 # The columns of the results: which fit it is, and what was measured of it.
 KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
 NUMBERS = (*MEASURES, "objective")
-
-
-@dataclass(frozen=True)
-class Measures:
-    """What was measured of a fit; None where there is nothing, as in a fit that failed."""
-
-    error: float | None = None
-    loss_labeled: float | None = None
-    loss_train: float | None = None
-    loss_test: float | None = None
-    seconds: float | None = None
-    objective: float | None = None
-    score: str | None = None
-    note: str | None = None
+MEASURED = (*NUMBERS, "score", "note")
 
 
 @dataclass(frozen=True)
@@ -275,7 +260,7 @@ def collect(store: ResultStore, experiment: Experiment) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [row for unit in experiment.units for row in store.done[unit]]
-    results = pd.DataFrame(rows, columns=[*KEYS, *NUMBERS, "score", "note"])
+    results = pd.DataFrame(rows, columns=[*KEYS, *MEASURED])
     losses = {name: _name(one.loss) for one in experiment.methods for name in one.sees_by_name}
     return results.astype(dict.fromkeys(NUMBERS, float)).assign(
         role=results["classifier"].map(experiment.roles), loss=results["classifier"].map(losses)
@@ -299,10 +284,10 @@ def run_unit(
     ]
     with threadpool_limits(1):
         return unit, [
-            {**dict(zip(KEYS, (*unit, *place, name), strict=True)), **asdict(measures)}
+            {**dict(zip(KEYS, (*unit, *place, name), strict=True)), **measured}
             for split in design.splits(y, X.shape[1], rng)  # the classes by name, for errors
             for place in [(split.at, len(split.labeled), len(split.unlabeled))]
-            for name, measures in _run_split(
+            for name, measured in _run_split(
                 scale_features(X, split, design.scaling), codes, split, methods
             )
         ]
@@ -310,23 +295,25 @@ def run_unit(
 
 def _run_split(
     X: Floats, y: Index, split: Split, methods: Sequence[Method]
-) -> Iterator[tuple[str, Measures]]:
-    """Yield the measures of every method and of its parts, or the message of a fit that failed."""
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what was measured of every method and part, or the message of a fit that failed."""
     rows, n_classes = SplitRows.of(X, y, split), int(y.max()) + 1
     for method in methods:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                measures = _fit_and_score(method, rows, n_classes)
+                found = _fit_and_score(method, rows, n_classes)
                 said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             except Exception as failure:  # a failing classifier is a result, and the run continues
-                measures = dict.fromkeys(method.sees_by_name, Measures())
+                found = {name: {} for name in method.sees_by_name}
                 said = {f"{type(failure).__name__}: {failure}"}
-        for name, measured in measures.items():
-            yield name, replace(measured, note="; ".join(sorted(said)) or None)
+        note = "; ".join(sorted(said)) or None
+        for name, measured in found.items():
+            yield name, {**dict.fromkeys(MEASURED), **measured, "note": note}
 
 
-def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str, Measures]:
+def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str, dict[str, Any]]:
+    """Return what was measured of a method and of each of its parts."""
     clf = clone(method.estimator)
     if method.sees == "shares":
         clf.set_params(prior=rows.true_shares())
@@ -335,33 +322,31 @@ def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str,
     clf.fit(X, labels)
     seconds = time.perf_counter() - start
     refuse_marker_as_class(clf)
+    models = {method.name: clf, **{name: clf.parts_[name] for name in method.parts}}
+    found = {
+        name: _error_and_losses(method, model, rows, n_classes) for name, model in models.items()
+    }
     # What the method minimised, if it says so: this distinguishes local optima.
     objective = getattr(clf, "objective_", None)
-    whole = _error_and_losses(method, clf, rows, n_classes)
-    return {
-        method.name: replace(whole, seconds=seconds, objective=objective),
-        **{
-            name: _error_and_losses(method, clf.parts_[name], rows, n_classes)
-            for name in method.parts
-        },
-    }
+    found[method.name] |= {"seconds": seconds, "objective": objective}
+    return found
 
 
-def _error_and_losses(method: Method, clf: Any, rows: SplitRows, n_classes: int) -> Measures:
+def _error_and_losses(method: Method, clf: Any, rows: SplitRows, n_classes: int) -> dict[str, Any]:
     """Return the error on test rows, the loss on each part, and the name of the score used."""
     read = default_score(clf) if method.score is None else method.score
     test, scores = rows.parts["test"], None if read is None else read(clf, rows.X)
     losses = {}
     if scores is not None:
         _check_shape(scores, len(rows.y), n_classes)
-        losses = {k: method.loss(scores[part], rows.y[part]) for k, part in rows.parts.items()}
+        losses = {
+            f"loss_{k}": method.loss(scores[part], rows.y[part]) for k, part in rows.parts.items()
+        }
     if method.score is None or scores is None:
         wrong = float(np.mean(clf.predict(rows.X[test]) != rows.y[test]))
     else:
         wrong = error(scores[test], rows.y[test])
-    loss_labeled, loss_train, loss_test = map(losses.get, ("labeled", "train", "test"))
-    used = None if read is None else _name(read)
-    return Measures(wrong, loss_labeled, loss_train, loss_test, score=used)
+    return {"error": wrong, **losses, "score": None if read is None else _name(read)}
 
 
 def _check_shape(scores: Any, n_rows: int, n_classes: int) -> None:
@@ -383,20 +368,14 @@ def beside(methods: Sequence[Method], requested: Sequence[Method]) -> list[Metho
     """Return the requested methods that are not among the given ones, named apart from them."""
     configs = {method.name: method.config for method in methods}
     new = {one.name: one for one in requested if one.config not in configs.values()}
-    return [
-        replace(method, name=f"{name} (LS)") if name in configs else method
-        for name, method in new.items()
-    ]
+    return named_apart(new.values(), configs, "LS")
 
 
 def run_with_further(
     experiment: Experiment,
     further: Sequence[Method],
     folder: str | Path,
-    *,
-    jobs: int = 1,
-    resume: bool = False,
-    verbose: bool = True,
+    **options: Any,
 ) -> "pd.DataFrame":
     """Run an experiment, then further methods on the same splits, and return all rows.
 
@@ -409,8 +388,8 @@ def run_with_further(
     folder : path
         Where results are stored, as in ``run_experiment``; those of the further methods in folders
         inside it.
-    jobs, resume, verbose
-        As in ``run_experiment``.
+    **options
+        Those of ``run_experiment``.
 
     Returns
     -------
@@ -419,11 +398,10 @@ def run_with_further(
     """
     import pandas as pd
 
-    run = partial(run_experiment, jobs=jobs, resume=resume, verbose=verbose)
-    parts = [run(experiment, folder)]
+    parts = [run_experiment(experiment, folder, **options)]
     for method in further:
         name = f"{experiment.name}: {method.name}"
         alone = replace(experiment, name=name, methods=[method], twin=None)
-        rows = run(alone, further_folder(folder, method.name))
+        rows = run_experiment(alone, further_folder(folder, method.name), **options)
         parts.append(rows.assign(role=ROLES[method.sees]))
     return pd.concat(parts, ignore_index=True) if further else parts[0]

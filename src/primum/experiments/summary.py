@@ -201,19 +201,17 @@ def _cell(
     q25, median, q75 = own.quantile([0.25, 0.5, 0.75])
     cell: dict[str, object] = {
         "mean": own.mean(),
-        "se": own.std() / np.sqrt(len(own)) if len(own) else np.nan,
+        "se": own.sem(),
         "sd_over_repeats": own.std(),
         **{"q25": q25, "median": median, "q75": q75, "repeats": len(own)},
         # A method may have no loss; a missing error means that it failed.
         "failed": int(group.loc[group["classifier"] == classifier, "error"].isna().sum()),
         **{"times_worse": None, "significantly_worse": False},
     }
-    if twin in values and twin != classifier:
-        both = values[[classifier, twin]].dropna()
-        if len(both):
-            against = harm_over_repeats(both[classifier].to_numpy(), both[twin].to_numpy())
-            cell["times_worse"] = against.times_worse
-            cell["significantly_worse"] = against.significantly_worse
+    if twin in values and twin != classifier and len(both := values[[classifier, twin]].dropna()):
+        against = harm_over_repeats(both[classifier], both[twin])
+        cell["times_worse"] = against.times_worse
+        cell["significantly_worse"] = against.significantly_worse
     return cell
 
 
@@ -366,7 +364,7 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
         raise ValueError(
             f"There is no repeat in which both {method!r} and {twin!r} have a value of {measure}."
         )
-    return harm_over_repeats(both[method].to_numpy(), both[twin].to_numpy())
+    return harm_over_repeats(both[method], both[twin])
 
 
 def _twin_for(results: "pd.DataFrame", method: str, measure: str) -> str:

@@ -179,9 +179,9 @@ class Table:
     foot: Sequence[Sequence[Cell]] = ()
 
     @classmethod
-    def of(cls, caption: str, header: Sequence[str], rows: Iterable[Iterable[str | Cell]]) -> Self:
-        """Return a table whose cells may be plain text."""
-        cells = [[Cell(one) if isinstance(one, str) else one for one in row] for row in rows]
+    def of(cls, caption: str, header: Sequence[str], rows: Iterable[Iterable[object]]) -> Self:
+        """Return a table of cells, and of anything else that is shown as plain text."""
+        cells = [[c if isinstance(c, Cell) else Cell(str(c)) for c in row] for row in rows]
         return cls(caption, header, cells)
 
     def to_text(self) -> str:

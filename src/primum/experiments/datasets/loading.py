@@ -136,7 +136,7 @@ def load(name: str, data_home: Folder | None = None, *, download: bool = True) -
     if os.path.lexists(path):
         return _read_file(info, path)
     dataset, table = _find_elsewhere(info, home, download)
-    if dataset.origin in map(_address, info.downloads):
+    if dataset.origin in [origin.name for origin in info.downloads]:
         try:
             write_csv_gz(path, table, info.columns)
         except OSError as error:
@@ -310,25 +310,16 @@ def _check_file(info: DatasetInfo, path: Path) -> None:
 def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dataset, RawTable]:
     """Return the data set from a package or the network; raise an error that lists what failed."""
     tried: list[str] = []
-    if info.package is not None:
+    packages = () if info.package is None else (info.package,)
+    for origin in (*packages, *(info.downloads if go_online else ())):
         try:
-            table = read_package(info.package)
+            table = read_package(origin) if origin.package else read_addresses(origin)
             if table is not None:
-                return _verified(info, table, f"package {info.package.package}"), table
-        except DAMAGE as error:
-            tried.append(f"the copy in the package {info.package.package} is not valid: {error}")
-    for origin in info.downloads if go_online else ():
-        address = _address(origin)
-        try:
-            table = read_addresses(origin)
-            return _verified(info, table, address), table
+                return _verified(info, table, origin.name), table
         except (*DAMAGE, http.client.HTTPException) as error:
-            tried.append(f"{address} failed: {error}")
+            failed = "the copy in the {} is not valid" if origin.package else "{} failed"
+            tried.append(f"{failed.format(origin.name)}: {error}")
     raise DatasetNotFoundError(_what_to_do(info, home, tried))
-
-
-def _address(origin: Origin) -> str:
-    return " and ".join(origin.parts)
 
 
 def _what_to_do(info: DatasetInfo, home: Path, tried: list[str]) -> str:
@@ -394,8 +385,8 @@ def _table_of(rows: Sequence[list[str]], origin: Origin) -> RawTable:
         raise ValueError("the rows are not a table")
     label = origin.label % width
     kept = [j for j in range(width) if j != label and j not in origin.ignore]
-    rename = dict(origin.rename)
-    labels = [rename.get(row[label].strip(), row[label].strip()) for row in rows]
+    texts = (row[label].strip() for row in rows)
+    labels = [origin.rename.get(text, text) for text in texts]
     values = np.array([[_number(row[j]) for j in kept] for row in rows])
     return RawTable(values, labels)
 
@@ -429,17 +420,15 @@ def read_csv_gz(path: Path, columns: Sequence[str]) -> RawTable:
 def write_csv_gz(path: Path, table: RawTable, columns: Sequence[str]) -> None:
     """Write a table atomically: the file is complete or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-        packed.write(_text(table, columns).encode("utf-8"))
-
-
-def _text(table: RawTable, columns: Sequence[str]) -> str:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*columns, TARGET])
-    for row, label in zip(table.values.tolist(), table.labels, strict=True):
-        writer.writerow([*map(_shortest, row), label])
-    return text.getvalue()
+    with (
+        replacing(path) as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+    ):
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*columns, TARGET])
+        for row, label in zip(table.values.tolist(), table.labels, strict=True):
+            writer.writerow([*map(_shortest, row), label])
 
 
 def _shortest(value: float) -> str:

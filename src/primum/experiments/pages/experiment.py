@@ -12,8 +12,8 @@ import numpy as np
 
 from primum._files import write_file
 from primum.comparison.store import read_snapshot
-from primum.experiments.pages.figures import curve_caption, curves_figure, curves_table
-from primum.experiments.pages.tables import LOSSES, dataset_title, plain_table, results_table
+from primum.experiments.pages.figures import curves
+from primum.experiments.pages.tables import LOSSES, dataset_title, results_table
 from primum.experiments.runner import Experiment, further_folder
 from primum.experiments.splits import LearningCurve
 from primum.experiments.summary import failed_sentence, failures, fit_warnings, summarize
@@ -82,7 +82,7 @@ def design_sentence(design: Mapping[str, Any]) -> str:
 
 
 def _methods_table(methods: Mapping[str, Any]) -> Table:
-    return plain_table(
+    return Table.of(
         "Methods. Score: how the scores of the classes are read; by default, on the known scale of "
         "primum's classes, otherwise as probabilities.",
         ("Method", "Trained on", "Score", "Loss", "Repeats", "Estimator"),
@@ -103,7 +103,7 @@ def _data_table(data: Mapping[str, str]) -> Table:
     for name, identity in data.items():
         shape, _, digest = identity.partition(", sha256 ")
         rows.append((dataset_title(name), shape, digest[:16]))
-    return plain_table(
+    return Table.of(
         "Data sets in this folder. Checksum: start of the SHA-256 of features and labels.",
         ("Dataset", "Rows x features", "Checksum"),
         rows,
@@ -244,8 +244,8 @@ def _sum_over_classes(several: dict[str, int]) -> str:
 def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
     if not curve:
         return [results_table(summary, measure).to_html()]
-    figure, numbers = curves_figure(summary, measure), curves_table(summary, measure)
-    drawing = picture(figure, curve_caption(summary, measure), numbers.to_html())
+    figure, caption, numbers = curves(summary, measure)
+    drawing = picture(figure, caption, numbers.to_html())
     largest = summary.groupby("dataset")["n_unlabeled"].transform("max")
     at_most = summary[summary["n_unlabeled"] == largest]
     return [drawing, results_table(at_most, measure).to_html()]
@@ -261,4 +261,4 @@ def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
             rows = (
                 (dataset_title(name), *others) for name, *others in notes.itertuples(index=False)
             )
-            yield heading, [plain_table("By data set and method.", header, rows).to_html()]
+            yield heading, [Table.of("By data set and method.", header, rows).to_html()]

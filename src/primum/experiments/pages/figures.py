@@ -131,18 +131,22 @@ def _center_and_band(curve: "pd.DataFrame") -> tuple[Any, Any, Any]:
     return curve["mean"], curve["mean"] - standard_error, curve["mean"] + standard_error
 
 
-def curve_caption(summary: "pd.DataFrame", *measures: str) -> str:
+def curves(
+    summary: "pd.DataFrame", measure: str, *, log_scale: bool = True
+) -> tuple[Any, str, Table]:
+    """Return the figure of one measure, its caption, and its numbers."""
+    figure = curves_figure(summary, measure, log_scale=log_scale)
+    return figure, curve_caption(summary, measure), curves_table(summary, measure)
+
+
+def curve_caption(summary: "pd.DataFrame", measure: str) -> str:
     """Return a caption that says what a figure of curves shows and what its bands mean."""
-    shown = [_label(summary, measure) for measure in measures]
-    kinds = []
-    if set(measures) - {"seconds"}:
-        kinds.append("lines are means over repeats, bands one standard error on either side")
-    if "seconds" in measures:
-        kinds.append("lines are medians over repeats, bands from the lower to the upper quartile")
-    repeats = summary["repeats"].max()
+    lines = "means over repeats, bands one standard error on either side"
+    if measure == "seconds":
+        lines = "medians over repeats, bands from the lower to the upper quartile"
     return (
-        f"{' and '.join(shown).capitalize()} against the number of unlabelled rows. "
-        f"{'; for times, '.join(kinds).capitalize()}; {repeats} repeats."
+        f"{_label(summary, measure).capitalize()} against the number of unlabelled rows. "
+        f"Lines are {lines}; {summary['repeats'].max()} repeats."
     )
 
 
@@ -170,11 +174,11 @@ def curves_table(summary: "pd.DataFrame", measure: str) -> Table:
     rows = []
     for (name, size), part in shown.groupby(["dataset", "n_unlabeled"], sort=False):
         texts = dict(zip(part["classifier"], part["text"], strict=True))
-        values = (Cell(texts.get(classifier, "–")) for classifier in names)
-        rows.append((Cell(dataset_title(name)), Cell(f"{size:,}", value=size), *values))
+        values = (texts.get(classifier, "–") for classifier in names)
+        rows.append((dataset_title(name), Cell(f"{size:,}", value=size), *values))
     band = "median (quartiles)" if measure == "seconds" else "mean ± standard error"
     caption = f"{_label(summary, measure).capitalize()}: {band}."
-    return Table(caption, ("Dataset", "Unlabelled rows", *names), tuple(rows))
+    return Table.of(caption, ("Dataset", "Unlabelled rows", *names), rows)
 
 
 def _with_band(center: float, lower: float, upper: float, measure: str) -> str:
@@ -191,13 +195,12 @@ def z_table(summary: "pd.DataFrame") -> Table:
     rows = []
     for edge in (0.5, 1.0, 1.5, 2.0, 3.0):
         shares = (z < edge).mean(), 2 * norm.cdf(edge) - 1
-        cells = (Cell(f"{share:.1%}") for share in shares)
-        rows.append((Cell(f"below {edge}", value=edge), *cells))
-    return Table(
+        rows.append((Cell(f"below {edge}", value=edge), *(f"{share:.1%}" for share in shares)))
+    return Table.of(
         f"Share of the {len(z)} cells by |z|; expected: of a standard normal. Largest |z|: "
         f"{z.max():.1f}.",
         ("|z|", "Cells", "Expected"),
-        tuple(rows),
+        rows,
     )
 
 

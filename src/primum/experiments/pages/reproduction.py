@@ -3,7 +3,7 @@
 Every report is one HTML page, with its tables and figures as files of their own beside it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,33 +12,11 @@ import numpy as np
 from primum._files import write_file
 from primum._words import counted
 from primum.comparison.workers import rng_for
+from primum.experiments import published
 from primum.experiments.datasets.loading import Dataset
+from primum.experiments.pages import figures, tables
 from primum.experiments.pages.experiment import Section, provenance
-from primum.experiments.pages.figures import (
-    curve_caption,
-    curves_figure,
-    curves_table,
-    save_figure,
-    z_figure,
-    z_table,
-)
-from primum.experiments.pages.tables import (
-    dataset_title,
-    datasets_table,
-    error_table,
-    minima_table,
-    plain_table,
-)
 from primum.experiments.paper import Plan, most_moved
-from primum.experiments.published import (
-    KEYS,
-    agreement,
-    compare_with_published,
-    local_optima_sentences,
-    ordering_claims,
-    paired_folds,
-    stand_in_sentence,
-)
 from primum.experiments.race import CRITICAL, SAFE, SUPERVISED, differences, race_summary
 from primum.experiments.summary import failed_sentence, summarize, twin_of
 from primum.methods.least_squares.classifier import LeastSquaresBase
@@ -88,9 +66,9 @@ def write_results(folder: Path, plan: Plan, results: "pd.DataFrame") -> "pd.Data
     if plan.published is None:
         summary = summary.assign(published_mean=np.nan, z=np.nan)
     else:
-        summary = compare_with_published(summary, plan.published)
+        summary = published.compare_with_published(summary, plan.published)
     write_file(folder / "results.parquet", results.to_parquet(index=False))
-    keys = [key for key in KEYS if key in summary]
+    keys = [key for key in published.KEYS if key in summary]
     columns = summary[[*keys, *COLUMNS, *FURTHER_COLUMNS]]
     write_file(folder / "summary.csv", columns.to_csv(index=False))
     return summary
@@ -107,7 +85,7 @@ def write_table(folder: Path, table: Table, name: str) -> None:
 
 def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str]:
     """Write Table 1."""
-    table = datasets_table(datasets)
+    table = tables.datasets_table(datasets)
     write_table(folder, table, "table1")
     page = html_page("Data sets (Table 1)", [("Data sets", [table.to_html()])])
     write_file(folder / "report.html", page)
@@ -119,35 +97,34 @@ def write_table_report(
 ) -> list[str]:
     """Write everything about a cross-validation table; return what to print."""
     summary = write_results(folder, plan, results)
-    error = error_table(summary)
-    loss = error_table(_with_the_twins_loss(summary), "loss_test")
+    error = tables.error_table(summary)
+    loss = tables.error_table(_with_the_twins_loss(summary), "loss_test")
     write_table(folder / "tables", error, f"{name}-error")
     write_table(folder / "tables", loss, f"{name}-loss")
-    words = [*_judgment(plan, summary), *_remarks(results, missing)]
     sections = [
         ("Classification error", [error.to_html()]),
         ("Loss on test rows", [loss.to_html()]),
         *_agreement_sections(folder, summary),
     ]
-    folds = paired_folds(results)
-    optima = list(local_optima_sentences(folds, summary)) if len(folds) else []
+    folds = published.paired_folds(results)
+    optima = list(published.local_optima_sentences(folds, summary)) if len(folds) else []
     if optima:
-        minima = minima_table(folds)
+        minima = tables.minima_table(folds)
         write_table(folder / "tables", minima, f"{name}-minima")
         sections.append(("Local optima of the TSVM", [*map(paragraph, optima), minima.to_html()]))
-    _write_page(folder, plan, results, words, sections)
+    words = _write_page(folder, plan, results, missing, _judgment(plan, summary), sections)
     return [error.to_text(), *words, *optima]
 
 
 def _judgment(plan: Plan, summary: "pd.DataFrame") -> Iterator[str]:
     """Describe how well results agree with the published ones, with caveats."""
     for measure in JUDGED:
-        yield agreement(summary, measure).sentence()
+        yield published.agreement(summary, measure).sentence()
     if plan.published and plan.reconstructed:
         for measure in JUDGED:
-            yield stand_in_sentence(summary, plan.published, measure, *plan.reconstructed)
+            yield published.stand_in_sentence(summary, plan.published, measure, *plan.reconstructed)
     if not plan.curve and {"ICLS", "Self-Learning"} <= set(summary["classifier"]):
-        yield from (claim.sentence() for claim in ordering_claims(summary))
+        yield from published.ordering_claims(summary)
     if plan.remark:
         yield plan.remark
 
@@ -155,7 +132,8 @@ def _judgment(plan: Plan, summary: "pd.DataFrame") -> Iterator[str]:
 def _agreement_sections(folder: Path, summary: "pd.DataFrame") -> Iterator[Section]:
     """Draw z if there are enough repeats for it."""
     if summary["z"].notna().any():
-        drawing = _draw(folder, "z", z_figure(summary), Z_CAPTION, z_table(summary))
+        figure, numbers = figures.z_figure(summary), figures.z_table(summary)
+        drawing = _draw(folder, "z", figure, Z_CAPTION, numbers)
         yield "Agreement with the published values", [drawing]
 
 
@@ -164,17 +142,14 @@ def write_curves_report(
 ) -> list[str]:
     """Write the learning curves and all their figures; return what to print."""
     summary = write_results(folder, plan, results)
-    words = [*_judgment(plan, summary), *_remarks(results, missing)]
+    drawn = summary[~summary["classifier"].isin(plan.undrawn)]
     sections: list[Section] = []
     for target, measure in CURVES.items():
-        shown = _with_the_twins_loss(summary) if measure == "loss_test" else summary
-        drawing = _draw_curves(
-            folder, target, shown[~shown["classifier"].isin(plan.undrawn)], measure
-        )
+        shown = _with_the_twins_loss(drawn) if measure == "loss_test" else drawn
+        drawing = _draw(folder, target, *figures.curves(shown, measure))
         sections.append((target.replace("-", " ").capitalize(), [drawing]))
     sections += _agreement_sections(folder, summary)
-    _write_page(folder, plan, results, words, sections)
-    return words
+    return _write_page(folder, plan, results, missing, _judgment(plan, summary), sections)
 
 
 def write_peaking_report(
@@ -182,16 +157,12 @@ def write_peaking_report(
 ) -> list[str]:
     """Write the peaking figure and its zoom; return what to print."""
     summary = write_results(folder, plan, results)
-    words = [*_peaks(summary, results), *_remarks(results, missing)]
+    zoom = summary[summary["n_unlabeled"] <= ZOOM]
     sections = []
-    for name, shown in (
-        ("peaking", summary),
-        ("peaking-zoom", summary[summary["n_unlabeled"] <= ZOOM]),
-    ):
-        drawing = _draw_curves(folder, name, shown, "error", log_scale=False)
+    for name, shown in {"peaking": summary, "peaking-zoom": zoom}.items():
+        drawing = _draw(folder, name, *figures.curves(shown, "error", log_scale=False))
         sections.append((name.replace("-", ", ").capitalize(), [drawing]))
-    _write_page(folder, plan, results, words, sections)
-    return words
+    return _write_page(folder, plan, results, missing, _peaks(summary, results), sections)
 
 
 def _peaks(summary: "pd.DataFrame", results: "pd.DataFrame") -> Iterator[str]:
@@ -228,7 +199,7 @@ def _parameters_table(models: Mapping[str, LeastSquaresBase]) -> Table:
         for name, model in models.items()
     ]
     names = ("Intercept", "Coefficient") if len(rows[0]) == 3 else ("Coefficient",)
-    return plain_table("Parameters of the models that are drawn.", ("Model", *names), rows)
+    return Table.of("Parameters of the models that are drawn.", ("Model", *names), rows)
 
 
 def write_race_report(
@@ -236,14 +207,13 @@ def write_race_report(
 ) -> list[str]:
     """Write the tables of a race; return what to print."""
     write_results(folder, plan, results)
-    words = [*_race_sentences(results), *_remarks(results, missing)]
     sections = []
-    tables = {measure: race_table(results, measure) for measure in SHOWN}
-    for measure, table in tables.items():
+    compared = {measure: race_table(results, measure) for measure in SHOWN}
+    for measure, table in compared.items():
         write_table(folder / "tables", table, f"{name}-{measure.removesuffix('_test')}")
         sections.append((SHOWN[measure][0].capitalize(), [table.to_html()]))
-    _write_page(folder, plan, results, words, sections)
-    return [tables["error"].to_text(), *words]
+    words = _write_page(folder, plan, results, missing, _race_sentences(results), sections)
+    return [compared["error"].to_text(), *words]
 
 
 def race_table(results: "pd.DataFrame", measure: str = "error") -> Table:
@@ -256,7 +226,7 @@ def race_table(results: "pd.DataFrame", measure: str = "error") -> Table:
         row, first = group.set_index("classifier"), group.iloc[0]
         reference = Cell(f"{first['reference_mean'] * HUNDREDTHS:.1f} ({first['reference']})")
         cells = (_difference_cell(row.loc[name]) for name in names)
-        rows.append((Cell(dataset_title(str(dataset))), reference, *cells))
+        rows.append((Cell(tables.dataset_title(str(dataset))), reference, *cells))
     totals = race_summary(compared).set_index("classifier")
     foot = tuple(
         (Cell(title), Cell(""), *(Cell(_total(totals.loc[name], key)) for name in names))
@@ -302,17 +272,9 @@ def _race_sentences(results: "pd.DataFrame") -> Iterator[str]:
             )
 
 
-def _draw_curves(
-    folder: Path, name: str, summary: "pd.DataFrame", measure: str, *, log_scale: bool = True
-) -> str:
-    figure = curves_figure(summary, measure, log_scale=log_scale)
-    numbers = curves_table(summary, measure)
-    return _draw(folder, name, figure, curve_caption(summary, measure), numbers)
-
-
 def _draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: Table) -> str:
     """Save a figure, and return it as HTML with its numbers."""
-    save_figure(figure, folder / "figures", name)
+    figures.save_figure(figure, folder / "figures", name)
     return picture(figure, caption, numbers.to_html())
 
 
@@ -322,20 +284,22 @@ def _with_the_twins_loss(summary: "pd.DataFrame") -> "pd.DataFrame":
     return summary[summary["loss"] == own]
 
 
-def _remarks(results: "pd.DataFrame", missing: Sequence[str]) -> Iterator[str]:
-    if sentence := failed_sentence(results):
-        yield sentence
-    if missing:
-        yield f"Not run, because the data were not found: {', '.join(missing)}."
-
-
 def _write_page(
-    folder: Path, plan: Plan, results: "pd.DataFrame", words: list[str], sections: list[Section]
-) -> None:
-    """Write the page: in words, what was found, and what was run."""
+    folder: Path,
+    plan: Plan,
+    results: "pd.DataFrame",
+    missing: Sequence[str],
+    found: Iterable[str],
+    sections: list[Section],
+) -> list[str]:
+    """Write the page: in words, what was found, and what was run; return these words."""
+    words = [*found, *filter(None, [failed_sentence(results)])]
+    if missing:
+        words.append(f"Not run, because the data were not found: {', '.join(missing)}.")
     of_plan = {name for method in plan.methods for name in method.sees_by_name}
     further = [name for name in results["classifier"].unique() if name not in of_plan]
     summary = ("Summary", [paragraph(text) for text in words])
     what_was_run = ("What was run", list(provenance(folder, further)))
     page = html_page(plan.title, [summary, *sections, what_was_run])
     write_file(folder / "report.html", page)
+    return words

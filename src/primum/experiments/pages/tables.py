@@ -1,11 +1,11 @@
 """Tables of data sets and of results: the paper's, and those of your own experiments."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from primum.experiments.datasets.catalogue import CATALOGUE
-from primum.experiments.datasets.loading import Dataset, pca99, z_score
+from primum.experiments.datasets.loading import Dataset, pca99
 from primum.experiments.published import minima_of
 from primum.experiments.summary import roles_of, twin_of
 from primum.pages.page import Cell, Table
@@ -26,16 +26,12 @@ LOSSES = {
     "label, 0 or 1)",
     "squared_hinge": "squared hinge loss on test rows (mean; 0 beyond the margin)",
 }
+# The small print of a cell.
+NOTES = {"se": "± {:.3f}", "published_mean": "{:.3f}", "z": "z {:+.1f}"}
 BOLD = (
     "Bold: the best of all methods shown; if that is an oracle, which knows all labels, also the "
     "best of the others."
 )
-
-
-def plain_table(caption: str, header: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:
-    """Return a table of texts without marks."""
-    cells = tuple(tuple(Cell(str(text)) for text in row) for row in rows)
-    return Table(caption, tuple(header), cells)
 
 
 def datasets_table(datasets: Sequence[Dataset]) -> Table:
@@ -43,9 +39,8 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
     rows = []
     for dataset in datasets:
         share = max(dataset.codes.mean(), 1 - dataset.codes.mean())
-        components = pca99(z_score(dataset.X))
-        rows.append((dataset.info.title, *dataset.X.shape, components, f"{share:.2f}"))
-    return plain_table(
+        rows.append((dataset.info.title, *dataset.X.shape, pca99(dataset.X), f"{share:.2f}"))
+    return Table.of(
         "Data sets. PCA99: principal components that retain 99% of the variance. Majority: "
         "fraction of rows in the larger class.",
         ("Dataset", "Objects", "Features", "PCA99", "Majority"),
@@ -78,22 +73,18 @@ def _summary_table(
     cells: "pd.DataFrame",
     caption: str,
     show: Callable[["pd.Series", bool], Cell],
-    *,
     absent: str,
-    mark_best: bool = True,
 ) -> Table:
     """Return a table with one row per data set and one column per classifier."""
     classifiers, roles = list(cells["classifier"].unique()), roles_of(cells)
     rows = []
     for name in cells["dataset"].unique():
         row = cells[cells["dataset"] == name].set_index("classifier")
-        best = best_of(row["mean"], roles) if mark_best else set()
+        best = best_of(row["mean"], roles)
         at = f", U = {row['n_unlabeled'].iloc[0]}" if "n_unlabeled" in row else ""
-        shown = (
-            show(row.loc[c], c in best) if c in row.index else Cell(absent) for c in classifiers
-        )
-        rows.append((Cell(f"{dataset_title(name)}{at}"), *shown))
-    return Table(caption, ("Dataset", *classifiers), tuple(rows))
+        shown = (show(row.loc[c], c in best) if c in row.index else absent for c in classifiers)
+        rows.append((f"{dataset_title(name)}{at}", *shown))
+    return Table.of(caption, ("Dataset", *classifiers), rows)
 
 
 def _times_worse(cell: "pd.Series", repeats: int) -> str:
@@ -105,6 +96,7 @@ def _times_worse(cell: "pd.Series", repeats: int) -> str:
 def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
     """Return Table 2 (or 3) from a summary: means and times worse, in the paper's form."""
     cells = summary[summary["measure"] == measure]
+    cells = cells.assign(se=cells["sd_over_repeats"] / cells["repeats"] ** 0.5)
     repeats, twin = int(cells["repeats"].max()), twin_of(cells)
     caption = (
         f"Mean {measured(cells, measure)} over {repeats} repeats; in parentheses, the number of "
@@ -112,7 +104,7 @@ def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
         "(Wilcoxon, p < 0.01). Small print: ± the standard error of the mean, then the published "
         "mean and z."
     )
-    return _summary_table(cells, caption, partial(_error_cell, repeats), absent="")
+    return _summary_table(cells, caption, partial(_error_cell, repeats), "")
 
 
 def _error_cell(repeats: int, cell: "pd.Series", bold: bool) -> Cell:
@@ -120,15 +112,9 @@ def _error_cell(repeats: int, cell: "pd.Series", bold: bool) -> Cell:
     if "mean" not in given:
         return Cell("failed" if cell["failed"] else "–")
     text = f"{cell['mean']:.2f}" if cell["mean"] < 10 else f"{cell['mean']:.1f}"
-    notes = []
-    if "sd_over_repeats" in given:
-        notes.append(f"± {cell['sd_over_repeats'] / cell['repeats'] ** 0.5:.3f}")
-    if "published_mean" in given:
-        notes.append(f"{cell['published_mean']:.3f}")
-    if "z" in given:
-        notes.append(f"z {cell['z']:+.1f}")
+    notes = ", ".join(form.format(given[key]) for key, form in NOTES.items() if key in given)
     text += _times_worse(cell, repeats)
-    return Cell(text, bold, bool(cell["significantly_worse"]), ", ".join(notes))
+    return Cell(text, bold, bool(cell["significantly_worse"]), notes)
 
 
 def results_table(summary: "pd.DataFrame", measure: str) -> Table:
@@ -165,8 +151,7 @@ def results_table(summary: "pd.DataFrame", measure: str) -> Table:
     cells = summary[summary["measure"] == measure]
     repeats = int(cells["repeats"].max())
     caption = _result_caption(cells, measure, repeats)
-    show = partial(_result_cell, measure, repeats)
-    return _summary_table(cells, caption, show, absent="not run", mark_best=measure != "seconds")
+    return _summary_table(cells, caption, partial(_result_cell, measure, repeats), "not run")
 
 
 def _result_cell(measure: str, repeats: int, cell: "pd.Series", bold: bool) -> Cell:
@@ -207,7 +192,7 @@ def minima_table(folds: "pd.DataFrame") -> Table:
                 *(f"{shift:+.4f} ± {spread:.4f}" for shift, spread in minima.shift.values()),
             )
         )
-    return plain_table(
+    return Table.of(
         "Two searches for the minimum of the TSVM objective on the same folds. Change: mean with "
         "annealing minus mean with switching, ± its standard error over repeats.",
         (
