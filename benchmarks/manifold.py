@@ -116,7 +116,7 @@ def mean_error(deformed, truth, alpha):
         known, unknown = order[:50], order[50:]
         V, y = deformed.features(known), truth[known].astype(float)
         coef, intercept = kernel_ridge(V @ V.T, y, None, alpha=alpha, fit_intercept=True)
-        scores = deformed.columns(known) @ coef + intercept
+        scores = deformed.features() @ (V.T @ coef) + intercept
         found.append(np.mean((scores[unknown] >= 0.5) != truth[unknown]))
     return np.mean(found)
 

@@ -5,9 +5,9 @@ import pytest
 
 from generate import two_classes
 from primum import ICLSClassifier
-from primum.labellings.certificate import FitSummary, Witness, certify, is_proven
+from primum.labellings.certificate import FitSummary, certify, is_proven
 from primum.labellings.implicit import ImplicitProblem
-from primum.labellings.problem import FormedColumns, LabelProblem
+from primum.labellings.problem import FormedColumns, LabelProblem, Solution
 from primum.solvers import solve
 
 
@@ -30,9 +30,7 @@ def summary(**changes):
 
 
 def certified(problem, q, summary_of_fit, tol=1e-8):
-    return certify(
-        problem, q, summary_of_fit, metric="labeled", tol=tol, iterations=1, witness=Witness()
-    )
+    return certify(problem, Solution(q, 1), summary_of_fit, metric="labeled", tol=tol)
 
 
 def optimum(problem):
@@ -44,7 +42,7 @@ def test_an_optimal_labelling_is_certified(problem):
     assert proof.converged
     assert proof.gap <= 1e-9
     assert proof.moved
-    assert is_proven(problem, optimum(problem), tol=1e-8, witness=Witness())
+    assert is_proven(problem, Solution(optimum(problem), 1), tol=1e-8)
 
 
 def test_any_other_labelling_is_refused(problem, rng):
@@ -53,7 +51,7 @@ def test_any_other_labelling_is_refused(problem, rng):
         proof = certified(problem, q, summary())
         assert not proof.converged
         assert proof.objective - proof.gap <= best
-        assert not is_proven(problem, q, tol=1e-8, witness=Witness())
+        assert not is_proven(problem, Solution(q, 1), tol=1e-8)
         assert "did not reach its tolerance" in str(proof)
 
 

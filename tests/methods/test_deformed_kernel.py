@@ -47,7 +47,7 @@ def test_the_definition_for_the_rows_and_for_new_ones(problem, ratio):
     deformed = deform_kernel(K, penalty).at(ratio)
     index = np.arange(0, len(X), 2)
     expected = defined(K, penalty, ratio, K)
-    np.testing.assert_allclose(deformed.columns(index), expected[:, index], atol=1e-8)
+    np.testing.assert_allclose(deformed.gram()[:, index], expected[:, index], atol=1e-8)
     expected = defined(K, penalty, ratio, K_new)
     found = K_new @ deformed.expansion(index, np.eye(len(index)))
     np.testing.assert_allclose(found, expected[:, index], atol=1e-8)
@@ -94,7 +94,7 @@ def test_the_linear_kernel_needs_no_matrix(storage):
     by_rows, by_kernel = deform_linear(storage(X), penalty), deform_kernel(X @ X.T, penalty)
     index = np.arange(10)
     a, b = by_rows.at(3.0), by_kernel.at(3.0)
-    np.testing.assert_allclose(a.columns(index), b.columns(index), atol=1e-12)
+    np.testing.assert_allclose(a.gram()[:, index], b.gram()[:, index], atol=1e-12)
     found = new @ a.expansion(index, np.eye(10))
     np.testing.assert_allclose(found, new @ X.T @ b.expansion(index, np.eye(10)), atol=1e-12)
 
@@ -102,13 +102,13 @@ def test_the_linear_kernel_needs_no_matrix(storage):
 def test_ratio_zero_is_the_kernel():
     X, _, kernel, penalty = make(30, 4, 0, 1.0, 1, False, "binary")
     deformed = deform_kernel(kernel(X, X), penalty).at(0.0)
-    np.testing.assert_allclose(deformed.columns(np.arange(30)), kernel(X, X), atol=1e-13)
+    np.testing.assert_allclose(deformed.gram(), kernel(X, X), atol=1e-13)
 
 
 def test_a_large_ratio_leaves_functions_that_are_constant_on_components():
     X = np.r_[np.random.default_rng(0).normal(size=(20, 1)), [[100.0], [101.0], [102.0], [103.0]]]
     penalty = laplacian_power(neighbor_graph(X, 3))
-    columns = deform_kernel(rbf_kernel(X, gamma=0.1), penalty).at(1e7).columns(np.array([0, 21]))
+    columns = deform_kernel(rbf_kernel(X, gamma=0.1), penalty).at(1e7).gram()[:, [0, 21]]
     assert np.ptp(columns[20:], axis=0).max() < 1e-6
     assert np.abs(columns[20:, 0]).max() < 1e-6
     assert np.abs(columns[20:, 1]).min() > 1e-2
@@ -179,6 +179,6 @@ def test_units_of_the_features_do_not_limit_the_ratio():
     X = np.random.default_rng(0).normal(size=(20, 3))
     units = np.array([1e-8, 1.0, 1e8])
     penalty = laplacian_power(neighbor_graph(X, 3))
-    found = deform_linear(X * units, penalty).at(1e4).columns(np.arange(20))
+    found = deform_linear(X * units, penalty).at(1e4).gram()
     expected = X @ np.linalg.solve(np.diag(units**-2.0) + 1e4 * (X.T @ (penalty @ X)), X.T)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-14)

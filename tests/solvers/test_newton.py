@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import prior_problem
-from primum.labellings.problem import FormedColumns, LabelProblem, duality_gap, without_mean
+from primum.labellings.problem import FormedColumns, LabelProblem, total_of, without_mean
 from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers.newton import DualPoint, follow_path, minimise_psi, rounding_of, solve_newton
 
@@ -65,7 +65,7 @@ def test_the_minimum_of_psi_is_that_of_the_strictly_convex_problem(n_classes):
     start = DualPoint(xi, problem.columns.project(xi))
     point, q, residual, _ = minimise_psi(problem, sigma, start, 50)
     g = point.xi - residual
-    cost = duality_gap(problem.labels, point.p, q)
+    cost = total_of(problem.labels.slack(point.p, q), None)
     assert 0.5 * np.vdot(g, g) <= cost
     np.testing.assert_allclose(
         q, problem.labels.project(problem.labels.centre - sigma * point.p), atol=1e-12

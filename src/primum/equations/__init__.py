@@ -2,29 +2,7 @@
 
 from primum.equations.coordinates import Coordinates, NormalEquations, coordinates_of
 from primum.equations.curvature import RowCurvature
-from primum.equations.design import Design, Frame, GivenLabels, Linear, RowValues, View
+from primum.equations.design import Design, Frame, GivenLabels, Linear, View, by_row
 from primum.equations.kernel import KernelCoordinates, KernelFeatures, kernel_features, kernel_ridge
 from primum.equations.moments import Moments, gather_columns, gather_moments
 from primum.equations.normal import RidgePath, equations_of
-
-__all__ = [
-    "Coordinates",
-    "Design",
-    "Frame",
-    "GivenLabels",
-    "KernelCoordinates",
-    "KernelFeatures",
-    "Linear",
-    "Moments",
-    "NormalEquations",
-    "RidgePath",
-    "RowCurvature",
-    "RowValues",
-    "View",
-    "coordinates_of",
-    "equations_of",
-    "gather_columns",
-    "gather_moments",
-    "kernel_features",
-    "kernel_ridge",
-]

@@ -24,7 +24,7 @@ that it leaves no more of the rounding than well-conditioned rows do.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -35,9 +35,9 @@ from scipy.linalg import blas, lapack, qr, solve_triangular
 from primum._typing import Floats, Index, Mask
 from primum.equations.conjugate import conjugate_gradients
 from primum.equations.curvature import CurvedRows, curved_gram, curved_product, solve_semidefinite
-from primum.equations.design import Design, Frame
+from primum.equations.design import Design, Frame, Linear
 from primum.equations.moments import Moments, gather_moments
-from primum.rows import Block, Rows, to_numpy
+from primum.rows import Block, Rows, reduce_parts, to_numpy
 
 # Reciprocal condition numbers of A below which the basis is corrected, and below which A is too
 # inaccurate to determine the rank.
@@ -57,8 +57,11 @@ EPS = float(np.finfo(float).eps)
 VALUE_ROUNDING = 8 * EPS
 # Means up to this many standard deviations cost two digits if they are subtracted from products.
 NEAR = 100.0
+# (basis, its inverse)
+Factors = tuple[Floats, Floats]
 
 
+@dataclass(frozen=True)
 class NormalEquations(ABC):
     """The normal equations of least squares on all rows, however they are solved.
 
@@ -86,8 +89,8 @@ class NormalEquations(ABC):
     center: Floats
     fit_intercept: bool
     ridge: float
-    near: bool
-    solver: str
+
+    near, solver = False, "normal_equations"
 
     @property
     def frame(self) -> Frame:
@@ -135,20 +138,20 @@ class NormalEquations(ABC):
     def expand(self, gamma: Floats) -> Floats:
         """Return the coefficients for design rows."""
 
-    @abstractmethod
-    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:
+    def decode(self, gamma: Floats) -> Linear:
         """Return (coefficients, intercept) for uncentred features."""
+        return self.frame.model(self.expand(gamma))
 
     @abstractmethod
     def encode(self, coef: Floats, intercept: Floats | float) -> Floats:
         """Return the gamma of given coefficients: the inverse of decode."""
 
-    @abstractmethod
     def length(self, gamma: Floats) -> float:
         """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge.
 
         For several columns of gamma, the root of the sum of all of them.
         """
+        return float(np.linalg.norm(gamma))
 
 
 @dataclass(frozen=True)
@@ -157,33 +160,21 @@ class Coordinates(NormalEquations):
 
     Attributes
     ----------
-    weight : float
-        Number of rows (sum of their weights).
-    center : array (d,)
-        Mean of the rows, or zero without intercept.
     basis : array (d, k)
         Columns of T that belong to the features.
     inverse : array (k, d)
         ``inverse @ basis`` is the identity.
-    fit_intercept : bool
-        Whether gamma has a leading entry for the intercept.
     near : bool
         Whether the means are small compared with the standard deviations of the features.
-    ridge : float
-        What is added to the diagonal of A, n alpha.
     solver : {"normal_equations", "row_space"}
         Whether A was factorised, or the rows.
     full_basis : array (d + 1, k + 1) or (d, k)
         T with its row and column for the intercept, if there is one.
     """
 
-    weight: float
-    center: Floats
     basis: Floats
     inverse: Floats
-    fit_intercept: bool
     near: bool = False
-    ridge: float = 0.0
     solver: str = "normal_equations"
     full_basis: Floats = field(init=False, repr=False)
 
@@ -202,9 +193,9 @@ class Coordinates(NormalEquations):
     def coordinates(self) -> "Coordinates":  # noqa: D102
         return self
 
-    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:  # noqa: D102
+    def decode(self, gamma: Floats) -> Linear:  # noqa: D102
         if not self.fit_intercept:
-            return self.basis @ gamma, no_intercept(gamma)
+            return super().decode(gamma)
         coef = self.basis @ gamma[1:]
         return coef, gamma[0] * self.weight**-0.5 - self.center @ coef
 
@@ -213,9 +204,6 @@ class Coordinates(NormalEquations):
 
     def expand(self, gamma: Floats) -> Floats:  # noqa: D102
         return self.full_basis @ gamma
-
-    def length(self, gamma: Floats) -> float:  # noqa: D102
-        return float(np.linalg.norm(gamma))
 
     def solve_part(  # noqa: D102
         self, sums: Floats, parts: Sequence[CurvedRows], size: float
@@ -242,11 +230,6 @@ class Coordinates(NormalEquations):
         return np.concatenate([np.asarray(level)[None], gamma])
 
 
-def no_intercept(gamma: Floats) -> Floats | float:
-    """Return 0 for one column of gamma, and as many zeros as there are columns for several."""
-    return 0.0 if gamma.ndim == 1 else np.zeros(gamma.shape[1])
-
-
 def coordinates_of(
     parts: Sequence[Rows],
     *,
@@ -262,24 +245,12 @@ def coordinates_of(
     """
     moments = gather_moments(parts) if moments is None else moments
     columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
-    factors = _factor_truncated(columns, moments.weight if fit_intercept else 0.0, rcond) or (
-        _factor(columns)
-    )
-    if factors is None:
+    found = _factor_truncated(columns, rcond, parts) or _factor(columns, parts)
+    if found is None:
         rounding = rounding_of(sum(rows.n_rows for rows in parts), len(columns.scale))
-        frame = Frame(columns.center, False, columns.near)
-        by_products = moments.of_products and _factor_spectrum(columns, rounding, parts, frame)
-        factors = by_products or _factor_rows(columns, rounding, parts, fit_intercept)
-    coordinates = Coordinates(
-        moments.weight,
-        factors.center,
-        factors.basis,
-        factors.inverse,
-        fit_intercept,
-        columns.near,
-        columns.ridge,
-    )
-    return coordinates if factors.accurate else corrected(coordinates, parts, columns.ridge)
+        by_products = moments.of_products and _factor_spectrum(columns, rounding, parts)
+        found = by_products or _factor_rows(columns, rounding, parts)
+    return found
 
 
 @dataclass(frozen=True)
@@ -288,6 +259,10 @@ class _ScaledColumns:
 
     Attributes
     ----------
+    weight : float
+        Number of rows (sum of their weights).
+    fit_intercept : bool
+        Whether there is an intercept.
     center : array (d,)
         Centre of the scatter: the mean of the rows, or zero without intercept.
     scatter : array (d, d)
@@ -306,6 +281,8 @@ class _ScaledColumns:
         Whether the means are small compared with the standard deviations of the features.
     """
 
+    weight: float
+    fit_intercept: bool
     center: Floats
     scatter: Floats
     ridge: float
@@ -329,29 +306,24 @@ class _ScaledColumns:
         C.flat[:: len(C) + 1] += self.ridge / self.scale**2
         return np.asarray(C)
 
-    def factors(
-        self, part: tuple[Floats, Floats], accurate: bool, shift: Floats | None = None
-    ) -> "_Factors":
-        """Return the (basis, inverse) of the columns that vary as those of all columns."""
-        center, (basis, inverse) = self.center, part
-        if len(self.varying) < len(center):
-            basis = np.zeros((len(center), part[0].shape[1]))
-            inverse = np.zeros(basis.T.shape)
-            basis[self.varying], inverse[:, self.varying] = part
+    def coordinates(self, part: Factors, shift: Floats | None = None) -> Coordinates:
+        """Return the (basis, inverse) of the columns that vary as coordinates of all columns."""
+        center, (basis, inverse) = self.center, of_all_columns(part, self.varying, len(self.center))
         if shift is not None:
             center = center.copy()
             center[self.varying] += shift
-        return _Factors(center, basis, inverse, accurate)
+        ends = self.fit_intercept, self.ridge
+        return Coordinates(self.weight, center, *ends, basis, inverse, self.near)
 
 
-@dataclass(frozen=True)
-class _Factors:
-    """A centre, a basis, its inverse, and whether they are accurate without a correction."""
-
-    center: Floats
-    basis: Floats
-    inverse: Floats
-    accurate: bool
+def of_all_columns(part: Factors, varying: Index, n_columns: int) -> Factors:
+    """Return the (basis, inverse) of some columns as those of all columns."""
+    if len(varying) == n_columns:
+        return part
+    basis = np.zeros((n_columns, part[0].shape[1]))
+    inverse = np.zeros(basis.T.shape)
+    basis[varying], inverse[:, varying] = part
+    return basis, inverse
 
 
 def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _ScaledColumns:
@@ -363,7 +335,8 @@ def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Sca
     length, noise = lengths[varying], noise[varying]
     scale = np.sqrt(length**2 + ridge)
     near = bool(np.all(np.abs(center[varying]) <= NEAR * length / moments.weight**0.5))
-    return _ScaledColumns(center, scatter, ridge, varying, length, scale, noise / scale, near)
+    units = varying, length, scale, noise / scale
+    return _ScaledColumns(moments.weight, fit_intercept, center, scatter, ridge, *units, near)
 
 
 def rounding_of(n_rows: int, n_columns: int) -> float:
@@ -385,14 +358,12 @@ def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mas
 
 
 def _factor_truncated(
-    columns: _ScaledColumns, intercept: float, rcond: float | None
-) -> _Factors | None:
-    """Return a factorisation without weak directions, or None if there are none to drop.
-
-    ``intercept`` is the eigenvalue of A that belongs to the intercept.
-    """
+    columns: _ScaledColumns, rcond: float | None, parts: Sequence[Rows]
+) -> Coordinates | None:
+    """Return a factorisation without weak directions, or None if there are none to drop."""
     if rcond is None:
         return None
+    intercept = columns.weight if columns.fit_intercept else 0.0  # an eigenvalue of A, too
     A = columns.scatter
     if columns.ridge > 0:
         A = A + columns.ridge * np.eye(len(A))
@@ -404,13 +375,14 @@ def _factor_truncated(
     values, V = np.linalg.eigh(A)
     kept = values > rcond * max(values[-1], intercept)
     V, roots = V[:, kept], np.sqrt(values[kept])
-    return _Factors(columns.center, V / roots, (V * roots).T, accurate=False)
+    every = np.arange(len(columns.center))
+    return corrected(replace(columns, varying=every).coordinates((V / roots, (V * roots).T)), parts)
 
 
-def _factor(columns: _ScaledColumns) -> _Factors | None:
+def _factor(columns: _ScaledColumns, parts: Sequence[Rows]) -> Coordinates | None:
     """Return a factorisation of the moments, or None if they are too ill-conditioned for it."""
     if len(columns.varying) == 0:
-        return columns.factors((np.zeros((0, 0)), np.zeros((0, 0))), accurate=True)
+        return columns.coordinates((np.zeros((0, 0)), np.zeros((0, 0))))
     R, reciprocal_condition = _triangle_of(columns)
     accurate = reciprocal_condition > CORRECT_BELOW
     if not accurate:
@@ -420,7 +392,8 @@ def _factor(columns: _ScaledColumns) -> _Factors | None:
     R_inverse, _ = lapack.dtrtri(R, lower=0)
     R_inverse /= columns.scale[:, None]
     R *= columns.scale
-    return columns.factors((R_inverse, R), accurate)
+    coordinates = columns.coordinates((R_inverse, R))
+    return coordinates if accurate else corrected(coordinates, parts)
 
 
 def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
@@ -433,8 +406,8 @@ def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
 
 
 def _factor_spectrum(
-    columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], frame: Frame
-) -> _Factors | None:
+    columns: _ScaledColumns, rounding: float, parts: Sequence[Rows]
+) -> Coordinates | None:
     """Return a factorisation of the moments without directions that are just rounding.
 
     Squares lose half of the digits, so weak directions are checked against the rows; None if one of
@@ -445,17 +418,16 @@ def _factor_spectrum(
     kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
     weak = np.zeros((len(columns.center), int(np.count_nonzero(~kept))))
     weak[columns.varying] = V[:, ~kept] / columns.scale[:, None]
-    lengths = np.sqrt(sum(np.diag(_gram(rows, frame, weak)) for rows in parts if rows.n_rows))
+    gram = _gram_of(Frame(columns.center, False, columns.near), weak)
+    lengths = np.sqrt(np.diag(reduce_parts(parts, gram, np.add)))
     of_values = np.linalg.norm(columns.noise[:, None] * V[:, ~kept], axis=0)
     if (lengths > np.maximum(rounding * values.max(initial=0.0), of_values)).any():
         return None
     part = shortest(V[:, kept], values[kept], columns.scale, columns.ridge)
-    return columns.factors(part, accurate=False)
+    return corrected(columns.coordinates(part), parts)
 
 
-def _factor_rows(
-    columns: _ScaledColumns, rounding: float, parts: Sequence[Rows], fit_intercept: bool
-) -> _Factors:
+def _factor_rows(columns: _ScaledColumns, rounding: float, parts: Sequence[Rows]) -> Coordinates:
     """Return a factorisation of the rows themselves, to which the ridge is added afterwards.
 
     Rows get a leading 1, if there is an intercept. The triangle below the first line is that of the
@@ -463,16 +435,16 @@ def _factor_rows(
     rounding of a sum over all rows. Otherwise the difference of two collinear columns would appear
     to be a direction.
     """
-    first = int(fit_intercept)
-    R = reduce(_stack, (_triangle(rows, columns, first) for rows in parts if rows.n_rows))
+    first = int(columns.fit_intercept)
+    R = reduce_parts(parts, _triangle_of_rows(columns), _stack)
     _, values, Vt = np.linalg.svd(R[first:, first:], full_matrices=False)
     kept = determined(values, Vt.T, columns.noise, rounding)
     part = shortest(Vt[kept].T, values[kept], columns.scale, columns.ridge)
-    shift = R[0, 1:] / R[0, 0] * columns.scale if fit_intercept else None
-    return columns.factors(part, accurate=False, shift=shift)
+    shift = R[0, 1:] / R[0, 0] * columns.scale if first else None
+    return corrected(columns.coordinates(part, shift), parts)
 
 
-def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> tuple[Floats, Floats]:
+def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> Factors:
     """Return (basis, its inverse) from the singular vectors and values of scaled rows.
 
     Of all coefficients with the same scores, those of minimum norm are taken: those in the span of
@@ -491,8 +463,10 @@ def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> tu
     return solve_triangular(triangle, span.T, trans="T").T, triangle @ span.T
 
 
-def _triangle(rows: Rows, columns: _ScaledColumns, first: int) -> Floats:
-    varying, center, scale = columns.varying, columns.center[columns.varying], columns.scale
+def _triangle_of_rows(columns: _ScaledColumns) -> Callable[[Block], Floats]:
+    """Return the kernel of a QR factorisation of the rows."""
+    varying, first = columns.varying, int(columns.fit_intercept)
+    center, scale = columns.center[varying], columns.scale
 
     def triangle(block: Block) -> Floats:
         Z = np.ones((block.n_rows, first + len(varying)))
@@ -501,23 +475,21 @@ def _triangle(rows: Rows, columns: _ScaledColumns, first: int) -> Floats:
             Z *= np.sqrt(block.weight)[:, None]
         return np.asarray(np.linalg.qr(Z, mode="r"))
 
-    def in_parts(block: Block) -> Floats:
-        return reduce(_stack, map(triangle, block.split(GRAM_ROWS)))
-
-    return rows.map_reduce(in_parts, _stack)
+    return lambda block: reduce(_stack, map(triangle, block.split(GRAM_ROWS)))
 
 
 def _stack(R: Floats, other: Floats) -> Floats:
     return np.asarray(np.linalg.qr(np.vstack([R, other]), mode="r"))
 
 
-def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> Coordinates:
+def corrected(coordinates: Coordinates, parts: Sequence[Rows]) -> Coordinates:
     """Return coordinates with ``T'A T`` recomputed from the rows and made the identity."""
-    basis = coordinates.basis
+    basis, ridge = coordinates.basis, coordinates.ridge
     if basis.shape[1] == 0:  # no direction to correct; SciPy before 1.14 fails on empty arrays
         return coordinates
     frame = replace(coordinates.frame, fit_intercept=False)
-    grams = [_gram(rows, frame, basis) for rows in parts if rows.n_rows]
+    kernel = _gram_of(frame, basis)
+    grams = [rows.map_reduce(kernel, np.add) for rows in parts if rows.n_rows]
     G = reduce(np.add, grams if ridge == 0 else [ridge * (basis.T @ basis), *grams])
     L = np.linalg.cholesky(G)
     # L.T is L in Fortran order, so LAPACK and BLAS need no copy of the triangle.
@@ -526,8 +498,8 @@ def corrected(coordinates: Coordinates, parts: Sequence[Rows], ridge: float) -> 
     return replace(coordinates, basis=basis, inverse=inverse)
 
 
-def _gram(rows: Rows, frame: Frame, basis: Floats) -> Floats:
-    """Return the Gram matrix of the rows' products with a basis."""
+def _gram_of(frame: Frame, basis: Floats) -> Callable[[Block], Floats]:
+    """Return the kernel of the Gram matrix of the rows' products with a basis."""
 
     def gram(block: Block) -> Floats:
         total = np.zeros((basis.shape[1], basis.shape[1]))
@@ -537,4 +509,4 @@ def _gram(rows: Rows, frame: Frame, basis: Floats) -> Floats:
             total += to_numpy(view.weighted(Z).T @ Z)
         return total
 
-    return rows.map_reduce(gram, np.add)
+    return gram

@@ -6,8 +6,8 @@ this would cancel. Products with triangular matrices take half as many operation
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from operator import add
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from scipy.linalg import bandwidth, blas
 
 from primum._sklearn import library_of
 from primum._typing import Floats
-from primum.rows.base import Block, Rows, to_numpy
+from primum.rows import Block, Rows, of_converted, to_numpy
 
 T = TypeVar("T")
 # A linear model: its coefficients (d,) and intercept, or (d, K) and (K,) for several classes.
@@ -46,6 +46,11 @@ def times_triangle(rows: Floats, V: Floats) -> Floats:
     """Return rows, in C order, times an upper triangular V. The rows are overwritten."""
     # BLAS computes V' times the transpose of the rows, which is in Fortran order: without a copy.
     return np.asarray(blas.dtrmm(1.0, V.T, rows.T, lower=1, overwrite_b=1).T)
+
+
+def by_row(values: Floats, factor: Floats) -> Floats:
+    """Return the rows of a matrix, or the entries of a vector, each times its factor."""
+    return np.asarray((factor * values.T).T)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,12 @@ class Frame:
         if not self.fit_intercept:
             return coef
         return np.concatenate([np.asarray(intercept + self.center @ coef)[None], coef])
+
+    def model(self, beta: Floats) -> Linear:
+        """Return the (coefficients, intercept) of given coefficients for design rows."""
+        if not self.fit_intercept:
+            return beta, 0.0 if beta.ndim == 1 else np.zeros(beta.shape[1])
+        return beta[1:], beta[0] - self.center @ beta[1:]
 
     def expand(self, X: Floats) -> Floats:
         """Return ``[1, X - center]`` for rows X."""
@@ -169,7 +180,7 @@ class View:
     def pick(self, chosen: Any) -> "View":
         """Return some of the rows, in double precision."""
         X = self.X[chosen] if self.xp is np else self.xp.take(self.X, chosen, axis=0)
-        part = _part(self.block, chosen, X)
+        part = self.block.with_rows(to_numpy(chosen), X)
         if self.rough:
             return self.frame.view(part)
         picked = View(part, self.frame)
@@ -222,14 +233,6 @@ def _product_by_column(X: Floats, V: Floats) -> Floats:
     return np.asarray(np.dot(V.T, X.T))
 
 
-def _part(block: Block, chosen: Any, X: Any) -> Block:
-    weight = None if block.weight is None else block.weight[to_numpy(chosen)]
-    return replace(block, X=X, weight=weight)
-
-
-RowValues = Callable[[View], Any]
-
-
 @dataclass(frozen=True)
 class GivenLabels:
     """Labels, or any numbers, stored explicitly: one, or one per class, for every row."""
@@ -273,18 +276,17 @@ class Design:
 
     def add_up(self, kernel: Callable[[View], T], *, rough: bool = False) -> T:
         """Return the sum of ``kernel(view)`` over all blocks of rows: one pass."""
-        frame = self.frame
-        return self.rows.map_reduce(lambda block: kernel(frame.view(block, rough=rough)), add)
+        view = partial(self.frame.view, rough=rough)
+        return self.rows.map_reduce(of_converted(kernel, view), add)
 
-    def weighted_sum(self, q: Floats | RowValues) -> Floats:
+    def weighted_sum(self, q: Floats) -> Floats:
         """Return the sum of the design rows, each times its weight and its label.
 
         With several labels per row, one per class, there are as many sums, as columns.
         """
-        labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
         if self.n_rows == 0:
-            view = self.frame.view(Block(0, np.zeros((0, len(self.frame.center)))))
-            return np.asarray(view.sum(labels(view)))
+            return np.zeros((self.n_columns, *q.shape[1:]))
+        labels = GivenLabels(q)
         return np.asarray(to_numpy(self.add_up(lambda view: view.sum(labels(view)))))
 
     def gram(self, V: Floats, chosen: Floats) -> Floats:
@@ -297,9 +299,3 @@ class Design:
             return (P.T * factor[present]) @ P
 
         return self.add_up(gram_of)
-
-    def write_down(self, labels: RowValues) -> Any:
-        """Return the label of every row, on the device of the rows."""
-        frame = self.frame
-        parts = list(self.rows.map(lambda block: labels(frame.view(block))))
-        return library_of(parts[0]).concat(parts, axis=0)

@@ -12,19 +12,21 @@ themselves, for design rows.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
-from primum.equations.coordinates import NormalEquations, no_intercept, rounding_of
+from primum.equations.coordinates import NormalEquations, rounding_of
 from primum.equations.curvature import CurvedRows, curved_product
-from primum.equations.design import Design, Frame
+from primum.equations.design import Frame
 from primum.equations.moments import gather_columns
-from primum.rows import Rows
+from primum.rows import Block, Rows, reduce_parts
 
 # Right-hand sides are solved together up to this many numbers: few enough to stay in cache (4 MB)
 # or, if every pass over the rows is expensive, more (64 MB).
@@ -42,27 +44,15 @@ class IterativeEquations(NormalEquations):
     ----------
     parts : tuple of Rows
         The rows.
-    weight : float
-        Their number (sum of their weights).
-    center : array (d,)
-        Their mean, or zero without intercept.
-    ridge : float
-        What is added to the diagonal of A, n alpha.
     diagonal : array (d,)
         Diagonal of A.
-    fit_intercept : bool
-        Whether gamma has a leading entry for the intercept.
     varying : array (d, 1)
         1, or 0 for columns whose sums of squares do not distinguish them from constant ones. Their
         products are just rounding, which would mislead conjugate gradients.
     """
 
     parts: tuple[Rows, ...]
-    weight: float
-    center: Floats
-    ridge: float
     diagonal: Floats
-    fit_intercept: bool
     varying: Floats
 
     near, solver = False, "conjugate_gradients"
@@ -70,22 +60,21 @@ class IterativeEquations(NormalEquations):
     def apply(self, V: Floats) -> Floats:
         """Return ``A_c V`` for coefficients V (d, k): one pass."""
         frame, kept = Frame(self.center, False), self.varying * V
-        designs = [Design(rows, frame) for rows in self.parts if rows.n_rows]
-        product = sum(design.add_up(lambda view: view.sum(view.dot(kept))) for design in designs)
-        return self.ridge * V + self.varying * product
+
+        def product_of(block: Block) -> Any:
+            view = frame.view(block)
+            return view.sum(view.dot(kept))
+
+        return self.ridge * V + self.varying * reduce_parts(self.parts, product_of, add)
 
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
         first = int(self.fit_intercept)
         gamma = np.empty_like(sums)
         gamma[:first] = sums[:first] / self.weight
-        gamma[first:] = self._coefficients(
-            self.apply, sums[first:], None if start is None else start[first:]
-        )
+        gamma[first:] = self._coefficients(sums[first:], None if start is None else start[first:])
         return gamma
 
-    def _coefficients(
-        self, apply: Callable[[Floats], Floats], sums: Floats, start: Floats | None
-    ) -> Floats:
+    def _coefficients(self, sums: Floats, start: Floats | None) -> Floats:
         """Solve for one or several columns of coefficients, some columns at a time."""
         B = sums.reshape(len(sums), -1) * self.varying
         guess = None if start is None else start.reshape(len(sums), -1)
@@ -96,9 +85,8 @@ class IterativeEquations(NormalEquations):
         for low in range(0, B.shape[1], width):
             some = slice(low, low + width)
             some_guess = None if guess is None else guess[:, some]
-            solved = conjugate_gradients(
-                apply, np.ascontiguousarray(B[:, some]), diagonal, some_guess
-            )
+            right = np.ascontiguousarray(B[:, some])
+            solved = conjugate_gradients(self.apply, right, diagonal, some_guess)
             self._warn_if_short(solved)
             answer[:, some] = solved.X
         return answer.reshape(sums.shape)
@@ -147,11 +135,6 @@ class IterativeEquations(NormalEquations):
         images = np.concatenate([self.weight * V[:first], self.apply(V[first:])])
         return float(np.vdot(V, images)) ** 0.5
 
-    def decode(self, gamma: Floats) -> tuple[Floats, Floats | float]:  # noqa: D102
-        if not self.fit_intercept:
-            return gamma.copy(), no_intercept(gamma)
-        return gamma[1:].copy(), gamma[0] - self.center @ gamma[1:]
-
     def encode(self, coef: Floats, intercept: Floats | float) -> Floats:  # noqa: D102
         return self.frame.coefficients(coef, intercept)
 
@@ -167,4 +150,4 @@ def iterative_equations(
     rounding = rounding_of(sum(rows.n_rows for rows in parts), 1)
     varying = (squares > rounding * weight * mean**2) | (not fit_intercept)
     kept = varying.astype(np.float64)[:, None]
-    return IterativeEquations(tuple(parts), weight, center, ridge, diagonal, fit_intercept, kept)
+    return IterativeEquations(weight, center, fit_intercept, ridge, tuple(parts), diagonal, kept)

@@ -23,8 +23,8 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from primum._typing import Floats
-from primum.equations.coordinates import NormalEquations, no_intercept
-from primum.equations.design import Linear
+from primum.equations.coordinates import NormalEquations
+from primum.equations.design import Linear, by_row
 from primum.rows import ArrayRows
 
 # Rounding of the entries of a kernel matrix and of their sums, relative to the largest of them.
@@ -44,25 +44,15 @@ class KernelCoordinates(NormalEquations):
     With design rows ``x = [1, phi]`` and the diagonal normal matrix A, ``gamma = A^(-1/2) sum x q``
     for labels q, and the coefficients are ``A^(-1/2) gamma``.
 
+    The centre is zero: the rows are centred already.
+
     Attributes
     ----------
-    weight : float
-        Number of rows (sum of their weights).
-    center : array (d,)
-        The mean of the rows, which are centred already: zeros.
     roots : array (m,)
         Square roots of the diagonal of A, the first for the intercept if there is one.
-    fit_intercept : bool
-        Whether there is an intercept.
-    ridge : float
-        What is added to the diagonal of A, n alpha.
     """
 
-    weight: float
-    center: Floats
     roots: Floats
-    fit_intercept: bool
-    ridge: float
 
     near, solver = True, "kernel"
 
@@ -78,20 +68,13 @@ class KernelCoordinates(NormalEquations):
         return self.frame.expand(X) / self.roots
 
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:  # noqa: D102
-        return _times(sums, 1.0 / self.roots)
+        return by_row(sums, 1.0 / self.roots)
 
     def expand(self, gamma: Floats) -> Floats:  # noqa: D102
-        return _times(gamma, 1.0 / self.roots)
-
-    def length(self, gamma: Floats) -> float:  # noqa: D102
-        return float(np.linalg.norm(gamma))
+        return by_row(gamma, 1.0 / self.roots)
 
     def encode(self, coef: Floats, intercept: Floats | float) -> Floats:  # noqa: D102
-        return _times(self.frame.coefficients(coef, intercept), self.roots)
-
-    def decode(self, gamma: Floats) -> Linear:  # noqa: D102
-        beta = self.expand(gamma)
-        return (beta[1:], beta[0]) if self.fit_intercept else (beta, no_intercept(gamma))
+        return by_row(self.frame.coefficients(coef, intercept), self.roots)
 
 
 @dataclass(frozen=True)
@@ -125,13 +108,13 @@ class KernelFeatures:
         if self.fit_intercept:
             diagonal = np.concatenate([[total], diagonal])
         center, roots = np.zeros(len(self.values)), np.sqrt(diagonal)
-        return KernelCoordinates(total, center, roots, self.fit_intercept, total * alpha)
+        return KernelCoordinates(total, center, self.fit_intercept, total * alpha, roots)
 
     def to_kernel(self, coef: Floats, intercept: Floats | float) -> Linear:
         """Return the same model as (coefficients of the kernel values, intercept)."""
-        dual = self.rows @ _times(coef, 1.0 / self.values)
+        dual = self.rows @ by_row(coef, 1.0 / self.values)
         if self.weight is not None:
-            dual = _times(dual, self.weight)
+            dual = by_row(dual, self.weight)
         if self.fit_intercept:
             dual = _centred_dual(dual, self.weight)
         return dual, intercept - self.means @ dual
@@ -219,12 +202,12 @@ def kernel_ridge(
     if ridge <= centred.negative:
         return _by_spectrum(centred, y, alpha)
     _check_semidefinite(centred)
-    level = np.average(y, axis=0, weights=weight) if fit_intercept else no_intercept(y)
+    level = np.average(y, axis=0, weights=weight) if fit_intercept else 0.0
     root = np.ones(len(y)) if weight is None else np.sqrt(weight)
     K.reshape(-1)[:: len(y) + 1] += ridge
     factor, _ = lapack.dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
-    solution = lapack.dpotrs(factor, _times(y - level, root), lower=1)[0]
-    dual = _times(solution, root)
+    solution = lapack.dpotrs(factor, by_row(y - level, root), lower=1)[0]
+    dual = by_row(solution, root)
     if fit_intercept:
         dual = _centred_dual(dual, weight)
     return dual, level - centred.means @ dual
@@ -254,11 +237,6 @@ def _centred_dual(dual: Floats, weight: Floats | None) -> Floats:
     the smallest eigenvalues, and for a small ridge.
     """
     return dual - np.multiply.outer(_shares(dual, weight), dual.sum(axis=0))
-
-
-def _times(values: Floats, by: Floats) -> Floats:
-    """Return the rows of a matrix, or the entries of a vector, each times its number."""
-    return np.asarray((values.T * by).T)
 
 
 def _total(values: Floats, weight: Floats | None) -> float:

@@ -35,7 +35,7 @@ from scipy import sparse
 
 from primum._sklearn import library_of
 from primum._typing import Floats, Index, Mask
-from primum.rows import Block, Rows, refuse_non_finite, to_numpy
+from primum.rows import Block, Rows, reduce_parts, refuse_non_finite, to_numpy
 
 # A scatter is recomputed from centred values if centring lowers the sum of squares of a column by
 # more than this factor; at least 10 of 11 values of a sparse column are then non-zero.
@@ -80,6 +80,10 @@ class Moments:
         faint = (self.faint | other.faint | differs) & (np.abs(scatter.diagonal()) < FAINT)
         return Moments(weight, mean, scatter, faint, self.of_products or other.of_products)
 
+    def centred(self) -> "Moments":
+        """Return the same: the mean is removed already."""
+        return self
+
     def scatter_about(self, center: Floats) -> Floats:
         """Return the scatter about a point other than the mean."""
         delta = self.mean - center
@@ -120,11 +124,8 @@ def gather_moments(parts: Sequence[Rows], known: Moments | None = None) -> Momen
     full and nearly constant. ``known`` are the moments of further dense rows.
     """
     present = [rows for rows in parts if rows.n_rows]
-    gathered: list[Moments | RawMoments] = [
-        rows.map_reduce(block_moments, _merge) for rows in present
-    ]
-    total = reduce(_merge, gathered if known is None else [*gathered, known])
-    moments = total.centred() if isinstance(total, RawMoments) else total
+    total = reduce_parts(present, block_moments, _merge)
+    moments = (total if known is None else _merge(total, known)).centred()
     refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
     if not moments.of_products:
         return moments
@@ -136,7 +137,7 @@ def _recomputed(moments: Moments, parts: Sequence[Rows], columns: Index) -> Mome
     """Return the moments with some columns recomputed from centred values: one pass."""
     center, weight = moments.mean[columns], moments.weight
     kernel = partial(_centred_products, columns, center)
-    sums = reduce(np.add, (rows.map_reduce(kernel, np.add) for rows in parts))
+    sums = reduce_parts(parts, kernel, np.add)
     shift, products = sums[:, 0] / weight, sums[:, 1:]
     mean, scatter = moments.mean.copy(), moments.scatter.copy()
     # The centre of the sums still differs from the mean, by the rounding of the first pass.
@@ -164,8 +165,7 @@ def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
 def _merge(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:
     if isinstance(one, RawMoments) and isinstance(other, RawMoments):
         return one.merge(other)
-    one = one.centred() if isinstance(one, RawMoments) else one
-    return one.merge(other.centred() if isinstance(other, RawMoments) else other)
+    return one.centred().merge(other.centred())
 
 
 def block_moments(block: Block) -> Moments | RawMoments:
@@ -260,8 +260,7 @@ def gather_columns(parts: Sequence[Rows]) -> tuple[float, Floats, Floats]:
 
     For rows with so many columns that their scatter matrix is not formed.
     """
-    sums = [rows.map_reduce(_column_sums, np.add) for rows in parts if rows.n_rows]
-    weight, total, squares, absolute = reduce(np.add, sums)
+    weight, total, squares, absolute = reduce_parts(parts, _column_sums, np.add)
     faint = (squares < FAINT) & (absolute > 0)
     refuse_faint(faint, bool((squares >= FAINT).any()))
     mean = total / weight[0] if weight[0] > 0 else total

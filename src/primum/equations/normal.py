@@ -87,12 +87,9 @@ class RidgePath:
             return self._row_space.at(alpha)
         if forms_normal_matrix(self.parts):
             return coordinates_of(
-                self.parts,
-                alpha=alpha,
-                fit_intercept=self.fit_intercept,
-                moments=self._moments,
+                self.parts, alpha=alpha, fit_intercept=self.fit_intercept, moments=self._moments
             )
-        return equations_of(self.parts, alpha=alpha, fit_intercept=self.fit_intercept)
+        return iterative_equations(self.parts, alpha=alpha, fit_intercept=self.fit_intercept)
 
     @cached_property
     def _row_space(self) -> RowSpacePath:

@@ -21,14 +21,14 @@ from primum.equations.coordinates import (
     CORRECT_BELOW,
     VALUE_ROUNDING,
     Coordinates,
+    Factors,
     determined,
+    of_all_columns,
     rounding_of,
     shortest,
 )
 from primum.equations.moments import FAINT, refuse_faint
 from primum.rows import Block, Rows, joined_weights, refuse_non_finite, to_numpy
-
-Factors = tuple[Floats, Floats]
 
 
 class RowSpacePath:
@@ -58,14 +58,9 @@ class RowSpacePath:
         if ridge <= CORRECT_BELOW**2 * values.max(initial=0.0) ** 2:
             return row_space_coordinates(self.parts, alpha=alpha, fit_intercept=self.fit_intercept)
         scale = np.sqrt(values**2 + ridge)
+        basis, inverse = Vt.T / scale, scale[:, None] * Vt
         return Coordinates(
-            weight,
-            center,
-            Vt.T / scale,
-            scale[:, None] * Vt,
-            self.fit_intercept,
-            ridge=ridge,
-            solver="row_space",
+            weight, center, self.fit_intercept, ridge, basis, inverse, solver="row_space"
         )
 
 
@@ -85,12 +80,8 @@ def row_space_coordinates(
         factors = _factor_gram(Z, lengths, ridge, len(Z) - int(fit_intercept)) or (
             _factor_scaled(Z, np.sqrt(lengths**2 + ridge), noise, ridge)
         )
-    basis = np.zeros((len(center), factors[0].shape[1]))
-    inverse = np.zeros(basis.T.shape)
-    basis[varying], inverse[:, varying] = _orthonormal(Z, factors, ridge)
-    return Coordinates(
-        weight, center, basis, inverse, fit_intercept, ridge=ridge, solver="row_space"
-    )
+    factors = of_all_columns(_orthonormal(Z, factors, ridge), varying, len(center))
+    return Coordinates(weight, center, fit_intercept, ridge, *factors, solver="row_space")
 
 
 def _lengths_and_noise(Z: Floats, center: Floats, weight: float) -> Factors:

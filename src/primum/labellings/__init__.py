@@ -1,6 +1,6 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
-from primum.labellings.certificate import Certificate, FitSummary, Witness, certify, is_proven
+from primum.labellings.certificate import Certificate, FitSummary, certify, is_proven
 from primum.labellings.family import (
     LabeledRows,
     LeastSquaresFamily,
@@ -26,43 +26,3 @@ from primum.labellings.prior import PriorProof, Shares
 from primum.labellings.problem import Columns, LabelProblem, per_row
 from primum.labellings.sets import LabelInterval, LabelSet, Simplex
 from primum.labellings.streamed import StreamedColumns
-
-__all__ = [
-    "METRICS",
-    "TIE_BREAKS",
-    "Certificate",
-    "Columns",
-    "FitSummary",
-    "HyperplaneLabels",
-    "ImplicitProblem",
-    "LabelInterval",
-    "LabelProblem",
-    "LabelSet",
-    "LabeledRows",
-    "Labelling",
-    "LabelsByValue",
-    "LabelsInFrame",
-    "LeastSquaresFamily",
-    "PriorProof",
-    "Reading",
-    "ScoreComparison",
-    "Shares",
-    "Simplex",
-    "StreamedColumns",
-    "Witness",
-    "certify",
-    "chosen_metric",
-    "determined_twin",
-    "implicit_problem",
-    "implicit_problems",
-    "is_proven",
-    "kernel_family",
-    "kernel_problem",
-    "labeled_loss",
-    "least_squares_family",
-    "metric_of_rows",
-    "per_row",
-    "read_rows",
-    "share_of_all",
-    "with_prior",
-]

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from primum._typing import Floats
 from primum.labellings.implicit import ImplicitProblem, share_of_all
-from primum.labellings.labelling import Labelling
 from primum.labellings.prior import PriorProof
 from primum.labellings.prior_problem import PriorProblem
-from primum.labellings.problem import LOSS_ROUNDING, Judgement, LabelProblem
+from primum.labellings.problem import LOSS_ROUNDING, Judgement, LabelProblem, Solution
 
 EPS = float(np.finfo(float).eps)
 # Shares of a converged fit may be outside their bounds by this much.
@@ -287,37 +285,18 @@ class FitSummary:
     objective: float | None = None
 
 
-@dataclass(frozen=True)
-class Witness:
-    """What a solver returns in addition to a labelling to prove its optimality, all of it verified.
-
-    ``dual`` is a point of the dual of the label problem, ``pull`` are the multipliers of the
-    tie-break, ``moment`` is the sum of the design rows times q, if already computed,
-    ``multipliers`` are those of a prior, and ``slack`` is (a dual point, the sum of the slacks of
-    all rows at it), if already computed.
-    """
-
-    dual: Floats | None = None
-    pull: Floats | None = None
-    moment: Floats | None = None
-    multipliers: Floats | None = None
-    slack: tuple[Floats, float] | None = None
-
-
 def certify(
     implicit: ImplicitProblem,
-    q: Floats | Labelling,
+    solution: Solution,
     summary: FitSummary,
     *,
     metric: str | float,
     tol: float,
-    iterations: int,
-    witness: Witness,
 ) -> Certificate:
-    """Return the certificate of the labelling q."""
+    """Return the certificate of a solution; its moment and slack must not be the solver's."""
     problem = implicit.problem
-    judged, prior = _judge_labelling(implicit, q, tol, witness)
-    judged_distance = _judge_distance(implicit, q, judged, witness)
+    judged, prior = _judge_labelling(implicit, solution, tol)
+    judged_distance = _judge_distance(implicit, solution, judged)
     rounding = LOSS_ROUNDING * (problem.scale + judged.objective)
     if summary.objective is not None:
         off = abs(summary.objective - judged.objective)
@@ -346,18 +325,16 @@ def certify(
         tie_break=implicit.tie_break,
         distance=summary.distance,
         distance_gap=None if judged_distance is None else judged_distance.gap,
-        iterations=iterations,
+        iterations=solution.iterations,
         passes=problem.columns.passes,
         prior=prior,
     )
 
 
-def is_proven(
-    implicit: ImplicitProblem, q: Floats | Labelling, *, tol: float, witness: Witness
-) -> bool:
-    """Return whether a labelling is proven to be optimal within tol, as ``certify`` does."""
-    judged, prior = _judge_labelling(implicit, q, tol, witness)
-    return _converged(judged, _judge_distance(implicit, q, judged, witness), prior, tol)
+def is_proven(implicit: ImplicitProblem, solution: Solution, *, tol: float) -> bool:
+    """Return whether a solution is proven to be optimal within tol, as ``certify`` does."""
+    judged, prior = _judge_labelling(implicit, solution, tol)
+    return _converged(judged, _judge_distance(implicit, solution, judged), prior, tol)
 
 
 def _converged(
@@ -370,16 +347,17 @@ def _converged(
 
 
 def _judge_labelling(
-    implicit: ImplicitProblem, q: Floats | Labelling, tol: float, witness: Witness
+    implicit: ImplicitProblem, solution: Solution, tol: float
 ) -> tuple[Judgement, PriorProof | None]:
-    """Return the objective of q and its gap, and what is known of its shares."""
-    if implicit.prior is not None and witness.multipliers is not None:
-        return _judge_prior(implicit.prior, q, tol, witness)
-    judged = implicit.problem.judge(q, witness.dual, tol, witness.moment, witness.slack)
+    """Return the objective of a labelling and its gap, and what is known of its shares."""
+    if implicit.prior is not None and solution.multipliers.size:
+        return _judge_prior(implicit.prior, solution, tol)
+    q, moment = solution.labels, solution.moment
+    judged = implicit.problem.judge(q, solution.dual, tol, moment, solution.slack)
     if implicit.tie is None:
         return _above_the_twin(implicit.problem, judged, tol), None
     # The least loss over all models is another lower bound.
-    above = implicit.tie.excess(implicit.tie.reached(q, witness.moment))
+    above = implicit.tie.excess(implicit.tie.reached(q, moment))
     return replace(judged, gap=min(judged.gap, implicit.problem.loss_unit * above)), None
 
 
@@ -395,23 +373,22 @@ def _above_the_twin(problem: LabelProblem, judged: Judgement, tol: float) -> Jud
 
 
 def _judge_prior(
-    prior: PriorProblem, q: Floats | Labelling, tol: float, witness: Witness
+    prior: PriorProblem, solution: Solution, tol: float
 ) -> tuple[Judgement, PriorProof]:
-    nu = witness.multipliers
-    assert nu is not None
-    judged, shares = prior.judge(q, nu, witness.moment, witness.dual, tol)
+    nu = solution.multipliers
+    judged, shares = prior.judge(solution.labels, nu, solution.moment, solution.dual, tol)
     bounds, unit = prior.prior.shares, prior.problem.loss_unit
     return judged, PriorProof(bounds.low, bounds.high, shares, unit * bounds.signed(nu, shares))
 
 
 def _judge_distance(
-    implicit: ImplicitProblem, q: Floats | Labelling, judged: Judgement, witness: Witness
+    implicit: ImplicitProblem, solution: Solution, judged: Judgement
 ) -> Judgement | None:
     """Return the squared distance to the twin and its gap, if it breaks the tie."""
-    if implicit.tie is None or witness.pull is None:
+    if implicit.tie is None or solution.pull is None:
         return None
     gap = judged.gap / implicit.problem.loss_unit
-    return implicit.tie.judge(q, witness.pull, gap, witness.moment)
+    return implicit.tie.judge(solution.labels, solution.pull, gap, solution.moment)
 
 
 def _moved(

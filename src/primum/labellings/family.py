@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from sklearn.utils.extmath import row_norms
 
 from primum._typing import Floats
-from primum.equations import Design, Linear, RowValues
+from primum.equations import Design, Linear, by_row
 from primum.equations.coordinates import (
     CORRECT_BELOW,
     VALUE_ROUNDING,
@@ -29,6 +29,7 @@ from primum.equations.coordinates import (
     rounding_of,
 )
 from primum.equations.normal import equations_of
+from primum.labellings.labelling import Labelling, sum_of
 from primum.labellings.problem import Columns, FormedColumns
 from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.streamed import KnownSums, StreamedColumns
@@ -88,12 +89,12 @@ class LeastSquaresFamily:
         """The part of the sums that comes from the labelled rows, ``X'y``."""
         return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
 
-    def gamma(self, q: Floats | RowValues, start: Floats | None = None) -> Floats:
+    def gamma(self, q: Floats | Labelling, start: Floats | None = None) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q.
 
         ``start``, the coordinates of a similar fit, is a warm start.
         """
-        return self.gamma_of(self.unlabeled.weighted_sum(q), start)
+        return self.gamma_of(sum_of(self.unlabeled, q), start)
 
     def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
         """Return the same from ``sum x q``, the only quantity that depends on q."""
@@ -191,7 +192,7 @@ class LabeledLoss:
         T, first = coordinates.full_basis, int(coordinates.fit_intercept)
         Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
         if labeled.weight is not None:
-            Z, y = Z * labeled.root[:, None], (labeled.root * y.T).T
+            Z, y = Z * labeled.root[:, None], by_row(y, labeled.root)
         if alpha_labeled == 0:
             return cls(*_triangular(Z, y))
         ridge = (labeled.total * alpha_labeled) ** 0.5 * T[first:]

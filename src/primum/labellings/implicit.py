@@ -47,7 +47,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations import Linear
+from primum.equations import Linear, by_row
 from primum.equations.coordinates import Coordinates, coordinates_of
 from primum.equations.design import View, product
 from primum.equations.normal import FORM_A_UP_TO, forms_normal_matrix
@@ -56,7 +56,7 @@ from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import PriorProblem, prior_problem
-from primum.labellings.problem import Columns, LabelProblem, without_mean
+from primum.labellings.problem import Columns, LabelProblem, centred, without_mean
 from primum.labellings.sets import LabelSet
 from primum.labellings.streamed import KnownSums
 from primum.rows import ArrayRows, to_numpy
@@ -171,24 +171,27 @@ def implicit_problem(
     coordinates, labels = family.equations.coordinates, family.label_sets(labels)
     if coordinates is None:
         return _unfactorised_problem(family, metric, alpha_labeled, tie_break, labels)
-    twin = coordinates.encode(*supervised)
+    twin, total, share = coordinates.encode(*supervised), family.labeled.total, share_of_all(metric)
+    unit, floor, scale, determined = 2.0 / total, 0.0, 1.0, True
     if metric == "euclidean":
         W = np.linalg.qr(coordinates.full_basis)[1]
-        unit = 2.0 / family.labeled.total
+        goal = W @ twin
         # Coefficients have units: measure relative to the supervised ones.
-        scale = 0.5 * unit * float(np.sum((W @ twin) ** 2)) or 1.0
-        return _problem(family, coordinates, labels, W, W @ twin, unit, scale=scale)
-    share = share_of_all(metric)
-    loss = loss if loss is not None else LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
-    if share > 0:
-        W = _mixed_metric(loss.W, share, coordinates.weight / family.labeled.total)
-        return _problem(family, coordinates, labels, W, W @ twin, 2.0 / coordinates.weight)
-    unit = 2.0 / family.labeled.total
-    if loss.determined or family.unlabeled.n_rows == 0 or tie_break == "half":
-        floor = 0.5 * unit * loss.rest
-        problem = _problem(family, coordinates, labels, loss.W, loss.goal, unit, floor=floor)
-        return replace(problem, determined=loss.determined or family.unlabeled.n_rows == 0)
-    return _tied_problem(family, coordinates, labels, loss, twin, unit)
+        scale = 0.5 * unit * float(np.sum(goal**2)) or 1.0
+    else:
+        loss = loss or LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+        W, goal = loss.W, loss.goal
+        if share > 0:
+            W = _mixed_metric(loss.W, share, coordinates.weight / total)
+            goal, unit = W @ twin, 2.0 / coordinates.weight
+        else:
+            determined = loss.determined or family.unlabeled.n_rows == 0
+            if not determined and tie_break != "half":
+                return _tied_problem(family, coordinates, labels, loss, twin, unit)
+            floor = 0.5 * unit * loss.rest
+    target, columns = goal - W @ coordinates.solve(family.known), _columns(family, coordinates, W)
+    problem = LabelProblem(columns, target, labels, unit, floor, scale)
+    return ImplicitProblem(without_level(problem, coordinates.fit_intercept), determined)
 
 
 def with_prior(
@@ -203,23 +206,6 @@ def with_prior(
         )
     total = family.equations.weight - family.labeled.total
     return replace(implicit, prior=prior_problem(implicit.problem, shares, total))
-
-
-def _problem(
-    family: LeastSquaresFamily,
-    coordinates: Coordinates,
-    labels: LabelSet,
-    W: Floats,
-    goal: Floats,
-    unit: float,
-    *,
-    floor: float = 0.0,
-    scale: float = 1.0,
-) -> ImplicitProblem:
-    """Return the problem of a metric W; ``goal`` is W times the coordinates to approach."""
-    columns = _columns(family, coordinates, W)
-    target = goal - W @ coordinates.solve(family.known)
-    return ImplicitProblem(label_problem(family, labels, columns, target, unit, floor, scale))
 
 
 def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) -> Columns:
@@ -240,21 +226,14 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
     return family.columns(product(T, W.T).T, known)
 
 
-def label_problem(
-    family: LeastSquaresFamily,
-    labels: LabelSet,
-    columns: Columns,
-    target: Floats,
-    unit: float,
-    floor: float = 0.0,
-    scale: float = 1.0,
-) -> LabelProblem:
-    """Return the problem; what does not depend on the labelling moves from target to floor."""
+def without_level(problem: LabelProblem, fit_intercept: bool) -> LabelProblem:
+    """Return the problem with what does not depend on the labelling moved from target to floor."""
+    target, floor = problem.target, problem.loss_floor
     if target.ndim == 1:
-        return LabelProblem(columns, target, labels, unit, floor, scale)
-    if not family.equations.fit_intercept:  # with an intercept, the scores of a row add up to 1
-        floor += 0.5 * unit * _misfit_of_sums(columns, target)
-    return LabelProblem(columns, without_mean(target), labels, unit, floor, scale)
+        return problem
+    if not fit_intercept:  # with an intercept, the scores of a row add up to 1
+        floor += 0.5 * problem.loss_unit * _misfit_of_sums(problem.columns, target)
+    return replace(problem, target=without_mean(target), loss_floor=floor)
 
 
 def _misfit_of_sums(columns: Columns, target: Floats) -> float:
@@ -298,12 +277,9 @@ def _tied_problem(
     out_of_reach = float(np.vdot(loss.goal, loss.goal) - np.vdot(in_reach, in_reach))
     floor = 0.5 * unit * (loss.rest + max(out_of_reach, 0.0))
     goal, twin = (in_reach.T / S).T - known[:rank], Vt @ twin - known
-    if goal.ndim == 2:
-        if not coordinates.fit_intercept:
-            of_loss = columns.scaled(S)
-            floor += 0.5 * unit * _misfit_of_sums(of_loss, (S * goal.T).T)
-        goal, twin = without_mean(goal), without_mean(twin)
-    tie = NearestTwin(columns, S, goal, twin, coordinates.weight, labels)
+    if goal.ndim == 2 and not coordinates.fit_intercept:
+        floor += 0.5 * unit * _misfit_of_sums(columns.scaled(S), by_row(goal, S))
+    tie = NearestTwin(columns, S, centred(goal), centred(twin), coordinates.weight, labels)
     return ImplicitProblem(tie.loss(unit, floor), False, tie)
 
 
@@ -324,7 +300,6 @@ def _unfactorised_problem(
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
     B = equations.solve(X_t).T * labeled.root[:, None]
-    target = (labeled.root * labeled.y.T).T - B @ family.known
-    columns, unit = family.columns(B), 2.0 / labeled.total
-    problem = label_problem(family, labels, columns, target, unit)
-    return ImplicitProblem(problem, determined=False)
+    target = by_row(labeled.y, labeled.root) - B @ family.known
+    problem = LabelProblem(family.columns(B), target, labels, 2.0 / labeled.total)
+    return ImplicitProblem(without_level(problem, equations.fit_intercept), determined=False)

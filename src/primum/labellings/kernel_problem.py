@@ -29,10 +29,10 @@ from scipy.linalg import cho_factor, cho_solve
 from primum._typing import Floats
 from primum.equations import KernelCoordinates, KernelFeatures, Linear
 from primum.labellings.family import LabeledRows, LeastSquaresFamily
-from primum.labellings.implicit import ImplicitProblem, label_problem, share_of_all
+from primum.labellings.implicit import ImplicitProblem, share_of_all, without_level
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import prior_problem
-from primum.labellings.problem import FormedColumns
+from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelSet
 from primum.rows import ArrayRows
 
@@ -110,7 +110,8 @@ def kernel_problem(
         floor = _objective(labeled, supervised, alpha_labeled)
     else:
         unit = 2.0 / coordinates.weight
-    problem = label_problem(family, family.label_sets(labels), columns, target, unit, floor, scale)
+    problem = LabelProblem(columns, target, family.label_sets(labels), unit, floor, scale)
+    problem = without_level(problem, coordinates.fit_intercept)
     if shares is None or rows.n_rows == 0:
         return ImplicitProblem(problem)
     ones = W.ones(coordinates) if coordinates.fit_intercept else None

@@ -16,15 +16,16 @@ from functools import partial
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations import Linear
+from primum.equations import Linear, by_row
 from primum.equations.coordinates import CORRECT_BELOW, Coordinates
 from primum.labellings.family import LabeledLoss, LabeledRows, LeastSquaresFamily
 from primum.labellings.implicit import (
     ImplicitProblem,
     implicit_problem,
-    label_problem,
     share_of_all,
+    without_level,
 )
+from primum.labellings.problem import LabelProblem
 from primum.labellings.sets import LabelSet
 
 
@@ -75,18 +76,18 @@ class _MetricAxes:
         loss, weight = self.loss, self.family.equations.weight
         if share > 0:
             scale = np.sqrt((1 - share) * weight / self.family.labeled.total * loss.S**2 + share)
-            goal = _scaled(scale, self.twin - self.known)
+            goal = by_row(self.twin - self.known, scale)
             return self._problem(scale, goal, 2.0 / weight, 0.0)
         if share == 0 and loss.determined:
             unit = 2.0 / self.family.labeled.total
-            goal = loss.goal - _scaled(loss.S, self.known)
+            goal = loss.goal - by_row(self.known, loss.S)
             return self._problem(loss.S, goal, unit, 0.5 * unit * loss.rest)
         return None
 
     def _problem(self, scale: Floats, goal: Floats, unit: float, floor: float) -> ImplicitProblem:
         columns = self.columns if (scale == 1.0).all() else self.columns.scaled(scale)
-        problem = label_problem(self.family, self.labels, columns, goal, unit, floor)
-        return ImplicitProblem(problem)
+        problem = LabelProblem(columns, goal, self.labels, unit, floor)
+        return ImplicitProblem(without_level(problem, self.family.equations.fit_intercept))
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class _DiagonalLoss:
         squares, V = np.linalg.eigh(H)
         if len(squares) == 0 or squares[0] <= CORRECT_BELOW * squares[-1]:
             return cls._of_rows(labeled, coordinates, alpha_labeled)
-        S, y = np.sqrt(squares), _scaled(labeled.root, labeled.y)
-        goal = _scaled(1.0 / S, V.T @ (Z.T @ y))
+        S, y = np.sqrt(squares), by_row(labeled.y, labeled.root)
+        goal = by_row(V.T @ (Z.T @ y), 1.0 / S)
         return cls(S, V.T, goal, max(float(np.vdot(y, y) - np.vdot(goal, goal)), 0.0), True)
 
     @classmethod
@@ -124,8 +125,3 @@ class _DiagonalLoss:
         U, S, Vt = np.linalg.svd(loss.W)
         S = np.concatenate([S, np.zeros(len(Vt) - len(S))])
         return cls(S, Vt, U.T @ loss.goal, loss.rest, loss.determined)
-
-
-def _scaled(scale: Floats, values: Floats) -> Floats:
-    """Return values, (r,) or (r, K), times a scale (r,)."""
-    return np.asarray((scale * values.T).T)

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from primum._typing import Floats
+from primum.equations import by_row
 from primum.labellings.labelling import Labelling
 from primum.labellings.problem import Columns, Judgement, LabelProblem, centred
 from primum.labellings.sets import LabelInterval, LabelSet
@@ -71,11 +72,7 @@ class NearestTwin:
     def loss(self, unit: float, floor: float) -> LabelProblem:
         """Return the problem of the labelled loss; ``floor`` is the least of all models."""
         columns = self.columns.scaled(self.strength)
-        return LabelProblem(columns, self._strong(self.goal), self.labels, unit, floor)
-
-    def _strong(self, values: Floats) -> Floats:
-        """Return values of the dimensions of the labelled loss times its strength."""
-        return np.asarray((self.strength * values.T).T)
+        return LabelProblem(columns, by_row(self.goal, self.strength), self.labels, unit, floor)
 
     def reached(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
         """Return M Q; ``moment`` is the sum of the design rows times q, if known."""
@@ -84,12 +81,13 @@ class NearestTwin:
 
     def excess(self, Mq: Floats) -> float:
         """Return the labelled loss, in units of P, above the least of all models."""
-        return 0.5 * float(np.sum(self._strong(Mq[: self.rank] - self.goal) ** 2))
+        return 0.5 * float(np.sum(by_row(Mq[: self.rank] - self.goal, self.strength) ** 2))
 
     def gradient(self, Mq: Floats) -> Floats:
         """Return the gradient of the labelled loss, a direction of M."""
         descent = np.zeros_like(self.twin)
-        descent[: self.rank] = self._strong(self._strong(Mq[: self.rank] - self.goal))
+        strong = by_row(Mq[: self.rank] - self.goal, self.strength)
+        descent[: self.rank] = by_row(strong, self.strength)
         return descent
 
     def held(self, level: Floats, penalty: float) -> LabelProblem:
@@ -99,8 +97,7 @@ class NearestTwin:
         """
         factor = np.ones(len(self.twin))
         factor[: self.rank] = penalty
-        target = np.concatenate([level, self.twin[self.rank :]])
-        target = (factor * target.T).T
+        target = by_row(np.concatenate([level, self.twin[self.rank :]]), factor)
         return LabelProblem(self.columns.scaled(factor), target, self.labels, 2.0 / self.total)
 
     def multipliers(self, Mq: Floats, pull: Floats) -> Floats:

@@ -89,14 +89,12 @@ class PriorProblem:
         Mq = self.columns.accumulate(q, moment)
         target, s = self.problem.target, self._counted(q, moment, Mq)
         residual = centred(Mq[: len(target)] - target)
-        unit, primal = self.problem.loss_unit, 0.5 * float(np.vdot(residual, residual))
-        gap = self._gap(q, nu, s, residual)
-        judged = Judgement(self.problem.loss_floor + unit * primal, unit * gap, self.problem.scale)
+        judged = self.problem.judgement(residual, self._gap(q, nu, s, residual))
         if dual is None or judged.within(tol):
             return judged, s
         xi = centred((dual - self.prior.pull(nu)[: len(dual)])[: len(target)])
         gap = self._gap(q, nu, s, xi) + 0.5 * float(np.sum((residual - xi) ** 2))
-        return replace(judged, gap=min(judged.gap, unit * gap)), s
+        return replace(judged, gap=min(judged.gap, self.problem.loss_unit * gap)), s
 
     def _gap(self, q: Floats | Labelling, nu: Floats, s: Floats, xi: Floats) -> float:
         """Return the gap of q and Xi + u nu', but for 1/2 || M Q - T - Xi ||^2."""

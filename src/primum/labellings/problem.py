@@ -24,7 +24,7 @@ Gram matrix. With several classes Xi is (r, K) and Q is (U, K), otherwise both h
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,7 +136,8 @@ class FormedColumns(Columns):
 
     def gaps(self, labels: LabelSet, duals: Floats, q: Any) -> Floats:  # noqa: D102
         self.passes += 1
-        return np.array([duality_gap(labels, self.matrix.T @ xi, q, self.weight) for xi in duals])
+        slacks = (labels.slack(self.matrix.T @ xi, q) for xi in duals)
+        return np.array([total_of(slack, self.weight) for slack in slacks])
 
     def take(self, index: Index) -> Floats:  # noqa: D102
         self.passes += 1
@@ -237,10 +238,9 @@ def weighted(values: Floats, weight: Floats | None) -> Floats:
     return np.asarray(values * (weight if values.ndim == 1 else weight[:, None]))
 
 
-def duality_gap(labels: LabelSet, p: Floats, q: Floats, weight: Floats | None = None) -> float:
-    """Return the weighted sum of ``slack(p, q)``, which is P(Q) - D(Xi)."""
-    slack = labels.slack(p, q)
-    return float(slack.sum() if weight is None else slack @ weight)
+def total_of(values: Floats, weight: Floats | None) -> float:
+    """Return the weighted sum of one value per row."""
+    return float(values.sum() if weight is None else values @ weight)
 
 
 def per_row(values: Any) -> Any:
@@ -294,7 +294,7 @@ class LabelProblem:
 
     def conjugate(self, xi: Floats) -> float:
         """Return ``1/2 ||Xi||^2 + <T, Xi>``, or what a prior leaves of it."""
-        plain = 0.5 * float(np.vdot(xi, xi)) + float(np.vdot(self.target, xi))
+        plain = half_square(xi) + float(np.vdot(self.target, xi))
         return plain if self.prior is None else plain - self.prior.reduction(xi + self.target)
 
     def gradient(self, xi: Floats, residual: Floats) -> Floats:
@@ -346,22 +346,26 @@ class LabelProblem:
         slacks at Xi) is known, as ``slack``, for an Xi close to ``M Q - T``.
         """
         residual = self.residual(q, moment)
-        primal = 0.5 * float(np.vdot(residual, residual))
-        if slack is None:
-            slack = residual, float(self.columns.gaps(self.labels, residual[None], q)[0])
-        off = residual - slack[0]
-        judged = self._judgement(primal, slack[1] + 0.5 * float(np.vdot(off, off)))
+        xi, at_xi = (residual, self.slack(q, residual)) if slack is None else slack
+        judged = self.judgement(residual, at_xi + half_square(residual - xi))
         if dual is None or judged.within(tol):
             return judged
-        off = residual - dual
-        gap = float(self.columns.gaps(self.labels, dual[None], q)[0]) + 0.5 * float(
-            np.vdot(off, off)
-        )
-        return min(judged, self._judgement(primal, gap), key=lambda judgement: judgement.gap)
+        gap = self.slack(q, dual) + half_square(residual - dual)
+        return replace(judged, gap=min(judged.gap, self.loss_unit * gap))
 
-    def _judgement(self, primal: float, gap: float) -> "Judgement":
-        objective = self.loss_floor + self.loss_unit * primal
+    def slack(self, q: Floats | Labelling, dual: Floats) -> float:
+        """Return the sum of the slacks of all rows at a dual point: one pass."""
+        return float(self.columns.gaps(self.labels, dual[None], q)[0])
+
+    def judgement(self, residual: Floats, gap: float) -> "Judgement":
+        """Return the objective at ``M Q - T``, with a gap in units of P."""
+        objective = self.loss_floor + self.loss_unit * half_square(residual)
         return Judgement(objective, self.loss_unit * gap, self.scale)
+
+
+def half_square(values: Floats) -> float:
+    """Return half the sum of the squares."""
+    return 0.5 * float(np.vdot(values, values))
 
 
 def centred(values: Floats) -> Floats:
@@ -391,20 +395,22 @@ class Judgement:
 class Solution:
     """A labelling in the box and the number of iterations.
 
-    ``labels`` is an array or, if there are too many rows, a function of rows (``RowValues``).
+    ``labels`` is an array or, if there are too many rows, a ``Labelling``.
 
     ``dual`` is a point of the dual problem that may give a better bound than the labelling itself,
     if the solver has one. ``pull`` are the multipliers that prove that the labelling is nearest to
     the twin, if several labellings have the least labelled loss. ``multipliers`` are those of a
-    prior. ``moment`` is the sum of the design rows times their labels, if the solver has computed
-    it. ``proven`` is whether the solver has computed the gap itself, and it is within the
-    tolerance.
+    prior; none without one. ``moment`` is the sum of the design rows times their labels, if it is
+    already computed, and ``slack`` is (a dual point, the sum of the slacks of all rows at it), if
+    that is. ``proven`` is whether the solver has computed the gap itself, and it is within the
+    tolerance. A certificate verifies all of this, but for ``moment`` and ``slack``.
     """
 
     labels: Any
     iterations: int
     dual: Floats | None = None
     pull: Floats | None = None
-    multipliers: Floats | None = None
+    multipliers: Floats = field(default_factory=lambda: np.zeros(0))
     moment: Floats | None = None
+    slack: tuple[Floats, float] | None = None
     proven: bool = False

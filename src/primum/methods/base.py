@@ -3,8 +3,9 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -21,7 +22,7 @@ from primum._sklearn import (
     get_namespace,
     get_namespace_and_device,
 )
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
 from primum.reading.arrays import on_this_machine, refuse_masked
 from primum.reading.labels import read_labels
@@ -84,6 +85,19 @@ OUT_OF_CORE = """array-like or sparse matrix of shape (n_more, n_features), path
             store a label for every row need these rows in memory."""
 
 
+def unfitted_like(estimator: BaseEstimator, kind: Any, **parameters: Any) -> Any:
+    """Return an estimator of a class, with the parameters that both have unless others are given.
+
+    It has the number and the names of the features, if the first has them.
+    """
+    own, names = estimator.get_params(deep=False), signature(kind).parameters
+    like = kind(**({name: own[name] for name in names if name in own} | parameters))
+    if hasattr(estimator, "n_features_in_"):
+        like.n_features_in_ = estimator.n_features_in_
+    copy_feature_names(estimator, like)
+    return like
+
+
 def copy_feature_names(source: BaseEstimator, target: BaseEstimator) -> None:
     """Give a supervised twin the feature names of the estimator that fits it, if there are any."""
     if hasattr(source, "feature_names_in_"):
@@ -134,10 +148,15 @@ def fitting(estimator: BaseEstimator, *, warm_start: bool = False) -> Iterator[N
 
 
 def _forget(estimator: BaseEstimator) -> None:
-    """Delete the fitted attributes: those whose names end with an underscore."""
-    for name in list(vars(estimator)):
-        if name.endswith("_") and not name.startswith("_"):
-            delattr(estimator, name)
+    """Delete the fitted attributes."""
+    for name in fitted_attributes(estimator):
+        delattr(estimator, name)
+
+
+def fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the fitted attributes: those whose names end with an underscore."""
+    named = vars(estimator).items()
+    return {name: value for name, value in named if name.endswith("_") and name[0] != "_"}
 
 
 def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
@@ -219,6 +238,14 @@ class KnownLabelsScoreMixin:
     Counting them as errors would bias the score of every partly labelled test fold.
     """
 
+    _measure: ClassVar[Any] = staticmethod(accuracy_score)
+
+    @staticmethod
+    def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
+        """Return the rows whose label is known, and these labels."""
+        labels = read_labels(y, n_rows, multi_class=True, one_class=True)
+        return labels.labeled, labels.classes[labels.codes]
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy over the rows whose label is known.
 
@@ -237,13 +264,12 @@ class KnownLabelsScoreMixin:
             The fraction of correct predictions.
         """
         predicted = np.asarray(on_this_machine(self.predict(X)))  # type: ignore[attr-defined]
-        labels = read_labels(on_this_machine(y), len(predicted), multi_class=True, one_class=True)
-        known, truth = labels.labeled, labels.classes[labels.codes]
+        known, truth = self._known_of(on_this_machine(y), len(predicted))
         if sample_weight is not None:
             refuse_masked(sample_weight, "sample_weight")
             weight = check_sample_weight(on_this_machine(sample_weight), predicted)
             sample_weight = weight[known]
-        return float(accuracy_score(truth, predicted[known], sample_weight=sample_weight))
+        return float(self._measure(truth, predicted[known], sample_weight=sample_weight))
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -261,14 +287,12 @@ class WrapperMixin:
 
     estimator: Any
     estimator_: Any
+    # A method that returns validated new rows as ``estimator_`` takes them.
+    _rows_for_estimator: Any
 
     @property
     def _kind(self) -> Any:
         """The classifier that is to be fitted, for questions about it."""
-        raise NotImplementedError
-
-    def _rows_for_estimator(self, X: Any) -> Any:
-        """Return validated new rows as ``estimator_`` takes them."""
         raise NotImplementedError
 
     def _weight_options(self, sample_weight: Any) -> dict[str, Any]:

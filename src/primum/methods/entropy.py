@@ -28,7 +28,7 @@ start at the supervised solution times a few factors, and the lowest end is take
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,8 +45,8 @@ from primum.methods.base import (
     logistic_probabilities,
     warn_short_of_tol,
 )
-from primum.methods.parameters import POSITIVE
-from primum.methods.svm.base import LinearMachine, MachineData, ridge_of
+from primum.methods.parameters import POSITIVE, with_parameters
+from primum.methods.svm.base import LinearMachine, MachineData
 
 # Factors of the supervised solution at which searches start; the first is that solution itself. At
 # 0 all predictions are uncertain, and only the labels pull at first.
@@ -198,6 +198,7 @@ def _polish(
 LARGEST_VALUE = 1e75
 
 
+@with_parameters
 class EntropyLogisticClassifier(LinearMachine):
     """Logistic regression that prefers certain predictions for unlabelled rows. Not safe.
 
@@ -276,24 +277,12 @@ class EntropyLogisticClassifier(LinearMachine):
     array([0, 1])
     """
 
-    _several_classes: ClassVar[bool] = True
-    _uses_unlabeled: ClassVar[bool] = True
     _ranges: ClassVar[dict[str, list[Any]]] = {"unlabeled_weight": NOT_NEGATIVE, "tol": POSITIVE}
 
-    def __init__(
-        self,
-        unlabeled_weight: float = 0.1,
-        *,
-        alpha: float = 0.01,
-        fit_intercept: bool = True,
-        tol: float = 1e-10,
-        max_iter: int = 10000,
-    ) -> None:
-        self.unlabeled_weight = unlabeled_weight
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
+    unlabeled_weight: float = field(default=0.1, kw_only=False)
+    alpha: float = 0.01
+    tol: float = 1e-10
+    max_iter: int = 10000
 
     def _fit_data(self, data: MachineData) -> None:
         _refuse_large_values(data)
@@ -334,7 +323,7 @@ class EntropyLogisticClassifier(LinearMachine):
         if data.n_unlabeled:
             weight[L:] *= self.unlabeled_weight / weight[L:].sum()
         one_hot = data.y > 0 if data.y.ndim == 2 else np.column_stack([data.y < 0, data.y > 0])
-        ridge = ridge_of(self.alpha, data.X.shape[1], self.fit_intercept, penalize=False)
+        ridge = self._ridge(data.X.shape[1])
         return EntropyProblem(data.X, one_hot.astype(np.float64), weight, ridge)
 
     def predict_proba(self, X: Any) -> Floats:

@@ -4,9 +4,9 @@ A fitted model is ``k(x)'dual_coef_ + intercept_``, where k(x) are the kernel va
 the rows of the fit.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +16,16 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from primum._sklearn import Interval, StrOptions
+from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import ClassPredictionMixin, KnownLabelsScoreMixin, nearest_probabilities
+from primum.methods.base import (
+    NOT_NEGATIVE,
+    ClassPredictionMixin,
+    KnownLabelsScoreMixin,
+    fitting,
+    nearest_probabilities,
+)
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import locating_bad_values, refuse_other_library
 from primum.reading.data import FitArguments, in_memory, read_arguments, stack_rows
 from primum.reading.labels import KnownLabels
@@ -40,11 +47,6 @@ class KernelRows:
     X: Any
     index: Index | None = None
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0] if self.index is None else len(self.index))
-
     def first(self, n: int) -> "KernelRows":
         """Return the first rows."""
         if self.index is None:
@@ -52,7 +54,9 @@ class KernelRows:
         return replace(self, index=self.index[:n])
 
 
-class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
+class KernelClassifier(
+    RangesByName, KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
+):
     """Predictions from scores that are linear in kernel values, fitted to labels 0 and 1.
 
     As in the linear classifiers, two classes have one score, and ``decision_function`` is the score
@@ -60,22 +64,10 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
     """
 
     _several_classes: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+    _ranges: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({*kernel_metrics(), "precomputed"}), callable],
-        "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="left"), None],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "kernel_params": [dict, None],
-        "fit_intercept": ["boolean"],
+        "gamma": [StrOptions({"scale"}), *NOT_NEGATIVE, None],
     }
-    alpha: float
-    kernel: Any
-    gamma: float | str | None
-    degree: float
-    coef0: float
-    kernel_params: dict[str, Any] | None
-    fit_intercept: bool
     classes_: AnyArray
     dual_coef_: Floats
     intercept_: Floats
@@ -83,9 +75,38 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
     gamma_: float | None
     n_features_in_: int
 
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        *,
+        kernel: Any = "rbf",
+        gamma: float | str | None = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+
     @property
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _fit_to(self, *arguments: Any, **partial: Any) -> Self:
+        """Fit to the arguments of ``fit``."""
+        with fitting(self):
+            self._fit_given(self._read(*arguments, **partial))
+        return self
+
+    @abstractmethod
+    def _fit_given(self, given: FitArguments[KnownLabels]) -> None:
+        """Fit to validated arguments."""
 
     def _read(self, X: Any, y: Any, X_unlabeled: Any, *more: Any, **partial: Any) -> FitArguments:
         """Validate the arguments of ``fit``."""

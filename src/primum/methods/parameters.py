@@ -1,24 +1,31 @@
 """What the parameters of methods may be: one name is one thing, with one range unless a class says.
 
 scikit-learn validates parameters by the ``_parameter_constraints`` of a class. Here they follow
-from the names in the signature of its constructor.
+from the names of its parameters.
 """
 
+from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, dataclass_transform
 
 from sklearn.metrics.pairwise import kernel_metrics
 
 from primum._sklearn import HasMethods, Interval, StrOptions
-from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE
+from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE
 
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
 YES_OR_NO = ["boolean"]
 
 RANGES: dict[str, list[Any]] = {
     "alpha": POSITIVE,
+    "alpha_labeled": [*NOT_NEGATIVE, None],
+    "alphas": ["array-like"],
+    "bounds": ["array-like", None],
+    "coef0": [Interval(Real, None, None, closed="neither")],
     "covariance": [StrOptions({"full", "spherical"})],
+    "cv": ["cv_object"],
+    "degree": NOT_NEGATIVE,
     "estimator": [HasMethods(["fit", "predict"]), None],
     "fit_intercept": YES_OR_NO,
     "gamma": [StrOptions({"scale"}), *POSITIVE, None],
@@ -31,10 +38,15 @@ RANGES: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(kernel_metrics())), callable],
     "kernel_params": [dict, None],
     "max_iter": AT_LEAST_ONE,
+    "metrics": ["array-like"],
     "n_init": AT_LEAST_ONE,
+    "n_jobs": N_JOBS,
     "penalize_intercept": YES_OR_NO,
     "prior": [StrOptions({"equal"}), dict, "array-like", None],
+    "prior_level": [Interval(Real, 0, 1, closed="neither")],
     "random_state": ["random_state"],
+    "scoring": [str, callable, None],
+    "shuffle": YES_OR_NO,
     "tol": NOT_NEGATIVE,
     "unlabeled_weight": POSITIVE,
     "warm_start": YES_OR_NO,
@@ -42,18 +54,31 @@ RANGES: dict[str, list[Any]] = {
 
 
 class RangesByName:
-    """A mixin: the constraints of all parameters of the constructor, by their names.
+    """An estimator whose parameters are validated by their names.
 
-    ``_ranges`` are those of a class and of its subclasses that are not in the common table.
+    ``_ranges`` are the constraints of a class and of its subclasses that differ from the table.
     """
 
-    _ranges: ClassVar[dict[str, list[Any]]] = {}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        _validate_by_name(cls)
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        ranges = dict(RANGES)
-        for kind in reversed(cls.__mro__):
-            ranges |= vars(kind).get("_ranges", {})
-        names = signature(cls).parameters
-        cls._parameter_constraints = {name: ranges[name] for name in names if name in ranges}
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def with_parameters(cls: Any) -> Any:
+    """Make the annotated attributes of a class the parameters of its constructor.
+
+    They are those of its bases and its own, as in a dataclass, and passed by name unless a field
+    says otherwise. What ``fit`` finds must not be annotated in the class.
+    """
+    dataclass(eq=False, repr=False, match_args=False, kw_only=True)(cls)
+    _validate_by_name(cls)
+    return cls
+
+
+def _validate_by_name(cls: Any) -> None:
+    ranges = dict(RANGES)
+    for kind in reversed(cls.__mro__):
+        ranges |= vars(kind).get("_ranges", {})
+    names = signature(cls.__init__).parameters
+    cls._parameter_constraints = {name: ranges[name] for name in names if name in ranges}

@@ -8,15 +8,14 @@ wrong labels can reinforce themselves.
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import (
-    validate_data,
-)
+from sklearn.utils.validation import validate_data
 
 from primum._sklearn import check_parameters, count_rows, take_rows
 from primum._threads import one_blas_thread
@@ -29,19 +28,13 @@ from primum.methods.base import (
     predicted_classes,
 )
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
-from primum.methods.parameters import RangesByName
-from primum.reading.arrays import (
-    backend_of,
-    check_same_columns,
-    locating_bad_values,
-    refuse_masked,
-    refuse_other_library,
-)
+from primum.methods.parameters import with_parameters
+from primum.reading.arrays import check_same_columns, refuse_masked
 from primum.reading.data import (
-    DTYPES,
     check_every_class_has_weight,
     given_rows,
     not_in_memory,
+    read_numpy_rows,
     read_unlabeled,
     read_weight,
     stack_rows,
@@ -91,13 +84,9 @@ def alternate(
     return model, before, changes
 
 
+@with_parameters
 class SelfLearningClassifier(
-    RangesByName,
-    KnownLabelsScoreMixin,
-    WrapperMixin,
-    MetaEstimatorMixin,
-    ClassifierMixin,
-    BaseEstimator,
+    KnownLabelsScoreMixin, WrapperMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 ):
     """A classifier refitted to its own predictions for the unlabelled rows. Not safe.
 
@@ -134,9 +123,8 @@ class SelfLearningClassifier(
     array([0, 0, 1, 1])
     """
 
-    def __init__(self, estimator: Any = None, *, max_iter: int = 100) -> None:
-        self.estimator = estimator
-        self.max_iter = max_iter
+    estimator: Any = field(default=None, kw_only=False)
+    max_iter: int = 100
 
     @documented_fit(in_memory=True, weights="They need a classifier that supports weights.")
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
@@ -155,26 +143,23 @@ class SelfLearningClassifier(
         if X_unlabeled is not None:
             more = self._read_more(X_unlabeled, X)
             X, further = stack_rows([X, more]), np.arange(n, n + count_rows(more))
-            unlabeled = np.concatenate([labels.unlabeled, further])
-            labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
-            weight = None if weight is None else np.concatenate([weight, np.ones(len(further))])
+            labels = replace(labels, unlabeled=np.append(labels.unlabeled, further))
+            weight = None if weight is None else np.append(weight, np.ones(len(further)))
         with one_blas_thread() if _refits_cheaply(self._kind) else nullcontext():
             return self._learn(X, labels, weight)
 
     def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
         self.classes_ = labels.classes
         known, unknown = labels.labeled, labels.unlabeled
+        of_known = None if weight is None else weight[known]
         self.supervised_ = self.estimator_ = self._fit_supervised(
-            take_rows(X, known),
-            None if weight is None else weight[known],
-            labels.classes,
-            labels.codes,
+            take_rows(X, known), of_known, labels.classes, labels.codes
         )
         codes = np.empty(len(known) + len(unknown), dtype=np.intp)
         codes[known] = labels.codes
         self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
         if len(unknown):
-            X_u, refit = take_rows(X, unknown), _refitter(self._base(), X, weight)
+            X_u, refit = take_rows(X, unknown), _refitter(self._kind, X, weight)
 
             def fit(guess: Index, _: Any) -> Any:
                 codes[unknown] = guess
@@ -193,7 +178,7 @@ class SelfLearningClassifier(
         self, X: Any, weight: Floats | None, classes: AnyArray, codes: Index
     ) -> Any:
         """Return the classifier fitted to the labelled rows, which gives the first labels."""
-        return _refitter(self._base(), X, weight)(classes, codes)
+        return _refitter(self._kind, X, weight)(classes, codes)
 
     def _codes(self, model: Any, X: Any) -> Index:
         """Return the codes of the classes that a fitted classifier predicts."""
@@ -208,16 +193,10 @@ class SelfLearningClassifier(
     def _kind(self) -> Any:
         return LeastSquaresClassifier() if self.estimator is None else self.estimator
 
-    def _base(self) -> Any:
-        """Return a new classifier to fit."""
-        return clone(self._kind)
-
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Validate X as far as the base estimator does not do so itself."""
         if _refits_cheaply(self._kind):
-            refuse_other_library(self, backend_of(X))
-            with locating_bad_values(X, "X"):
-                return validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
+            return read_numpy_rows(self, X, reset=reset)
         if not is_classifier(self._kind):
             raise ValueError(
                 f"The estimator of {type(self).__name__} must be a classifier, got "
@@ -257,17 +236,14 @@ def _refits_cheaply(base: Any) -> bool:
     return hasattr(base, "_refitter")
 
 
-def _refitter(base: Any, X: Any, weight: Floats | None) -> "_Refit":
+def _refitter(base: Any, X: Any, weight: Floats | None) -> Callable[[AnyArray, Index], Any]:
     """Return a function that fits base to given labels of X.
 
     A classifier that can do this cheaply, because only the labels change, has a ``_refitter``
     method; any other is fitted from scratch.
     """
     if _refits_cheaply(base):
-        refit = base._refitter(X.astype(np.float64, copy=False), weight)
+        refit = clone(base)._refitter(X.astype(np.float64, copy=False), weight)
         return lambda classes, codes: refit(classes, targets_of(codes, len(classes)))
     extra = {} if weight is None else {"sample_weight": weight}
     return lambda classes, codes: clone(base).fit(X, classes[codes], **extra)
-
-
-_Refit = Callable[[AnyArray, Index], Any]

@@ -23,6 +23,7 @@ from primum.reading.arrays import (
     locating_bad_values,
     on_this_machine,
     refuse_masked,
+    refuse_other_library,
 )
 from primum.reading.labels import KnownLabels, check_labels, find_labels
 from primum.reading.partial_labels import read_label_bounds, read_possible, sets_of_masks
@@ -188,6 +189,8 @@ def read_regression_arguments(
         raise ValueError(
             "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
         )
+    if hasattr(estimator, "bounds"):
+        given.labels.check_bounded(given.more.n_rows)
     return given
 
 
@@ -212,6 +215,13 @@ def _read_arguments(
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     return FitArguments(X, labels, weight, more, home, sets)
+
+
+def read_numpy_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """Validate the rows of a method that needs NumPy arrays or sparse matrices."""
+    refuse_other_library(estimator, backend_of(X))
+    with locating_bad_values(X, "X"):
+        return validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
 
 
 def _dtypes(home: ArrayBackend | None) -> Any:

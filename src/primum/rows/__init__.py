@@ -7,26 +7,11 @@ from primum.rows.base import (
     chain,
     is_outside,
     joined_weights,
+    of_converted,
     open_rows,
+    reduce_parts,
     stack,
     to_numpy,
 )
 from primum.rows.finite import RowsChangedError, first_non_finite, refuse_non_finite
 from primum.rows.parquet import ParquetRows
-
-__all__ = [
-    "BLOCK_NUMBERS",
-    "ArrayRows",
-    "Block",
-    "ParquetRows",
-    "Rows",
-    "RowsChangedError",
-    "chain",
-    "first_non_finite",
-    "is_outside",
-    "joined_weights",
-    "open_rows",
-    "refuse_non_finite",
-    "stack",
-    "to_numpy",
-]

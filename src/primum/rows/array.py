@@ -1,6 +1,7 @@
 """Rows of an array in memory: dense, sparse (CSR), memory-mapped, or on a device."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -67,30 +68,26 @@ class ArrayRows(Rows):
         threads = min(block_threads(), enough) if self._reader.threads and enough > 1 else 1
 
         def work(start: int) -> T:
-            return kernel(self._block(start, min(start + size, self.n_rows)))
+            return kernel(self._block(start, slice(start, min(start + size, self.n_rows))))
 
-        if threads < 2:
-            yield from map(work, starts)
-            return
-        yield from in_threads(work, starts, threads)
+        return in_threads(work, starts, threads) if threads > 1 else map(work, starts)
 
-    def _block(self, start: int, stop: int) -> Block:
-        chosen = slice(start, stop) if self.index is None else self.index[start:stop]
-        weight = None if self.weight is None else self.weight[start:stop]
+    def _block(self, start: int, where: slice | Index) -> Block:
+        chosen = where if self.index is None else self.index[where]
+        weight = None if self.weight is None else self.weight[where]
         return Block(start, self._reader.read(self.array, chosen), weight)
 
     def take(self, index: Index) -> Block:  # noqa: D102
-        chosen = index if self.index is None else self.index[index]
-        X = self._reader.read(self.array, _as_slice(chosen))
-        weight = None if self.weight is None else self.weight[index]
-        return Block(0, X if sparse.issparse(X) else to_numpy(X).astype(float, copy=False), weight)
+        block = self._block(0, _as_slice(index))
+        if sparse.issparse(block.X):
+            return block
+        return replace(block, X=to_numpy(block.X).astype(float, copy=False))
 
 
 class _DenseReader:
-    """Reads blocks of a NumPy array."""
+    """Reads blocks of an array: of NumPy, if nothing else is said."""
 
-    threads = True
-    single = False
+    threads, single = True, False
 
     def __init__(self, array: Any) -> None:
         self.rows_per_block = max(1, BLOCK_NUMBERS // max(1, array.shape[1]))
@@ -113,11 +110,8 @@ class _ConvertingReader(_DenseReader):
         return X
 
 
-class _SparseReader:
+class _SparseReader(_DenseReader):
     """Reads blocks of a CSR array, sized by the number of stored values."""
-
-    threads = True
-    single = False
 
     def __init__(self, array: Any) -> None:
         stored = array.nnz / max(1, array.shape[0])
@@ -127,13 +121,11 @@ class _SparseReader:
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
         if isinstance(chosen, slice):
-            rows = _slice(array, chosen.start, chosen.stop)
-        else:
-            rows = array[chosen]
-        return rows.astype(np.float64, copy=False)
+            return _slice(array, chosen.start, chosen.stop).astype(np.float64, copy=False)
+        return array[chosen].astype(np.float64, copy=False)
 
 
-class _DeviceReader:
+class _DeviceReader(_DenseReader):
     """Reads blocks of an array of another library, on its own device."""
 
     threads = False
@@ -177,10 +169,9 @@ def _as_slice(index: Index) -> slice | Index:
 
 def _slice(array: Any, start: int, stop: int) -> Any:
     """Return consecutive rows without copying them, as SciPy would."""
-    return _csr_slice(array, start, stop) if sparse.issparse(array) else array[start:stop, :]
-
-
-def _csr_slice(array: Any, start: int, stop: int) -> Any:
+    is_sparse = bool(sparse.issparse(array))
+    if not is_sparse:
+        return array[start:stop, :]
     indptr = array.indptr[start : stop + 1]
     held = slice(indptr[0], indptr[-1])
     parts = (array.data[held], array.indices[held], indptr - indptr[0])

@@ -8,8 +8,9 @@ depend on which worker computed which block. Rows in files or on a cluster are o
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import prod
 from os import PathLike
 from sys import getrefcount
@@ -21,6 +22,7 @@ from scipy import sparse
 from primum._sklearn import convert_to_numpy
 from primum._typing import AnyArray, Floats, Index
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -68,8 +70,11 @@ class Block:
             return
         for low in range(0, self.n_rows, rows):
             part = slice(low, min(low + rows, self.n_rows))
-            weight = None if self.weight is None else self.weight[part]
-            yield replace(self, start=self.start + low, X=self.X[part, :], weight=weight)
+            yield replace(self.with_rows(part, self.X[part, :]), start=self.start + low)
+
+    def with_rows(self, chosen: Any, X: Any) -> "Block":
+        """Return the chosen rows, which are X, with their weights."""
+        return replace(self, X=X, weight=None if self.weight is None else self.weight[chosen])
 
 
 class Rows(ABC):
@@ -110,11 +115,7 @@ class Rows(ABC):
 
     def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:
         """Combine ``kernel(block)`` over all blocks; there must be at least one row."""
-        results = self.map(kernel)
-        total = next(results)
-        for result in results:
-            total = combine(total, result)
-        return total
+        return reduce(combine, self.map(kernel))
 
     def fill(self, kernel: Callable[[Block], AnyArray]) -> AnyArray:
         """Return ``kernel(block)``, one value or one vector per row, for all rows.
@@ -142,10 +143,14 @@ class Rows(ABC):
             return np.empty((0,) if n_values is None else (0, n_values), dtype)
         return self.fill(kernel).astype(dtype, copy=False)
 
+    @abstractmethod
     def take(self, index: Index) -> Block:
         """Return the rows at sorted positions ``index``: one pass, unless they are in memory."""
-        parts = [part for part in self.map(lambda block: _pick(block, index)) if part.n_rows]
-        return stack(parts) if parts else Block(0, np.zeros((0, self.n_columns)))
+
+    def _stacked(self, parts: Iterable[Block]) -> Block:
+        """Return selected rows of several blocks as one block, in memory."""
+        present = [part for part in parts if part.n_rows]
+        return stack(present) if present else Block(0, np.zeros((0, self.n_columns)))
 
 
 class ChainedRows(Rows):
@@ -169,23 +174,13 @@ class ChainedRows(Rows):
 
     def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
         self.passes += 1
-        totals = [
-            part.map_reduce(_shifted(kernel, start), combine)
-            for part, start in zip(self.parts, self.starts, strict=True)
-        ]
-        total = totals[0]
-        for other in totals[1:]:
-            total = combine(total, other)
-        return total
+        parts = zip(self.parts, self.starts, strict=True)
+        totals = [part.map_reduce(_shifted(kernel, start), combine) for part, start in parts]
+        return reduce(combine, totals)
 
     def take(self, index: Index) -> Block:  # noqa: D102
-        ends = [*self.starts[1:], self.n_rows]
-        return stack(
-            [
-                part.take(index[(index >= start) & (index < end)] - start)
-                for part, start, end in zip(self.parts, self.starts, ends, strict=True)
-            ]
-        )
+        parts = zip(self.parts, self.starts, strict=True)
+        return stack([part.take(within(index, start, part.n_rows)) for part, start in parts])
 
 
 def chain(parts: Sequence[Rows]) -> Rows:
@@ -199,13 +194,25 @@ def _shifted(kernel: Callable[[Block], T], start: int) -> Callable[[Block], T]:
         first = block.start if block.first is None else block.first
         return replace(block, start=block.start + start, first=first)
 
-    return lambda block: kernel(move(block))
+    return of_converted(kernel, move)
 
 
-def _pick(block: Block, index: Index) -> Block:
-    low, high = np.searchsorted(index, [block.start, block.start + block.n_rows])
-    here = index[low:high] - block.start
-    return Block(0, block.X[here], None if block.weight is None else block.weight[here])
+def reduce_parts(
+    parts: Sequence[Rows], kernel: Callable[[Block], T], combine: Callable[[T, T], T]
+) -> T:
+    """Combine ``kernel(block)`` over all blocks of several kinds of rows; some may be empty."""
+    return reduce(combine, (rows.map_reduce(kernel, combine) for rows in parts if rows.n_rows))
+
+
+def of_converted(kernel: Callable[[S], T], convert: Callable[[Block], S]) -> Callable[[Block], T]:
+    """Return a kernel that is applied to ``convert(block)``."""
+    return lambda block: kernel(convert(block))
+
+
+def within(index: Index, start: int, n_rows: int) -> Index:
+    """Return those of some sorted positions that are among n rows, relative to the first row."""
+    low, high = np.searchsorted(index, [start, start + n_rows])
+    return index[low:high] - start
 
 
 def stack(blocks: Sequence[Block]) -> Block:

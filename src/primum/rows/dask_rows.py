@@ -10,7 +10,7 @@ This is the only module that uses Dask. Dask is optional, so it is imported wher
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
-from operator import add
+from itertools import accumulate
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -20,8 +20,8 @@ from scipy import sparse
 from primum._lazy import needed
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.rows.array import BLOCK_NUMBERS, _ConvertingReader, _reader_of
-from primum.rows.base import Block, Rows, stack
+from primum.rows.array import _ConvertingReader, _DenseReader, _reader_of
+from primum.rows.base import Block, Rows, within
 from primum.rows.finite import refuse_changed, still_finite
 
 T = TypeVar("T")
@@ -68,11 +68,9 @@ class DaskRows(Rows):
     @cached_property
     def lengths(self) -> list[int]:
         """Number of rows of each partition; those of a DataFrame are counted when first needed."""
-        from dask import delayed
-
         if all(isinstance(count, int) for count in self._counts):
             return self._counts
-        return next(_results([delayed(list)(self._counts, dask_key_name=self._key("count"))]))
+        return next(_results([_task(self._key("count"), list, self._counts)]))
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]
@@ -86,8 +84,6 @@ class DaskRows(Rows):
             yield from results
 
     def map_reduce(self, kernel: Callable[[Block], T], combine: Callable[[T, T], T]) -> T:  # noqa: D102
-        from dask import delayed
-
         kernel = still_finite(kernel) if self.passes else kernel
         self.passes += 1
         results = self._tasks(_reduce_partition, (kernel, combine))
@@ -95,31 +91,22 @@ class DaskRows(Rows):
         while len(results) > 1:
             level += 1
             results = [
-                delayed(reduce)(
-                    combine, results[at : at + FAN_IN], dask_key_name=f"{name}-{level}-{at}"
-                )
+                _task(f"{name}-{level}-{at}", reduce, combine, results[at : at + FAN_IN])
                 for at in range(0, len(results), FAN_IN)
             ]
         total: T = next(_results(results))
         return total
 
     def take(self, index: Index) -> Block:  # noqa: D102
-        from dask import delayed
-
         visited = self.passes > 0
         self.passes += 1
-        bounds = np.searchsorted(index, np.cumsum([0, *self.lengths]))
-        name, tasks, start = self._key("take"), [], 0
-        for number, (part, n_rows) in enumerate(zip(self._partitions, self.lengths, strict=True)):
-            chosen = index[bounds[number] : bounds[number + 1]] - start
+        name, tasks = self._key("take"), []
+        for part, number, start, n_rows in self._placed(self.lengths):
+            chosen = within(index, start, n_rows)
             if len(chosen):
-                key = f"{name}-{number}"
                 given = (part, number, n_rows, chosen, start if visited else None)
-                tasks.append(delayed(_pick)(*given, dask_key_name=key))
-            start += n_rows
-        if not tasks:
-            return Block(0, np.zeros((0, self.n_columns)))
-        return stack([Block(0, X) for X in _results(tasks)])
+                tasks.append(_task(f"{name}-{number}", _pick, *given))
+        return self._stacked(Block(0, X) for X in _results(tasks))
 
     def apply(
         self, kernel: Callable[[Block], AnyArray], dtype: Any, n_values: int | None = None
@@ -128,33 +115,37 @@ class DaskRows(Rows):
 
         Its chunks are the partitions; their sizes are unknown for a DataFrame.
         """
-        from dask import array, delayed
+        from dask import array
 
         counts = self.__dict__.get("lengths", self._counts)  # do not count rows just for this
-        name, shared, start = self._key("apply"), _shared(kernel, self._key("kernel")), 0
+        name, shared = self._key("apply"), self._shared(kernel)
         empty = np.zeros((0,) if n_values is None else (0, n_values), dtype)
         pieces = []
-        for number, (part, count) in enumerate(zip(self._partitions, counts, strict=True)):
-            values = delayed(_apply_partition)(
-                shared, part, number, start, count, empty, dask_key_name=f"{name}-{number}"
-            )
-            shape = (count if isinstance(count, int) else np.nan, *empty.shape[1:])
+        for where in self._placed(counts):
+            values = _task(f"{name}-{where[1]}", _apply_partition, shared, empty, *where)
+            shape = (where[3] if isinstance(where[3], int) else np.nan, *empty.shape[1:])
             pieces.append(array.from_delayed(values, shape=shape, dtype=dtype))
-            start = start + count if isinstance(count, int) else delayed(add)(start, count)
         return array.concatenate(pieces, allow_unknown_chunksizes=True)
 
     def _tasks(self, work: Callable[..., Any], function: Any) -> list[Any]:
         """Return one task per non-empty partition."""
+        name, shared = self._key("pass"), self._shared(function)
+        return [
+            _task(f"{name}-{where[1]}", work, shared, *where)
+            for where in self._placed(self.lengths)
+            if where[3]
+        ]
+
+    def _placed(self, counts: Sequence[Any]) -> Iterator[tuple[Any, int, Any, Any]]:
+        """Yield each partition, its number, the position of its first row and its rows' number."""
+        starts = list(accumulate(counts[:-1], initial=0))
+        return zip(self._partitions, range(len(counts)), starts, counts, strict=True)
+
+    def _shared(self, function: Any) -> Any:
+        """Return a node of the graph that stores a function once, not once per task."""
         from dask import delayed
 
-        name, shared = self._key("pass"), _shared(function, self._key("kernel"))
-        tasks, start = [], 0
-        for number, (part, n_rows) in enumerate(zip(self._partitions, self.lengths, strict=True)):
-            if n_rows:
-                key = f"{name}-{number}"
-                tasks.append(delayed(work)(shared, part, number, start, n_rows, dask_key_name=key))
-            start += n_rows
-        return tasks
+        return delayed(function, name=self._key("kernel"), traverse=False)
 
     def _key(self, purpose: str) -> str:
         """Return a unique name, which Dask's dashboard groups by its purpose."""
@@ -239,29 +230,27 @@ def _brief(names: list[Any]) -> str:
 # Tasks of the workers
 
 
-def _map_partition(
-    kernel: Callable[[Block], T], part: Any, number: int, start: int, n_rows: int
-) -> list[T]:
+def _task(key: str, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Return ``work(*arguments)`` as a task with this name."""
+    from dask import delayed
+
+    return delayed(work)(*arguments, dask_key_name=key)
+
+
+def _map_partition(kernel: Callable[[Block], T], *where: Any) -> list[T]:
     with one_blas_thread():
         # Not a comprehension: its variable would refer to a block while the next one is read.
-        return list(map(kernel, _blocks(part, number, start, n_rows)))
+        return list(map(kernel, _blocks(*where)))
 
 
-def _reduce_partition(functions: Any, part: Any, number: int, start: int, n_rows: int) -> Any:
+def _reduce_partition(functions: Any, *where: Any) -> Any:
     kernel, combine = functions
     with one_blas_thread():
-        return reduce(combine, map(kernel, _blocks(part, number, start, n_rows)))
+        return reduce(combine, map(kernel, _blocks(*where)))
 
 
-def _apply_partition(
-    kernel: Callable[[Block], AnyArray],
-    part: Any,
-    number: int,
-    start: int,
-    n_rows: int,
-    empty: AnyArray,
-) -> AnyArray:
-    results = _map_partition(kernel, part, number, start, n_rows)
+def _apply_partition(kernel: Callable[[Block], AnyArray], empty: AnyArray, *where: Any) -> AnyArray:
+    results = _map_partition(kernel, *where)
     return np.concatenate(results).astype(empty.dtype, copy=False) if results else empty
 
 
@@ -302,22 +291,12 @@ def _reader(part: Any) -> Any:
     return _FrameReader(part) if hasattr(part, "iloc") else _reader_of(part)
 
 
-class _FrameReader:
+class _FrameReader(_DenseReader):
     """Reads blocks of a pandas DataFrame."""
-
-    def __init__(self, frame: Any) -> None:
-        self.rows_per_block = max(1, BLOCK_NUMBERS // frame.shape[1])
 
     def read(self, frame: Any, chosen: slice | Index) -> Floats:
         values = frame.iloc[chosen].to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(values)
-
-
-def _shared(function: Any, key: str) -> Any:
-    """Return a node of the graph that stores a function once, not once per task."""
-    from dask import delayed
-
-    return delayed(function, name=key, traverse=False)
 
 
 # Waiting for the results

@@ -40,19 +40,14 @@ def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
     def checked(block: Block) -> T:
         with np.errstate(invalid="ignore"):  # of values that are refused below
             result = kernel(block)
-        if not _is_finite_sum(getattr(result, "moment", None)):
+        # A value that is not finite makes the sum of rows times labels NaN or infinite, even if the
+        # label of its row is 0.
+        moment = getattr(result, "moment", None)
+        if moment is None or not np.isfinite(moment).all():
             refuse_changed(block)
         return result
 
     return checked
-
-
-def _is_finite_sum(moment: Any) -> bool:
-    """Return whether a block's sum of rows times labels was computed and is finite.
-
-    A value that is not finite makes it NaN or infinite, even if the label of its row is 0.
-    """
-    return moment is not None and bool(np.isfinite(moment).all())
 
 
 def refuse_changed(block: Block, positions: Index | None = None) -> None:
@@ -61,9 +56,12 @@ def refuse_changed(block: Block, positions: Index | None = None) -> None:
     ``positions`` are the positions of the rows if they are not consecutive.
     """
     is_sparse = bool(sparse.issparse(block.X))
-    values = block.X.data if is_sparse else block.X
+    values: Any = block.X.data if is_sparse else block.X
     with np.errstate(invalid="ignore", over="ignore"):
-        total = float(_sum_of_squares(values) if isinstance(values, np.ndarray) else values.sum())
+        # The sum of squares, which BLAS computes faster than NumPy a sum. If it overflows, the
+        # values are checked one by one.
+        flat = values.ravel(order="K") if isinstance(values, np.ndarray) else None
+        total = float(values.sum() if flat is None else flat @ flat)
     bad = None if np.isfinite(total) else first_non_finite(block.X)
     if bad is None:
         return
@@ -72,15 +70,6 @@ def refuse_changed(block: Block, positions: Index | None = None) -> None:
         "must not change during a fit; read them from unchanging data, or persist the collection, "
         "and fit again."
     )
-
-
-def _sum_of_squares(values: Any) -> Any:
-    """Return the sum of squares, which BLAS computes faster than NumPy a sum.
-
-    If it overflows, the values are checked one by one.
-    """
-    flat = values.ravel(order="K")
-    return flat @ flat
 
 
 def _described(block: Block, bad: tuple[int, int, float], positions: Index | None = None) -> str:

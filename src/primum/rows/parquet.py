@@ -19,14 +19,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-import numpy as np
-
 from primum._lazy import needed
 from primum._progress import told
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
-from primum.rows.base import Block, BlockMemory, Rows, stack
+from primum.rows.base import Block, BlockMemory, Rows, within
 from primum.rows.finite import RowsChangedError, refuse_changed, still_finite
 
 T = TypeVar("T")
@@ -85,11 +83,10 @@ class ParquetRows(Rows):
         return self._each_piece(self.groups, lambda piece: kernel(piece.block()))
 
     def take(self, index: Index) -> Block:  # noqa: D102
-        wanted = [group for group in self.groups if len(group.within(index))]
+        wanted = [group for group in self.groups if len(within(index, group.start, group.n_rows))]
         again = self.passes > 0
         self.passes += len(wanted) == len(self.groups)
-        parts = list(self._each_piece(wanted, lambda piece: piece.pick(index, again)))
-        return stack(parts) if parts else Block(0, np.empty((0, self.n_columns)))
+        return self._stacked(self._each_piece(wanted, lambda piece: piece.pick(index, again)))
 
     def _each_piece(self, groups: Sequence["_Group"], work: Callable[["_Piece"], T]) -> Iterator[T]:
         """Yield ``work(piece)`` for all pieces of some row groups, in order."""
@@ -171,10 +168,6 @@ class _Group:
     def source(self) -> str:
         return f"row group {self.position} of {self.file.path.name}"
 
-    def within(self, index: Index) -> Index:
-        low, high = np.searchsorted(index, [self.start, self.start + self.n_rows])
-        return index[low:high]
-
 
 @dataclass(frozen=True)
 class _Piece:
@@ -199,9 +192,7 @@ class _Piece:
 
     def pick(self, index: Index, again: bool) -> Block:
         """Return the rows at some positions; check them if they were read in an earlier pass."""
-        start = self.group.start + self.offset
-        low, high = np.searchsorted(index, [start, start + self.batch.num_rows])
-        here = index[low:high] - start
+        here = within(index, self.group.start + self.offset, self.batch.num_rows)
         picked = replace(self, batch=self.batch.take(here)).block()
         if again:
             refuse_changed(picked, self.group.first + self.offset + here)
@@ -353,13 +344,9 @@ def _is_plain(kind: Any) -> bool:
 def write_parquet(file: BinaryIO, parts: Iterable[Mapping[str, AnyArray]]) -> None:
     """Write to a file from parts of its columns; each becomes a row group."""
     arrow, parquet = import_pyarrow()
-    writer = None
-    try:
-        for part in parts:
-            table = arrow.table(dict(part))
-            if writer is None:
-                writer = parquet.ParquetWriter(file, table.schema)
+    tables = (arrow.table(dict(part)) for part in parts)
+    if (first := next(tables, None)) is None:
+        return
+    with parquet.ParquetWriter(file, first.schema) as writer:
+        for table in chain([first], tables):
             writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()

@@ -2,5 +2,3 @@
 
 from primum.labellings.problem import Solution
 from primum.solvers.base import ONE_NUMBER, SOLVERS, chosen_solver, solve, solve_implicit
-
-__all__ = ["ONE_NUMBER", "SOLVERS", "Solution", "chosen_solver", "solve", "solve_implicit"]

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats
-from primum.labellings.problem import LabelProblem, Solution, duality_gap
+from primum.labellings.problem import LabelProblem, Solution, total_of
 from primum.solvers.newton import solve_newton
 
 MEMORY = 20
@@ -95,5 +95,5 @@ class _Objective:
     def gap_at(self, z: Floats) -> float:
         if not np.array_equal(z, self.z):
             self(z)
-        weight = self.problem.columns.weight
-        return duality_gap(self.problem.labels, self.p, self.labels(z), weight)
+        slack = self.problem.labels.slack(self.p, self.labels(z))
+        return total_of(slack, self.problem.columns.weight)

@@ -66,7 +66,6 @@ def solve_nearest_twin(
             loss = few.loss(problem.loss_unit, problem.loss_floor)
             solution = solve_nearest_twin(loss, few, solve_labels, tol)
             return replace(solution, labels=copies[1](solution.labels))
-    if problem.columns.streamed is not None:
         solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol)
         if proven:
             return solution
@@ -214,7 +213,8 @@ def _by_row(tie: NearestTwin, labels: Any) -> Any:
         return labels
     streamed = tie.columns.streamed
     if streamed is not None and streamed.design.rows.in_memory:
-        return to_numpy(streamed.design.write_down(labels))
+        rows, frame = streamed.design.rows, streamed.design.frame
+        return rows.fill(lambda block: to_numpy(labels(frame.view(block))))
     return labels
 
 

@@ -42,7 +42,7 @@ from scipy.linalg import lapack
 
 from primum._typing import Floats, Mask
 from primum.labellings.prior import Prior
-from primum.labellings.problem import LabelProblem, Solution, duality_gap, per_row, weighted
+from primum.labellings.problem import LabelProblem, Solution, per_row, total_of, weighted
 from primum.labellings.sets import LabelSet, along
 from primum.solvers.faces import (
     Face,
@@ -202,8 +202,7 @@ def solve_newton(
     """
     for last in follow_path(problem, tol, max_iter, start):  # noqa: B007
         pass
-    nu = None if problem.prior is None else last.best.nu
-    return Solution(last.best.q, last.iterations, multipliers=nu)
+    return Solution(last.best.q, last.iterations, multipliers=last.best.nu)
 
 
 def follow_path(
@@ -264,17 +263,25 @@ def rounding_of(problem: LabelProblem, point: DualPoint) -> Rounding:
     """Return the rounding thresholds of a problem, given the point at which its solution starts."""
     columns = problem.columns
     lengths, size = columns.lengths(), np.linalg.norm(problem.target) + np.linalg.norm(point.xi)
-    total = float(lengths.sum() if columns.weight is None else lengths @ columns.weight)
+    total = total_of(lengths, columns.weight)
     weak, singular_value = UNDECIDED_P * size_of(point.p), RANK * float(lengths.max())
     return Rounding(weak, singular_value, float(EPS * size * total))
 
 
 def _judge(problem: LabelProblem, q: Floats, residual: Floats, nu: Floats) -> Trial:
     """Return q, a point of the path, with its gap; its labels are not yet final."""
-    columns = problem.columns
-    p = columns.project(problem.dual_point(residual, nu))
-    gap = duality_gap(problem.labels, p, q, columns.weight) + problem.prior_gap(residual, nu)
+    gap = gap_of(problem, q, residual, nu)[2]
     return Trial(q, gap, final=False, nu=nu, feasible=problem.meets_prior(residual))
+
+
+def gap_of(
+    problem: LabelProblem, q: Floats, residual: Floats, nu: Floats
+) -> tuple[Floats, Floats, float]:
+    """Return (p, the slack of every row, the gap) of labels with this ``M Q - T``."""
+    p = problem.columns.project(problem.dual_point(residual, nu))
+    slack = problem.labels.slack(p, q)
+    gap = total_of(slack, problem.columns.weight) + problem.prior_gap(residual, nu)
+    return p, slack, gap
 
 
 def minimise_psi(
@@ -295,7 +302,7 @@ def minimise_psi(
         q = labels.project(free)
         residual = problem.residual(q)
         g = problem.gradient(xi, residual)
-        cost = duality_gap(labels, p, q, columns.weight)
+        cost = total_of(labels.slack(p, q), columns.weight)
         if step == max_steps or (
             0.5 * float(np.vdot(g, g)) <= cost and _has_settled(problem, residual, g, cost)
         ):
@@ -412,10 +419,7 @@ def guess_face(
             return best, tries
         q, nu = _solve_face(problem, q, face, faces, rounding, xi)
         residual = problem.residual(q)
-        p = columns.project(problem.dual_point(residual, nu))
-        slack = labels.slack(p, q)
-        gap = float(slack.sum() if columns.weight is None else slack @ columns.weight)
-        gap += problem.prior_gap(residual, nu)
+        p, slack, gap = gap_of(problem, q, residual, nu)
         feasible = problem.meets_prior(residual)
         if feasible and gap <= max(aim, rounding.gap):
             closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p))

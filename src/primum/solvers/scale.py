@@ -27,13 +27,13 @@ labels of a band of rows (``HyperplaneLabels``).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.labellings.labelling import HyperplaneLabels
-from primum.labellings.problem import Columns, FormedColumns, LabelProblem, Solution, centred
+from primum.labellings.problem import FormedColumns, LabelProblem, Solution, centred, half_square
 from primum.labellings.sets import directions_of
 from primum.labellings.streamed import StreamedColumns, Sweep
 from primum.solvers.faces import flat, n_contrasts, solve_hessian, unflat
@@ -131,7 +131,7 @@ class AllRows:
         less it needs to be smaller.
         """
         share = point.sweep.inside / self.columns.shape[1]
-        objective = 0.5 * float(np.vdot(point.xi, point.xi))
+        objective = half_square(point.xi)
         return share > UNDECIDED_IF_FEASIBLE and objective <= share * self.gap(point)
 
     @property
@@ -159,7 +159,7 @@ class AllRows:
 
 def path_gap(sweep: Sweep, g: Floats) -> float:
     """Return the gap without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
-    return sweep.slack + 0.5 * float(np.vdot(g, g))
+    return sweep.slack + half_square(g)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class _Best:
     xi: Floats
     labels: HyperplaneLabels | None = None
     lost: bool = False
-    nu: Floats | None = None
+    nu: Floats = field(default_factory=lambda: np.zeros(0))
     feasible: bool = True
     moment: Floats | None = None
 
@@ -227,11 +227,9 @@ def _solution(best: _Best, iterations: int) -> Solution:
 
 def _better_of(problem: LabelProblem, best: _Best, iterations: int, other: Solution) -> Solution:
     """Return the better of the best labelling so far and that of another solver."""
-    steps = iterations + other.iterations
-    nu = np.zeros(0) if other.multipliers is None else other.multipliers
+    steps, nu = iterations + other.iterations, other.multipliers
     residual = problem.residual(other.labels)
-    duals = problem.dual_point(residual, nu)[None]
-    gap = float(problem.columns.gaps(problem.labels, duals, other.labels)[0])
+    gap = problem.slack(other.labels, problem.dual_point(residual, nu))
     gap += problem.prior_gap(residual, nu)
     if (not problem.meets_prior(residual), gap) < best.order:
         return replace(other, iterations=steps)
@@ -324,7 +322,7 @@ def _extrapolated(point: SweptPoint, before: tuple[float, Floats] | None, sigma:
     return point.xi + ratio * (point.xi - xi_before)
 
 
-def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Columns) -> Stage:
+def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: FormedColumns) -> Stage:
     """Return the start of the path of all rows, with all labels near their centres.
 
     For rows that a sample does not represent well: if it contains no row with a rare feature, a
@@ -352,7 +350,7 @@ def _minimise_psi(
         g = problem.gradient(xi, residual)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
-        within = 0.5 * float(np.vdot(g, g)) <= 1e-2 * path_gap(here, g)
+        within = half_square(g) <= 1e-2 * path_gap(here, g)
         solved = rows.gap(point) <= goal
         # Near an optimum of 0, shares outside their bounds cost next to nothing.
         if (within and not solved) or (solved and problem.meets_prior(residual)):
@@ -404,7 +402,7 @@ def _on_path(rows: AllRows, point: SweptPoint, goal: float) -> _Best:
         rows.gap(point),
         xi,
         HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, point.sigma),
-        nu=_multipliers(problem, xi),
+        nu=problem.multipliers(xi),
         feasible=problem.meets_prior(sweep.Mq - problem.target),
         moment=sweep.moment,
     )
@@ -412,10 +410,6 @@ def _on_path(rows: AllRows, point: SweptPoint, goal: float) -> _Best:
         return best
     at_goal = best.gap <= goal and not sweep.can_be_solved
     return _measured(rows, best) if at_goal else replace(best, gap=np.inf)
-
-
-def _multipliers(problem: LabelProblem, xi: Floats) -> Floats | None:
-    return None if problem.prior is None else problem.multipliers(xi)
 
 
 def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> _Best:
@@ -435,13 +429,12 @@ def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> _Best:
         prior=None if problem.prior is None else problem.prior.without(fixed),
     )
     solution = solve_newton(inner, tol, 1000, (point.sigma, xi))
-    nu = np.zeros(0) if solution.multipliers is None else solution.multipliers
-    reached = inner.residual(solution.labels)
+    nu, reached = solution.multipliers, inner.residual(solution.labels)
     best = _Best(
         np.inf,
         problem.dual_point(reached, nu),
         HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, solution.labels),
-        nu=solution.multipliers,
+        nu=nu,
         feasible=problem.meets_prior(reached),
         moment=others + band.sum_of(solution.labels),
     )
@@ -450,11 +443,11 @@ def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> _Best:
 
 def _measured(rows: AllRows, best: _Best) -> _Best:
     """Return a labelling with its sum and its gap, in double precision: one pass."""
-    problem, nu = rows.problem, np.zeros(0) if best.nu is None else best.nu
+    problem, nu = rows.problem, best.nu
     assert best.labels is not None
     assert best.moment is not None
     moment, slack = rows.measure(best.xi, best.labels, best.moment)
     residual = centred(rows.columns.B @ moment - problem.target)
     off = problem.dual_point(residual, nu) - best.xi
-    gap = slack + 0.5 * float(np.vdot(off, off)) + problem.prior_gap(residual, nu)
+    gap = slack + half_square(off) + problem.prior_gap(residual, nu)
     return replace(best, gap=gap, moment=moment)

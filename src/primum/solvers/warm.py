@@ -17,12 +17,13 @@ alone.
 """
 
 from primum._typing import Floats
-from primum.labellings.problem import LabelProblem, Solution, duality_gap
+from primum.labellings.problem import LabelProblem, Solution, total_of
 from primum.solvers.faces import Face, faces_of, freedom_of, n_contrasts, newton_direction
 from primum.solvers.newton import (
     GAP_GOAL,
     GROWTH,
     DualPoint,
+    gap_of,
     guess_face,
     minimise_psi,
     rounding_of,
@@ -46,14 +47,15 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
     xi = problem.residual(start)
     point = DualPoint(xi, columns.project(xi))
     rounding = rounding_of(problem, point)
-    if duality_gap(labels, point.p, start, columns.weight) <= ROUNDING_FACTOR * rounding.gap:
+    enough = ROUNDING_FACTOR * rounding.gap
+    if total_of(labels.slack(point.p, start), columns.weight) <= enough:
         return Solution(start, 0, proven=True)
     sigma, q, iterations = FIRST_SIGMA / max(size_of(point.p), 1e-300), start, 0
     faces = faces_of(labels, labels.open(q))
     for number in range(MAX_SIGMAS):
         point = _on_faces(problem, sigma, q, faces)
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
-        _, q, _, steps = minimise_psi(problem, sigma, point, budget, centre=q)
+        _, q, residual, steps = minimise_psi(problem, sigma, point, budget, centre=q)
         if steps == budget:
             return None
         before, faces = freedom_of(faces), faces_of(labels, labels.open(q))
@@ -61,7 +63,7 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
         if number == 0 and steps > 0:
             continue  # faces have changed: a guess would rarely be right
         if freedom_of(faces) > len(xi) * n_contrasts(labels) and (
-            _gap_of(problem, q) <= ROUNDING_FACTOR * rounding.gap
+            gap_of(problem, q, residual, problem.multipliers(xi))[2] <= enough
         ):
             # More labels are free than there are equations: proximal points end at one of many
             # solutions, which is not the one that a guess would find.
@@ -71,12 +73,6 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
         if guess.gap <= max(aim, rounding.gap):
             return Solution(guess.q, iterations, proven=True)
     return None
-
-
-def _gap_of(problem: LabelProblem, q: Floats) -> float:
-    """Return the duality gap of a labelling."""
-    p = problem.columns.project(problem.residual(q))
-    return duality_gap(problem.labels, p, q, problem.columns.weight)
 
 
 def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face]) -> DualPoint:

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.linalg import eigh, eigvalsh
 from scipy.special import log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
@@ -28,7 +27,7 @@ from primum.methods.gaussian.family import (
     GaussianModel,
     coordinates_of,
 )
-from primum.methods.parameters import RangesByName
+from primum.methods.parameters import with_parameters
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import TrainingData, not_in_memory, read_training_data
 from primum.reading.shares import class_shares
@@ -130,28 +129,18 @@ def _read_rows(estimator: BaseEstimator, data: TrainingData) -> GenerativeRows:
     return GenerativeRows(np.vstack([labeled.X, unlabeled.X]), y, np.concatenate(weights), data)
 
 
+@with_parameters
 class GenerativeClassifier(
-    RangesByName, KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
+    KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
 ):
     """Gaussian classes with one covariance, so that the decision function is linear."""
 
     _several_classes: ClassVar[bool] = True
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": NOT_NEGATIVE}
 
-    covariance: str = "full"
-    classes_: AnyArray
-    coef_: Floats
-    intercept_: Floats
-    means_: Floats
-    covariance_: Floats
-    prior_: Floats
-    rank_: int
-    soft_labels_: Floats
-
-    def __init__(self, covariance: str = "full", *, prior: Any = None, alpha: float = 0.0) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.alpha = alpha
+    covariance: str = field(default="full", kw_only=False)
+    prior: Any = None
+    alpha: float = 0.0
 
     @documented_fit(dense=True, in_memory=True)
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
@@ -222,7 +211,7 @@ class GenerativeClassifier(
 
     def _check_maximum(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
         """Raise an error if the covariance collapses: then the likelihood grows without bound."""
-        r, rank = family.coordinates.dimension, covariance_rank(family, model, Z)
+        r, rank = Z.shape[1], covariance_rank(family, model, Z)
         if rank < r:
             raise ValueError(
                 f"The likelihood of {type(self).__name__} has no maximum: there are soft labels "
@@ -288,11 +277,6 @@ class GenerativeClassifier(
         if scores.ndim == 2:
             return np.asarray(log_softmax(scores, axis=1))
         return np.column_stack([log_expit(-scores), log_expit(scores)])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._several_classes
-        return tags
 
 
 def covariance_rank(family: GaussianFamily, model: GaussianModel, Z: Floats) -> int:

@@ -26,52 +26,33 @@ labels.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.methods.base import warn_short_of_tol
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, covariance_rank
-from primum.methods.gaussian.family import GaussianFamily, GaussianModel
+from primum.methods.gaussian.family import GaussianFamily, GaussianModel, ModelsOfLabels
 from primum.methods.gaussian.label_search import RAISE, minimize_over_labels
 from primum.methods.gaussian.lda import fit_twin
+from primum.methods.parameters import with_parameters
 
 
 @dataclass(frozen=True)
-class ContrastiveLikelihood:
-    """f and its gradient.
+class ContrastiveLikelihood(ModelsOfLabels):
+    """f and its gradient; its models are theta(Q).
 
     Attributes
     ----------
-    family : GaussianFamily
-        The models of all rows.
-    Z : array (n, r)
-        Coordinates of the labelled rows, then of the unlabelled ones.
-    R : array (L, K)
-        Weights of the labelled rows in the classes.
-    weight : array (U,)
-        Weights of the unlabelled rows.
     supervised : GaussianModel
         theta_s.
     """
 
-    family: GaussianFamily
-    Z: Floats
-    R: Floats
-    weight: Floats
     supervised: GaussianModel
-
-    def model(self, Q: Floats) -> GaussianModel:
-        """Return theta(Q)."""
-        return self.family.fit(self.Z, self._class_weights(Q))
-
-    def _class_weights(self, Q: Floats) -> Floats:
-        return np.vstack([self.R, self.weight[:, None] * Q])
 
     def __call__(self, Q: Floats) -> tuple[float, Floats]:
         """Return f and its gradient (U, K) for labels Q."""
-        R, model = self._class_weights(Q), self.model(Q)
+        R, model = self.class_weights(Q), self.model(Q)
         difference = model.log_joint(self.Z) - self.supervised.log_joint(self.Z)
         n = float(R.sum())
         penalties = self.family.penalty(model) - self.family.penalty(self.supervised)
@@ -79,6 +60,7 @@ class ContrastiveLikelihood:
         return float(np.sum(R * difference)) / n - penalties, gradient
 
 
+@with_parameters
 class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
     """Linear discriminant analysis, or nearest mean, at least as likely as the supervised model.
 
@@ -166,18 +148,8 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
     True
     """
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        prior: Any = None,
-        alpha: float = 0.0,
-        tol: float = 1e-6,
-        max_iter: int = 10000,
-    ) -> None:
-        super().__init__(covariance, prior=prior, alpha=alpha)
-        self.tol = tol
-        self.max_iter = max_iter
+    tol: float = 1e-6
+    max_iter: int = 10000
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
         self.supervised_ = fit_twin(self, rows)
@@ -189,7 +161,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
         if rows.n_unlabeled:
             self._check_supervised(family, model, Z)
             objective = ContrastiveLikelihood(family, Z, R, rows.weight[rows.n_labeled :], model)
-            worst = minimize_over_labels(objective, Q, tol=self.tol, max_iter=self.max_iter)
+            worst = minimize_over_labels(objective, Q, self.tol, self.max_iter)
             Q, self.gap_, self.n_iter_ = worst.Q, worst.gap, max(1, worst.n_iter)
             if worst.value > worst.gap:
                 model, self.gain_ = objective.model(Q), worst.value - worst.gap
@@ -202,8 +174,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
 
     def _check_supervised(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
         """Raise an error if the supervised model gives some rows no likelihood."""
-        r = family.coordinates.dimension
-        rank = covariance_rank(family, model, Z)
+        r, rank = Z.shape[1], covariance_rank(family, model, Z)
         if rank < r:
             raise ValueError(
                 f"{type(self).__name__} compares likelihoods with those of the supervised model, "

@@ -21,8 +21,10 @@ from primum._typing import Floats
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel
 from primum.methods.gaussian.lda import fit_twin
+from primum.methods.parameters import with_parameters
 
 
+@with_parameters
 class EMLDAClassifier(GenerativeClassifier):
     """Linear discriminant analysis, or nearest mean, fitted to all rows by EM. Not safe.
 
@@ -34,14 +36,14 @@ class EMLDAClassifier(GenerativeClassifier):
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
         identity (nearest mean).
-    unlabeled_weight : float, default=1.0
-        Weight of an unlabelled row relative to a labelled one, from 0 to 1. With 0 the model is the
-        supervised one.
     prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means that they are estimated.
     alpha : float, default=0.0
         Ridge: ``alpha`` is added to the diagonal of the covariance, as in LDAClassifier.
+    unlabeled_weight : float, default=1.0
+        Weight of an unlabelled row relative to a labelled one, from 0 to 1. With 0 the model is the
+        supervised one.
     max_iter : int, default=10000
         Maximum number of iterations.
     tol : float, default=1e-9
@@ -116,20 +118,9 @@ class EMLDAClassifier(GenerativeClassifier):
         "unlabeled_weight": [Interval(Real, 0, 1, closed="both")]
     }
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        unlabeled_weight: float = 1.0,
-        prior: Any = None,
-        alpha: float = 0.0,
-        max_iter: int = 10000,
-        tol: float = 1e-9,
-    ) -> None:
-        super().__init__(covariance, prior=prior, alpha=alpha)
-        self.unlabeled_weight = unlabeled_weight
-        self.max_iter = max_iter
-        self.tol = tol
+    unlabeled_weight: float = 1.0
+    max_iter: int = 10000
+    tol: float = 1e-9
 
     def _n_directions(self, rows: GenerativeRows) -> int:
         return super()._n_directions(rows.weighted(float(self.unlabeled_weight)))

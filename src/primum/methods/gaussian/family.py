@@ -177,9 +177,9 @@ class GaussianFamily:
         totals = R.sum(axis=0)
         means = (R.T @ Z) / totals[:, None]
         n = float(totals.sum())
-        covariance = scatter(Z, R, means) / n
+        covariance = self._shaped(scatter(Z, R, means) / n)
         log_shares = np.log(totals / n) if self.log_shares is None else self.log_shares
-        return GaussianModel(means, self._shaped(covariance), log_shares)
+        return GaussianModel(means, covariance, log_shares)
 
     def _shaped(self, within: Floats) -> Floats:
         """Return the covariance of largest likelihood, given that within the classes."""
@@ -191,6 +191,36 @@ class GaussianFamily:
     def penalty(self, model: GaussianModel) -> float:
         """Return ``alpha/2 tr(C^-1)``, which is subtracted from the mean log-likelihood."""
         return 0.5 * float(self.coordinates.ridge @ np.diag(model.precision))
+
+
+@dataclass(frozen=True)
+class ModelsOfLabels:
+    """The models of all rows, by soft labels of the unlabelled ones.
+
+    Attributes
+    ----------
+    family : GaussianFamily
+        The models of all rows.
+    Z : array (n, r)
+        Coordinates of the labelled rows, then of the unlabelled ones.
+    R : array (L, K)
+        Weights of the labelled rows in the classes.
+    weight : array (U,)
+        Weights of the unlabelled rows.
+    """
+
+    family: GaussianFamily
+    Z: Floats
+    R: Floats
+    weight: Floats
+
+    def class_weights(self, Q: Floats) -> Floats:
+        """Return the weights of all rows in the classes, with labels Q (U, K)."""
+        return np.vstack([self.R, self.weight[:, None] * Q])
+
+    def model(self, Q: Floats) -> GaussianModel:
+        """Return the model of all rows with labels Q (U, K) of the unlabelled ones."""
+        return self.family.fit(self.Z, self.class_weights(Q))
 
 
 def scatter(Z: Floats, R: Floats, means: Floats) -> Floats:

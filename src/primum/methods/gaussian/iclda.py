@@ -25,7 +25,7 @@ with a_k the mean of the labelled rows of class k. Without the first term if the
 The last one is the same for all classes of a row and is left out.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,35 +34,14 @@ from sklearn.utils import check_random_state
 from primum._typing import Floats
 from primum.methods.base import warn_short_of_tol
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
-from primum.methods.gaussian.family import GaussianFamily, GaussianModel, scatter
+from primum.methods.gaussian.family import GaussianModel, ModelsOfLabels, scatter
 from primum.methods.gaussian.label_search import RAISE, FoundLabels, minimize_over_labels
 from primum.methods.gaussian.lda import fit_twin
+from primum.methods.parameters import with_parameters
 
 
-@dataclass(frozen=True)
-class LabeledLikelihood:
-    """Minus the mean log-likelihood of the labelled rows, with its gradient.
-
-    Attributes
-    ----------
-    family : GaussianFamily
-        The models of all rows.
-    Z : array (n, r)
-        Coordinates of the labelled rows, then of the unlabelled ones.
-    R : array (L, K)
-        Weights of the labelled rows in the classes.
-    weight : array (U,)
-        Weights of the unlabelled rows.
-    """
-
-    family: GaussianFamily
-    Z: Floats
-    R: Floats
-    weight: Floats
-
-    def model(self, Q: Floats) -> GaussianModel:
-        """Return the model of all rows with labels Q (U, K) of the unlabelled ones."""
-        return self.family.fit(self.Z, np.vstack([self.R, self.weight[:, None] * Q]))
+class LabeledLikelihood(ModelsOfLabels):
+    """Minus the mean log-likelihood of the labelled rows, with its gradient."""
 
     def value(self, model: GaussianModel) -> float:
         """Return the (penalised) mean log-likelihood of the labelled rows, in coordinates."""
@@ -103,6 +82,7 @@ class LabeledLikelihood:
 DIFFERENT_POSTERIOR = 0.01
 
 
+@with_parameters
 class ICLDAClassifier(GenerativeClassifier):
     """Implicitly constrained linear discriminant analysis, or nearest mean.
 
@@ -194,22 +174,10 @@ class ICLDAClassifier(GenerativeClassifier):
     array([0., 1., 1.])
     """
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        prior: Any = None,
-        alpha: float = 0.0,
-        n_init: int = 4,
-        tol: float = 1e-6,
-        max_iter: int = 10000,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(covariance, prior=prior, alpha=alpha)
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_init: int = 4
+    tol: float = 1e-6
+    max_iter: int = 10000
+    random_state: Any = 0
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
         self.supervised_ = fit_twin(self, rows)
@@ -228,13 +196,12 @@ class ICLDAClassifier(GenerativeClassifier):
         if rows.n_unlabeled == 0:
             self.n_optima_ = 1
             return FoundLabels(np.zeros((0, rows.n_classes)), 0.0, 0.0, 0)
-        optima = []
+        optima, models = [], []
         for start in self._starts(rows):
-            optima.append(
-                minimize_over_labels(objective, start, tol=self.tol, max_iter=self.max_iter)
-            )
-            self._check_maximum(objective.family, objective.model(optima[-1].Q), objective.Z)
-        self.n_optima_ = _count_different([objective.model(one.Q) for one in optima], objective.Z)
+            optima.append(minimize_over_labels(objective, start, self.tol, self.max_iter))
+            models.append(objective.model(optima[-1].Q))
+            self._check_maximum(objective.family, models[-1], objective.Z)
+        self.n_optima_ = _count_different(models, objective.Z)
         best = min(optima, key=lambda one: one.value)
         if best.gap > self.tol:
             where = (

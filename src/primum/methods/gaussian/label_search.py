@@ -56,7 +56,7 @@ class FoundLabels:
 
 
 def minimize_over_labels(
-    objective: Objective, start: Floats, *, tol: float, max_iter: int
+    objective: Objective, start: Floats, tol: float, max_iter: int
 ) -> FoundLabels:
     """Return labels at which the gap is within the tolerance, unless max_iter is reached."""
     search = _LabelVariables(objective, start)
@@ -81,7 +81,7 @@ def _lbfgsb(search: "_LabelVariables", start: Floats, tol: float, max_iter: int)
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=search.bounds,
+        bounds=Bounds(0.0, 1.0 if search.n_classes == 2 else np.inf),
         callback=stop_at_gap,
         options={
             "maxiter": max_iter,
@@ -102,11 +102,6 @@ class _LabelVariables:
         self.value, self.gradient = objective(start)
         # As steep as f itself.
         self.penalty = float(np.ptp(self.gradient, axis=1).max())
-
-    @property
-    def bounds(self) -> Bounds:
-        """The bounds of the variables."""
-        return Bounds(0.0, 1.0 if self.n_classes == 2 else np.inf)
 
     def variables(self, Q: Floats) -> Floats:
         """Return variables that stand for labels."""

@@ -17,7 +17,7 @@ S_t^-1 (m_k - m) and of W^-1 (m_k - m) span the same space, and the log-posterio
 features only through it.
 """
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,11 +25,13 @@ from primum._typing import Floats
 from primum.methods.gaussian.base import COLLAPSED, GenerativeClassifier, GenerativeRows
 from primum.methods.gaussian.family import GaussianCoordinates, GaussianFamily, GaussianModel
 from primum.methods.gaussian.lda import fit_twin
+from primum.methods.parameters import with_parameters
 
 # A direction between the class means is left out if it is below this fraction of the longest.
 MEANS_TOLERANCE = 1e-10
 
 
+@with_parameters
 class ScatterLDAClassifier(GenerativeClassifier):
     """Linear discriminant analysis whose directions use the covariance of all rows. Not safe.
 
@@ -100,9 +102,8 @@ class ScatterLDAClassifier(GenerativeClassifier):
     array([0, 1])
     """
 
-    def __init__(self, *, prior: Any = None, alpha: float = 0.0) -> None:
-        self.prior = prior
-        self.alpha = alpha
+    # Not a parameter of this class.
+    covariance: ClassVar[str] = "full"  # type: ignore[misc]
 
     def _fit_rows(self, rows: GenerativeRows) -> None:
         self.supervised_ = fit_twin(self, rows)

@@ -14,31 +14,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from primum import labellings
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.equations import GivenLabels, Linear
-from primum.labellings import (
-    METRICS,
-    Certificate,
-    FitSummary,
-    ImplicitProblem,
-    LabeledRows,
-    LabelSet,
-    LeastSquaresFamily,
-    Reading,
-    Shares,
-    Witness,
-    certify,
-    chosen_metric,
-    determined_twin,
-    implicit_problem,
-    labeled_loss,
-    per_row,
-    share_of_all,
-    with_prior,
-)
+from primum.labellings import ImplicitProblem, LabelSet, LeastSquaresFamily, Reading, Shares
 from primum.labellings.last_pass import LastPass, score_rounding
-from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE
 from primum.reading.data import TrainingData, read_unlabeled_rows
 from primum.reading.shares import prior_on
 from primum.rows import Block, to_numpy
@@ -64,9 +45,8 @@ class WithPrior:
     prior: Any
     prior_level: float
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "prior": [StrOptions({"confidence"}), dict, "array-like", None],
-        "prior_level": [Interval(Real, 0, 1, closed="neither")],
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "prior": [StrOptions({"confidence"}), dict, "array-like", None]
     }
 
     def _shares(self, data: TrainingData) -> Shares | None:
@@ -95,7 +75,7 @@ class ImplicitlyConstrained:
     max_iter: int
     n_jobs: int | None
     supervised_: Any
-    certificate_: Certificate
+    certificate_: labellings.Certificate
     metric_: str | float
     coef_: Floats
     n_features_in_: int
@@ -105,54 +85,35 @@ class ImplicitlyConstrained:
     # Which model is taken if the labelled rows do not determine it.
     _tie_break: ClassVar[str] = "twin"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": NOT_NEGATIVE,
-        "alpha_labeled": [*NOT_NEGATIVE, None],
-        "metric": [StrOptions(set(METRICS)), Interval(Real, 0, 1, closed="both")],
-        "fit_intercept": ["boolean"],
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "metric": [StrOptions(set(labellings.METRICS)), Interval(Real, 0, 1, closed="both")],
         "solver": [StrOptions({"auto", *SOLVERS})],
-        "tol": NOT_NEGATIVE,
-        "max_iter": AT_LEAST_ONE,
-        "n_jobs": N_JOBS,
     }
 
     def _fit_implicit(
-        self,
-        data: TrainingData,
-        labels: LabelSet | None = None,
-        shares: Shares | None = None,
+        self, data: TrainingData, labels: LabelSet | None, shares: Shares | None = None
     ) -> Linear:
         """Fit to data, keep the labelling and its proof, return (coefficients, intercept)."""
-        family = self._family(data)
-        twin, problem = self._twin_and_problem(data, family, labels)
-        if shares is not None and data.unlabeled.n_rows:
-            problem = with_prior(problem, family, shares)
-        return self._solve(data, family, problem, twin)
-
-    def _twin_and_problem(
-        self, data: TrainingData, family: LeastSquaresFamily, labels: LabelSet | None
-    ) -> tuple[Linear, ImplicitProblem]:
-        """Fit the supervised twin, and return it with the problem."""
+        family, alpha = self._family(data), self._alpha_labeled
         # The labelled loss determines the twin and defines the problem.
-        loss = labeled_loss(family, self._alpha_labeled)
-        twin = self._fit_twin(data, self._alpha_labeled, determined_twin(family, loss))
-        self.metric_ = chosen_metric(self.metric, family, self._alpha_labeled, loss)
-        return twin, implicit_problem(
+        loss = labellings.labeled_loss(family, alpha)
+        twin = self._fit_twin(data, alpha, labellings.determined_twin(family, loss))
+        self.metric_ = labellings.chosen_metric(self.metric, family, alpha, loss)
+        problem = labellings.implicit_problem(
             family,
             metric=self.metric_,
-            alpha_labeled=self._alpha_labeled,
+            alpha_labeled=alpha,
             supervised=twin,
             tie_break=self._tie_break,
             labels=labels,
             loss=loss,
         )
+        if shares is not None and data.unlabeled.n_rows:
+            problem = labellings.with_prior(problem, family, shares)
+        return self._solve(data, family, problem, twin)
 
     def _solve(
-        self,
-        data: TrainingData,
-        family: LeastSquaresFamily,
-        problem: ImplicitProblem,
-        twin: Linear,
+        self, data: TrainingData, family: LeastSquaresFamily, problem: ImplicitProblem, twin: Linear
     ) -> Linear:
         """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
@@ -188,16 +149,12 @@ class ImplicitlyConstrained:
             slack = None  # it is that of other label sets
         self._remember_labels(data, family, solution.labels, reading.labels)
         self.n_iter_ = max(1, solution.iterations)
-        self.certificate_ = certify(
+        self.certificate_ = labellings.certify(
             problem,
-            solution.labels,
+            replace(solution, moment=reading.moment, slack=slack),
             self._summary(family, fit, twin, reading),
             metric=self.metric_,
             tol=self.tol,
-            iterations=solution.iterations,
-            witness=Witness(
-                solution.dual, solution.pull, reading.moment, solution.multipliers, slack
-            ),
         )
         return fit
 
@@ -240,16 +197,16 @@ class ImplicitlyConstrained:
 
     def _summary(
         self, family: LeastSquaresFamily, fit: Linear, twin: Linear, reading: Reading
-    ) -> FitSummary:
+    ) -> labellings.FitSummary:
         coef, intercept = twin
         squares = reading.squares / family.equations.weight
         twin_loss, loss = (
             (_mean_loss(family.labeled, w, b), self._alpha_labeled * float(np.vdot(w, w)))
             for w, b in ((coef, intercept), fit)
         )
-        of_labels = share_of_all(self.metric_) == 0
+        of_labels = labellings.share_of_all(self.metric_) == 0
         step = fit[0] - coef
-        return FitSummary(
+        return labellings.FitSummary(
             labeled_loss=loss[0],
             supervised_loss=twin_loss[0],
             supervised_objective=sum(twin_loss) if of_labels else 0.0,
@@ -274,7 +231,7 @@ class ImplicitlyConstrained:
             f"supervised twin: {proof.change_in_words}. Without a ridge this can do harm: compare "
             "with supervised_, or pass metric=0.2 or larger.",
             UndeterminedModelWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _warn_if_short(self, data: TrainingData) -> None:
@@ -298,11 +255,11 @@ class ImplicitlyConstrained:
             f"{type(self).__name__} stopped after {proof.iterations} iterations with "
             f"{proof.shortfall}; {advice}.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
-def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: Floats | float) -> float:
-    squares = per_row((labeled.X @ coef + intercept - labeled.y) ** 2)
+def _mean_loss(labeled: labellings.LabeledRows, coef: Floats, intercept: Floats | float) -> float:
+    squares = labellings.per_row((labeled.X @ coef + intercept - labeled.y) ** 2)
     weight = labeled.weight
     return float(squares.mean() if weight is None else weight @ squares / weight.sum())

@@ -9,7 +9,7 @@ unlabelled ones, take the one with the least loss on the labelled rows:
 The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from sklearn.utils import Tags
 
@@ -146,12 +146,6 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
     True
     """
 
-    _several_classes: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ImplicitlyConstrained._parameter_constraints,
-        **WithPrior._parameter_constraints,
-    }
-
     def __init__(
         self,
         alpha: float = 0.0,
@@ -166,16 +160,14 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         max_iter: int = 10000,
         n_jobs: int | None = None,
     ) -> None:
-        self.alpha = alpha
+        super().__init__(alpha, fit_intercept=fit_intercept, n_jobs=n_jobs)
         self.alpha_labeled = alpha_labeled
         self.metric = metric
         self.prior = prior
         self.prior_level = prior_level
-        self.fit_intercept = fit_intercept
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
-        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -222,11 +214,8 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         self
             The fitted estimator.
         """
-        with self._fitting_to(
-            X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
-        ) as data:
-            self._fit_data(data)
-        return self
+        sets = {"possible": possible, "label_bounds": label_bounds}
+        return self._fit_to(X, y, X_unlabeled, sample_weight, **sets)
 
     def _fit_data(self, data: TrainingData) -> None:
         self._remember(data.classes, *self._fit_implicit(data, data.label_set, self._shares(data)))

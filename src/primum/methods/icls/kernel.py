@@ -14,11 +14,13 @@ from typing import Any, ClassVar, Self
 from primum._typing import Floats
 from primum.equations import kernel_features
 from primum.labellings import LeastSquaresFamily, kernel_family, kernel_problem, metric_of_rows
-from primum.methods.base import copy_feature_names, fitting
+from primum.methods.base import unfitted_like
 from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
 from primum.methods.kernels import KernelClassifier, KernelRows
 from primum.methods.least_squares.kernel import KernelLeastSquaresClassifier
-from primum.reading.data import TrainingData, split_rows
+from primum.methods.parameters import POSITIVE
+from primum.reading.data import FitArguments, TrainingData, split_rows
+from primum.reading.labels import KnownLabels
 from primum.rows import joined_weights
 
 
@@ -152,15 +154,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: ImplicitlyConstrained._parameter_constraints[name]
-            for name in ("metric", "tol", "max_iter")
-        },
-        **KernelClassifier._parameter_constraints,
-        **WithPrior._parameter_constraints,
-        "alpha_labeled": [*KernelClassifier._parameter_constraints["alpha"], None],
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha_labeled": [*POSITIVE, None]}
     solver = "auto"
 
     def __init__(
@@ -229,22 +223,17 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         self
             The fitted estimator.
         """
-        with fitting(self):
-            given = self._read(
-                X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
-            )
-            self._fit_data(split_rows(given), self._kernel_rows(given, unlabeled=True))
-        return self
+        sets = {"possible": possible, "label_bounds": label_bounds}
+        return self._fit_to(X, y, X_unlabeled, sample_weight, **sets)
 
-    def _fit_data(self, data: TrainingData, rows: KernelRows) -> None:
+    def _fit_given(self, given: FitArguments[KnownLabels]) -> None:
+        data, rows = split_rows(given), self._kernel_rows(given, unlabeled=True)
         shares, K, n_labeled = self._shares(data), self._kernel_matrix(rows), len(data.labeled.y)
         model = self._fit_twin(data, rows.first(n_labeled), K[:n_labeled, :n_labeled].copy())
         parts = [(n_labeled, data.labeled.weight), (data.unlabeled.n_rows, data.unlabeled.weight)]
         features = kernel_features(K, joined_weights(parts), self.fit_intercept)
-        family, twin = (
-            kernel_family(features, data.labeled.y, self.alpha),
-            features.from_kernel(*model),
-        )
+        family = kernel_family(features, data.labeled.y, self.alpha)
+        twin = features.from_kernel(*model)
         self.metric_ = metric_of_rows(self.metric, family.labeled, self.fit_intercept)
         problem = kernel_problem(
             family,
@@ -260,15 +249,11 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
 
     def _fit_twin(self, data: TrainingData, rows: KernelRows, K: Floats) -> tuple[Floats, Any]:
         """Fit the twin to the labelled rows, and return its model of their kernel values."""
-        names = ("kernel", "degree", "coef0", "kernel_params", "fit_intercept")
-        parameters = {name: getattr(self, name) for name in names}
         # The same kernel: its gamma may have been computed from all rows.
-        gamma = getattr(self, "gamma_", None)
-        twin = KernelLeastSquaresClassifier(self._alpha_labeled, gamma=gamma, **parameters)
-        self.supervised_, twin.gamma_ = twin, gamma
-        self.supervised_.n_features_in_ = self.n_features_in_
-        copy_feature_names(self, self.supervised_)
-        return self.supervised_._fit_kernel(data.classes, rows, K, data.labeled)
+        own = {"alpha": self._alpha_labeled, "gamma": getattr(self, "gamma_", None)}
+        self.supervised_ = twin = unfitted_like(self, KernelLeastSquaresClassifier, **own)
+        twin.gamma_ = twin.gamma
+        return twin._fit_kernel(data.classes, rows, K, data.labeled)
 
     def _remember_labels(
         self, data: TrainingData, family: LeastSquaresFamily, q: Any, of_rows: Any

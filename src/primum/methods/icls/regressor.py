@@ -18,7 +18,7 @@ ones first. The proof is always about the bounds themselves.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,10 +26,10 @@ from sklearn.utils.validation import check_is_fitted
 from primum._typing import Floats
 from primum.equations import Linear
 from primum.labellings import ImplicitProblem, LabelInterval
-from primum.methods.base import copy_feature_names, fitting
+from primum.methods.base import unfitted_like
 from primum.methods.icls.base import ImplicitlyConstrained
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.reading.data import TrainingData, read_regression_arguments, split_rows
+from primum.reading.data import TrainingData
 from primum.reading.targets import KnownTargets
 from primum.rows import to_numpy
 
@@ -161,11 +161,6 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ImplicitlyConstrained._parameter_constraints,
-        "bounds": ["array-like", None],
-    }
-
     def __init__(
         self,
         alpha: float = 0.0,
@@ -179,15 +174,13 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         max_iter: int = 10000,
         n_jobs: int | None = None,
     ) -> None:
-        self.alpha = alpha
+        super().__init__(alpha, fit_intercept=fit_intercept, n_jobs=n_jobs)
         self.alpha_labeled = alpha_labeled
         self.bounds = bounds
         self.metric = metric
-        self.fit_intercept = fit_intercept
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
-        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -227,14 +220,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         self
             The fitted estimator.
         """
-        with fitting(self):
-            arguments = X, y, X_unlabeled, sample_weight
-            given = read_regression_arguments(self, *arguments, target_bounds=target_bounds)
-            data = split_rows(given)
-            data.known.check_bounded(data.n_more)
-            with self._computing(data.home):
-                self._fit_data(data)
-        return self
+        return self._fit_to(X, y, X_unlabeled, sample_weight, target_bounds=target_bounds)
 
     def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
         self._scale = scale = data.known.scale(shifted=self.fit_intercept)
@@ -251,12 +237,9 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     def _fit_twin(
         self, data: TrainingData[KnownTargets], alpha: float, known: Linear | None = None
     ) -> Linear:
-        twin = self.supervised_ = LeastSquaresRegressor(
-            alpha, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs
-        )
-        fit = twin._fitted_to(data.labeled, known)
-        twin._remember(*self._scale.restored_fit(*fit))
-        copy_feature_names(self, twin)
+        self.supervised_ = unfitted_like(self, LeastSquaresRegressor, alpha=alpha)
+        fit: Linear = self.supervised_._fitted_to(data.labeled, known)
+        self.supervised_._remember(*self._scale.restored_fit(*fit))
         return fit
 
     def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:

@@ -6,21 +6,14 @@ training set. The search gives the same choice and the same scores as a grid sea
 the grid (``least_squares/search.py``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from primum._sklearn import take_rows
-from primum.labellings import Shares
-from primum.methods import (
-    ICLSClassifier,
-    ICLSRegressor,
-    LeastSquaresClassifier,
-    LeastSquaresRegressor,
-)
-from primum.methods.base import fitting
-from primum.methods.least_squares.search import TrainingSet
+from primum.methods.icls.base import WithPrior
+from primum.methods.icls.classifier import ICLSClassifier
+from primum.methods.icls.regressor import ICLSRegressor
 from primum.methods.least_squares.tuned import LeastSquaresClassifierCV, LeastSquaresRegressorCV
 from primum.methods.least_squares.tuning import (
     ALPHAS,
@@ -29,14 +22,9 @@ from primum.methods.least_squares.tuning import (
     TunedImplicit,
     TunedRegressor,
 )
-from primum.reading.data import FitArguments, read_arguments, read_regression_arguments
-from primum.reading.labels import KnownLabels
-from primum.reading.shares import prior_on
-
-OF_PRIOR = ("prior", "prior_level")
 
 
-class ICLSClassifierCV(TunedImplicit, TunedClassifier):
+class ICLSClassifierCV(WithPrior, TunedImplicit, TunedClassifier):
     """Implicitly constrained least squares, with ridge and metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to all unlabelled rows
@@ -141,23 +129,7 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
     """
 
     _plain: ClassVar[type] = ICLSClassifier
-    _supervised: ClassVar[type] = LeastSquaresClassifier
     _tuned_twin: ClassVar[type] = LeastSquaresClassifierCV
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TunedImplicit._parameter_constraints,
-        **{name: ICLSClassifier._parameter_constraints[name] for name in OF_PRIOR},
-    }
-    _passed_on: ClassVar[tuple[str, ...]] = (*TunedImplicit._passed_on, *OF_PRIOR)
-    _delegated: ClassVar[tuple[str, ...]] = (
-        "classes_",
-        "coef_",
-        "intercept_",
-        "soft_labels_",
-        "prior_",
-        "certificate_",
-        "solver_",
-        "n_iter_",
-    )
 
     def __init__(
         self,
@@ -232,22 +204,7 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
             The fitted estimator.
         """
         sets = {"possible": possible, "label_bounds": label_bounds}
-        with fitting(self):
-            given = read_arguments(self, X, y, X_unlabeled, sample_weight, **sets)
-            results = self._tune(given, X, sample_weight, groups)
-            of_twin = None if possible is None else _labeled(given, X)
-            self._fit_best(results, X, y, X_unlabeled, sample_weight, of_twin=of_twin, **sets)
-        return self
-
-    def _shares_of(self, known: KnownLabels) -> Callable[[TrainingSet], Shares | None] | None:
-        if self.prior is None:
-            return None
-
-        def shares_of(rows: TrainingSet) -> Shares | None:
-            prior = self.prior, self.prior_level, known.classes
-            return prior_on(*prior, rows.labeled, rows.unlabeled, rows.labels)[1]
-
-        return shares_of
+        return self._fit_to(X, y, X_unlabeled, sample_weight, groups, **sets)
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
@@ -264,13 +221,6 @@ class ICLSClassifierCV(TunedImplicit, TunedClassifier):
         """
         check_is_fitted(self)
         return self.best_estimator_.soft_labels(X_unlabeled)
-
-
-def _labeled(given: FitArguments[KnownLabels], X: Any) -> tuple[Any, Any, Any]:
-    """Return (rows, labels, weights) of the labelled rows, those with one possible class too."""
-    known = given.labels
-    labels = known.classes[known.codes]
-    return take_rows(X, known.labeled), labels, given.weight_of(known.labeled)
 
 
 class ICLSRegressorCV(TunedImplicit, TunedRegressor):
@@ -364,22 +314,8 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
     ['alpha', 'metric']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TunedImplicit._parameter_constraints,
-        "bounds": ["array-like", None],
-    }
     _plain: ClassVar[type] = ICLSRegressor
-    _supervised: ClassVar[type] = LeastSquaresRegressor
     _tuned_twin: ClassVar[type] = LeastSquaresRegressorCV
-    _passed_on: ClassVar[tuple[str, ...]] = (*TunedImplicit._passed_on, "bounds")
-    _delegated: ClassVar[tuple[str, ...]] = (
-        "coef_",
-        "intercept_",
-        "targets_",
-        "certificate_",
-        "solver_",
-        "n_iter_",
-    )
 
     def __init__(
         self,
@@ -447,13 +383,8 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
         self
             The fitted estimator.
         """
-        with fitting(self):
-            arguments = X, y, X_unlabeled, sample_weight
-            given = read_regression_arguments(self, *arguments, target_bounds=target_bounds)
-            given.labels.check_bounded(given.more.n_rows)
-            results = self._tune(given, X, sample_weight, groups)
-            self._fit_best(results, X, y, X_unlabeled, sample_weight, target_bounds=target_bounds)
-        return self
+        sets = {"target_bounds": target_bounds}
+        return self._fit_to(X, y, X_unlabeled, sample_weight, groups, **sets)
 
     def targets(self, X_unlabeled: Any) -> Any:
         """Return the targets of the rows that were passed to ``fit`` as X_unlabeled.

@@ -7,8 +7,8 @@ not unique, the w of minimum norm is taken (with the features centred).
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,31 +22,38 @@ from primum._typing import AnyArray, Floats
 from primum.equations import Linear, NormalEquations, equations_of
 from primum.labellings import LabeledRows, LeastSquaresFamily
 from primum.methods.base import (
-    N_JOBS,
     NOT_NEGATIVE,
     ClassPredictionMixin,
     KnownLabelsScoreMixin,
-    copy_feature_names,
     documented_fit,
     fitting,
     nearest_probabilities,
     predicted_classes,
+    unfitted_like,
 )
+from primum.methods.parameters import RangesByName
 from primum.reading.arrays import ArrayBackend, backend_of, refuse_masked
-from primum.reading.data import TrainingData, open_outside, read_training_data
+from primum.reading.data import TrainingData, open_outside, read_arguments, split_rows
 from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(RangesByName, BaseEstimator):
     """A fitted linear map of rows that are in memory, in files, on a cluster or on a device."""
 
+    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": NOT_NEGATIVE}
+    # How the arguments of ``fit`` are read.
+    _read: ClassVar[Any]
     # Fitted attributes that are stored on the device of the rows.
     _device_attributes: ClassVar[tuple[str, ...]] = ()
-    alpha: float
-    fit_intercept: bool
-    n_jobs: int | None
     coef_: Any
     intercept_: Any
+
+    def __init__(
+        self, alpha: float = 0.0, *, fit_intercept: bool = True, n_jobs: int | None = None
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
 
     def _equations(self, parts: Sequence[Rows]) -> NormalEquations:
         """Return the least-squares fits to the rows of some parts together."""
@@ -57,15 +64,21 @@ class LinearEstimator(BaseEstimator):
         equations = self._equations([data.labeled.rows, data.unlabeled])
         return LeastSquaresFamily(equations, data.labeled, equations.design(data.unlabeled))
 
-    @contextmanager
-    def _computing(self, home: ArrayBackend | None) -> Iterator[None]:
-        """Limit the threads during a fit, and move its result to the device of the rows."""
-        with one_blas_thread(), using_threads(self.n_jobs):
-            yield
-        if home is not None:
-            home.convert_attributes(self, self._device_attributes)
-            if hasattr(self, "supervised_"):
-                home.convert_attributes(self.supervised_, self._device_attributes)
+    def _fit_to(self, *arguments: Any, **sets: Any) -> Self:
+        """Fit to the arguments of ``fit``, and move the result to the device of the rows."""
+        with fitting(self):
+            data = split_rows(self._read(self, *arguments, **sets))
+            with one_blas_thread(), using_threads(self.n_jobs):
+                self._fit_data(data)
+            if data.home is not None:
+                data.home.convert_attributes(self, self._device_attributes)
+                if hasattr(self, "supervised_"):
+                    data.home.convert_attributes(self.supervised_, self._device_attributes)
+        return self
+
+    @abstractmethod
+    def _fit_data(self, data: TrainingData[Any]) -> None:
+        """Fit to validated data."""
 
     @abstractmethod
     def _linear_map(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
@@ -135,8 +148,8 @@ class LeastSquaresBase(
     predicted, and the first of them if several are equal.
     """
 
-    # Whether the estimator can be fitted to more than two classes.
-    _several_classes: ClassVar[bool] = False
+    _several_classes: ClassVar[bool] = True
+    _read: ClassVar[Any] = staticmethod(read_arguments)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "soft_labels_")
     classes_: AnyArray
     coef_: Floats
@@ -144,32 +157,17 @@ class LeastSquaresBase(
 
     @documented_fit()
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
-        with self._fitting_to(X, y, X_unlabeled, sample_weight) as data:
-            self._fit_data(data)
-        return self
-
-    @contextmanager
-    def _fitting_to(self, *arguments: Any, **partial: Any) -> Iterator[TrainingData]:
-        """Provide the validated arguments of ``fit``, and what surrounds fitting to them."""
-        with fitting(self):
-            data = read_training_data(self, *arguments, **partial)
-            with self._computing(data.home):
-                yield data
-
-    @abstractmethod
-    def _fit_data(self, data: TrainingData) -> None:
-        """Fit to validated data."""
+        return self._fit_to(X, y, X_unlabeled, sample_weight)
 
     def _fit_twin(self, data: TrainingData, alpha: float, known: Linear | None = None) -> Linear:
         """Fit ``supervised_`` to the labelled rows, unless its fit is known, and return its fit."""
         self.supervised_ = self._twin(alpha)
         fit = self.supervised_._fitted_to(data.labeled, known)
-        copy_feature_names(self, self.supervised_)
         return self.supervised_._remember(data.classes, *fit)._score_parameters
 
-    def _twin(self, alpha: float) -> "LeastSquaresClassifier":
+    def _twin(self, alpha: float) -> Any:
         """Return the supervised twin, which is not fitted."""
-        return LeastSquaresClassifier(alpha, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        return unfitted_like(self, LeastSquaresClassifier, alpha=alpha)
 
     def _remember(self, classes: AnyArray, coef: Floats, intercept: Floats | float) -> Self:
         """Keep the coefficients (d,) or (d, K) of the scores, and their intercept."""
@@ -226,15 +224,8 @@ class LeastSquaresBase(
             A lazy Dask array if the rows are a Dask collection.
         """
         check_is_fitted(self)
-        if (rows := open_outside(self, X)) is None:
-            check_namespace(self, X, "predict")
-            return super().predict(X)
-        score, classes = self._block_values(), self.classes_
-
-        def predict(block: Block) -> AnyArray:
-            return predicted_classes(score(block), classes)
-
-        return self._apply(rows, predict, classes.dtype)
+        label = partial(predicted_classes, classes=self.classes_)
+        return self._of_scores(X, "predict", label, self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities nearest to the scores, which are not calibrated.
@@ -256,21 +247,21 @@ class LeastSquaresBase(
             Dask collection.
         """
         check_is_fitted(self)
+        n_classes = len(self.classes_)
+        return self._of_scores(X, "predict_proba", nearest_probabilities, np.float64, n_classes)
+
+    def _of_scores(
+        self, X: Any, method: str, function: Callable[[Any], Any], dtype: Any, n_values: Any = None
+    ) -> Any:
+        """Return a function of the decision values, one or n_values numbers per row."""
         if (rows := open_outside(self, X)) is None:
-            check_namespace(self, X, "predict_proba")
-            return nearest_probabilities(self.decision_function(X))
-        score, n_classes = self._block_values(), len(self.classes_)
-        return self._apply(
-            rows, lambda block: nearest_probabilities(score(block)), np.float64, n_classes
-        )
+            check_namespace(self, X, method)
+            return function(self.decision_function(X))
+        score = self._block_values()
+        return self._apply(rows, lambda block: function(score(block)), dtype, n_values)
 
     def _linear_map(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
         return (coef.T, intercept) if len(self.classes_) > 2 else (coef[0, :], intercept[0])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._several_classes
-        return tags
 
 
 class SupervisedLeastSquares(LinearEstimator):
@@ -279,29 +270,12 @@ class SupervisedLeastSquares(LinearEstimator):
     solver_: str
     n_features_in_: int
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": NOT_NEGATIVE,
-        "fit_intercept": ["boolean"],
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        *,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-
     def _fitted_to(self, labeled: LabeledRows, known: Linear | None = None) -> Linear:
         """Fit to rows, or take a fit that is known, and return its (coefficients, intercept)."""
         if known is None:
             return self._fitter(labeled.X, labeled.weight)(labeled.y)
         # A known fit is of more rows than columns, for which _fitter solves normal equations, too.
-        self.solver_, self.n_features_in_ = "normal_equations", labeled.X.shape[1]
+        self.solver_ = "normal_equations"
         return known
 
     def _fitter(self, X: Any, weight: Floats | None = None) -> Callable[[Floats], Linear]:
@@ -373,14 +347,10 @@ class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
     array([0, 1])
     """
 
-    _several_classes: ClassVar[bool] = True
-
     def _fit_data(self, data: TrainingData) -> None:
         self._remember(data.classes, *self._fitted_to(data.labeled))
 
-    def _refitter(
-        self, X: Any, weight: Floats | None = None
-    ) -> "Callable[[AnyArray, Floats], LeastSquaresClassifier]":
+    def _refitter(self, X: Any, weight: Floats | None = None) -> Callable[[AnyArray, Floats], Self]:
         """Return a function that cheaply refits to other labels of the same rows.
 
         Labels are numbers 0 and 1 for two classes, and one-hot rows for more.

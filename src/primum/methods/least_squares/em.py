@@ -57,7 +57,7 @@ from primum._typing import Floats
 from primum.equations import Design, RowCurvature
 from primum.labellings import LeastSquaresFamily, sets
 from primum.labellings.sets import LabelSet, along, directions_of, keys_of
-from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE, convergence_advice
+from primum.methods.base import convergence_advice
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.self_learning import alternate
 from primum.reading.data import TrainingData, not_in_memory
@@ -83,7 +83,6 @@ class Point:
     slope: Floats
     scores: Floats
     labels: Floats
-    errors: Floats
 
     @property
     def excess(self) -> Floats:
@@ -120,11 +119,6 @@ class SoftLabelProblem:
     def _project(self, scores: Floats) -> Floats:
         return _columns(np.asarray(self.label_set.project(self._natural(scores))))
 
-    def _free(self, labels: Floats, change: Floats) -> Floats:
-        """Return how labels change with their scores, for a small change of these."""
-        face = self.label_set.open(self._natural(labels))
-        return _columns(np.asarray(along(face, self._natural(change))))
-
     def per_labeled_row(self, value: float) -> float:
         """Return a value of f, or a difference, in units of the labelled rows' mean squared loss.
 
@@ -145,7 +139,7 @@ class SoftLabelProblem:
         slope = self.labeled.weighted_sum(errors) + self.unlabeled.weighted_sum(scores - labels)
         self._coef(slope)[:] += self.equations.ridge * self._coef(beta)
         value = self._squares(errors, scores - labels, self._coef(beta))
-        return Point(gamma, value, slope, scores, labels, errors)
+        return Point(gamma, value, slope, scores, labels)
 
     def newton(self, point: Point) -> tuple[Point, float]:
         """Return (the lowest point in the Newton direction, a proven gap of the given point)."""
@@ -224,7 +218,8 @@ class SoftLabelProblem:
         scores = point.scores - t * change
         labels = self._project(scores)
         moved = scores - labels - point.excess
-        free = self._free(labels, change)
+        face = self.label_set.open(self._natural(labels))
+        free = _columns(np.asarray(along(face, self._natural(change))))
         curvature = self.weight_u @ (_dots(change, change) - _dots(free, free))
         return -float(self.weight_u @ _dots(change, moved)), float(curvature)
 
@@ -307,15 +302,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     array([1.])
     """
 
-    _several_classes: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "labels": [StrOptions({"soft", "hard"})],
-        "alpha": NOT_NEGATIVE,
-        "fit_intercept": ["boolean"],
-        "max_iter": AT_LEAST_ONE,
-        "tol": NOT_NEGATIVE,
-        "n_jobs": N_JOBS,
-    }
+    _ranges: ClassVar[dict[str, list[Any]]] = {"labels": [StrOptions({"soft", "hard"})]}
 
     def __init__(
         self,
@@ -327,12 +314,10 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         tol: float = 1e-8,
         n_jobs: int | None = None,
     ) -> None:
+        super().__init__(alpha, fit_intercept=fit_intercept, n_jobs=n_jobs)
         self.labels = labels
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-        self.n_jobs = n_jobs
 
     def _fit_data(self, data: TrainingData) -> None:
         if not data.unlabeled.in_memory:
@@ -341,8 +326,12 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         self.solver_ = family.equations.solver
         twin = self._fit_twin(data, self.alpha)
         q = self._relabel(family.scores(family.equations.encode(*twin)))
-        fit = self._alternate if self.labels == "hard" else self._descend
-        gamma, q = fit(family, q)
+        if self.labels == "soft":
+            gamma, q = self._descend(family, q)
+        else:
+            gamma, q, _ = alternate(
+                self, family.gamma, lambda gamma: self._relabel(family.scores(gamma)), q
+            )
         self.soft_labels_ = data.for_all_rows(q)
         self._remember(data.classes, *family.equations.decode(gamma))
 
@@ -371,15 +360,8 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
             f"proven to be within {self.gap_:.1e} of the optimum, not within the requested "
             f"tol={self.tol:.1e}; {advice}.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
-
-    def _alternate(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
-        """Return (coordinates, labels) once refitting and relabelling change no label."""
-        gamma, labels, _ = alternate(
-            self, family.gamma, lambda gamma: self._relabel(family.scores(gamma)), q
-        )
-        return gamma, labels
 
     def _relabel(self, scores: Floats) -> Floats:
         """Return the best labels for scores (U,) of two classes, or (U, K) of more."""

@@ -19,14 +19,12 @@ so the distance from any supervised solution, which has X'y = X'X beta_sup, is m
 """
 
 import warnings
-from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
-from primum.labellings import LabeledRows, LeastSquaresFamily
-from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE
+from primum.labellings import LeastSquaresFamily
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import TrainingData, not_in_memory
 
@@ -111,14 +109,7 @@ class HealyWestmacottClassifier(LeastSquaresBase):
     0.7
     """
 
-    _several_classes: ClassVar[bool] = True
     alpha = 0.0  # a ridge would have another limit than the twin
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "fit_intercept": ["boolean"],
-        "max_iter": AT_LEAST_ONE,
-        "tol": NOT_NEGATIVE,
-        "n_jobs": N_JOBS,
-    }
 
     def __init__(
         self,
@@ -139,7 +130,7 @@ class HealyWestmacottClassifier(LeastSquaresBase):
         self._fit_twin(data, self.alpha)
         family = self._family(data)
         self.solver_ = family.equations.solver
-        mean = _mean_label(data.labeled)
+        mean = np.asarray(np.average(data.labeled.y, axis=0, weights=data.labeled.weight))
         gamma, q = self._fill_in(family, np.full((data.unlabeled.n_rows, *mean.shape), mean))
         self.soft_labels_ = data.for_all_rows(q)
         self._remember(data.classes, *family.equations.decode(gamma))
@@ -156,19 +147,11 @@ class HealyWestmacottClassifier(LeastSquaresBase):
             self.n_iter_ += 1
         self.converged_ = change <= self.tol
         if not self.converged_:
-            self._warn_of_change(change)
+            warnings.warn(
+                f"HealyWestmacottClassifier stopped after max_iter={self.max_iter} rounds with "
+                f"labels that still change by {change:.1e}, {self.rate_:.6f} times as much as a "
+                "round before; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         return gamma, q
-
-    def _warn_of_change(self, change: float) -> None:
-        warnings.warn(
-            f"HealyWestmacottClassifier stopped after max_iter={self.max_iter} rounds with labels "
-            f"that still change by {change:.1e}, {self.rate_:.6f} times as much as a round before; "
-            "raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
-
-def _mean_label(labeled: LabeledRows) -> Floats:
-    """Return the weighted mean of the known labels."""
-    return np.asarray(np.average(labeled.y, axis=0, weights=labeled.weight))

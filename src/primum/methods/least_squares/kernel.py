@@ -6,13 +6,14 @@ over all functions f of the kernel's reproducing space; K > 2 classes have one f
 to the K columns of one-hot labels. Without an intercept it is kernel ridge regression.
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from primum._typing import AnyArray, Floats
 from primum.equations import kernel_ridge
 from primum.labellings import LabeledRows
-from primum.methods.base import fitting
 from primum.methods.kernels import KernelClassifier, KernelRows
+from primum.reading.data import FitArguments, split_rows
+from primum.reading.labels import KnownLabels
 
 
 class KernelLeastSquaresClassifier(KernelClassifier):
@@ -88,27 +89,6 @@ class KernelLeastSquaresClassifier(KernelClassifier):
     array([0, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelClassifier._parameter_constraints
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str | None = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to the labelled rows.
 
@@ -129,13 +109,12 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         self
             The fitted estimator.
         """
-        with fitting(self):
-            given = self._read(X, y, X_unlabeled, sample_weight)
-            rows = self._kernel_rows(given, unlabeled=False)
-            weight = given.weight_of(given.labels.labeled[given.known])
-            labeled = LabeledRows(None, given.labels.targets[given.known], weight)
-            self._fit_kernel(given.labels.classes, rows, self._kernel_matrix(rows), labeled)
-        return self
+        return self._fit_to(X, y, X_unlabeled, sample_weight)
+
+    def _fit_given(self, given: FitArguments[KnownLabels]) -> None:
+        rows = self._kernel_rows(given, unlabeled=False)
+        labeled = split_rows(given).labeled
+        self._fit_kernel(given.labels.classes, rows, self._kernel_matrix(rows), labeled)
 
     def _fit_kernel(
         self, classes: AnyArray, rows: KernelRows, K: Floats, labeled: LabeledRows

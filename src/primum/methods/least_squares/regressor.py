@@ -5,7 +5,6 @@
 If the optimum is not unique, the w of minimum norm is taken (with the features centred).
 """
 
-from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -14,18 +13,19 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from primum._sklearn import check_namespace, check_sample_weight
-from primum._typing import Floats
-from primum.methods.base import fitting
+from primum._sklearn import check_namespace
+from primum._typing import AnyArray, Floats, Index
+from primum.methods.base import KnownLabelsScoreMixin
 from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
-from primum.reading.arrays import on_this_machine, refuse_masked
-from primum.reading.data import TrainingData, read_regression_arguments, split_rows
+from primum.reading.data import TrainingData, read_regression_arguments
 from primum.reading.targets import KnownTargets, read_targets
 
 
-class LeastSquaresRegressionBase(RegressorMixin, LinearEstimator):
+class LeastSquaresRegressionBase(KnownLabelsScoreMixin, RegressorMixin, LinearEstimator):
     """Predictions ``X @ coef_ + intercept_`` of numbers, some of which are unknown in training."""
 
+    _read: ClassVar[Any] = staticmethod(read_regression_arguments)
+    _measure: ClassVar[Any] = staticmethod(r2_score)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "targets_")
     coef_: Floats
     intercept_: float
@@ -51,15 +51,7 @@ class LeastSquaresRegressionBase(RegressorMixin, LinearEstimator):
         self
             The fitted estimator.
         """
-        with fitting(self):
-            data = split_rows(read_regression_arguments(self, X, y, X_unlabeled, sample_weight))
-            with self._computing(data.home):
-                self._fit_data(data)
-        return self
-
-    @abstractmethod
-    def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
-        """Fit to validated data."""
+        return self._fit_to(X, y, X_unlabeled, sample_weight)
 
     def _remember(self, coef: Floats, intercept: float) -> Self:
         """Keep the coefficients (d,) and the intercept of the predictions."""
@@ -108,14 +100,12 @@ class LeastSquaresRegressionBase(RegressorMixin, LinearEstimator):
         float
             1 for perfect predictions, 0 for predictions as good as the mean of the targets.
         """
-        predicted = np.asarray(on_this_machine(self.predict(X)))
-        known = read_targets(on_this_machine(y), len(predicted))
-        if sample_weight is not None:
-            refuse_masked(sample_weight, "sample_weight")
-            weight = check_sample_weight(on_this_machine(sample_weight), predicted)
-            sample_weight = weight[known.labeled]
-        truth, predicted = known.targets, predicted[known.labeled]
-        return float(r2_score(truth, predicted, sample_weight=sample_weight))
+        return super().score(X, y, sample_weight)
+
+    @staticmethod
+    def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
+        known = read_targets(y, n_rows)
+        return known.labeled, known.targets
 
 
 class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):

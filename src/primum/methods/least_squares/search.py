@@ -20,29 +20,18 @@ from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
+from primum import labellings
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.equations import Linear, Moments, RidgePath, gather_moments
-from primum.labellings import (
-    ImplicitProblem,
-    LabeledRows,
-    LabelInterval,
-    LabelSet,
-    LeastSquaresFamily,
-    Shares,
-    Witness,
-    implicit_problems,
-    is_proven,
-    metric_of_rows,
-    with_prior,
-)
+from primum.labellings import METRICS, ImplicitProblem, LabeledRows, LeastSquaresFamily, Shares
 from primum.labellings.sets import nearest_shares
-from primum.reading.data import FitArguments
+from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
 from primum.reading.labels import KnownLabels
 from primum.reading.targets import TargetScale
-from primum.rows import ArrayRows, Rows, chain
+from primum.rows import ArrayRows, chain
 from primum.solvers import solve_implicit
 
 
@@ -50,7 +39,8 @@ from primum.solvers import solve_implicit
 class Grid:
     """The grid of a search, and what all of its models have in common.
 
-    ``alpha_labeled`` None means that it is tuned together with alpha.
+    Without metrics there are only supervised models. ``alpha_labeled`` None means that it is tuned
+    together with alpha.
     """
 
     alphas: Sequence[float]
@@ -61,34 +51,57 @@ class Grid:
     max_iter: int = 10000
 
     @property
+    def supervised_points(self) -> list[dict[str, Any]]:
+        """Those of the supervised models."""
+        return [{"alpha": alpha} for alpha in self.alphas]
+
+    @property
     def points(self) -> list[dict[str, Any]]:
         """The points of the grid in order, as parameters of an estimator."""
         return [{"alpha": alpha, "metric": m} for alpha in self.alphas for m in self.metrics]
 
 
-def supervised_models(
-    labeled: LabeledRows, alphas: Sequence[float], fit_intercept: bool
-) -> Iterator[Linear]:
-    """Yield the supervised model of every alpha."""
-    path = RidgePath([labeled.rows], fit_intercept)
-    for alpha in alphas:
-        equations = path.at(alpha)
-        sums = equations.design(labeled.rows).weighted_sum(labeled.y)
-        yield equations.decode(equations.solve(sums))
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Rows held out of a training set.
+
+    Attributes
+    ----------
+    known : LabeledRows
+        The rows with labels as least squares fits them.
+    given : tuple
+        (X, y) as scorers see them: a DataFrame if there is one, and the names of the classes.
+    score_params : dict
+        Metadata that the scorer has requested, of these rows.
+    """
+
+    known: LabeledRows
+    given: tuple[Any, Any]
+    score_params: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class TrainingSet:
-    """Labelled rows, unlabelled rows, and the moments and possible labels of the latter.
+class FoldTask:
+    """One training set, the rows held out of it, and the scale of a regression's targets.
 
-    ``shares`` are bounds on their mean label, if there is a prior.
+    ``moments`` are those of the unlabelled rows, and ``shares`` the bounds on their mean label, if
+    there is a prior.
     """
 
-    labeled: LabeledRows
-    unlabeled: Rows
+    data: TrainingData[Any]
+    held_out: HeldOutRows
     moments: Moments | None
-    labels: LabelSet | None = None
     shares: Shares | None = None
+    scale: TargetScale | None = None
+
+    def supervised_models(self, alphas: Sequence[float], fit_intercept: bool) -> list[Linear]:
+        """Return the supervised model of every alpha."""
+        labeled, models = self.data.labeled, []
+        path = RidgePath([labeled.rows], fit_intercept)
+        for equations in map(path.at, alphas):
+            sums = equations.design(labeled.rows).weighted_sum(labeled.y)
+            models.append(equations.decode(equations.solve(sums)))
+        return models
 
     def constrained_models(self, grid: Grid, twins: Sequence[Linear]) -> list[tuple[Linear, bool]]:
         """Return (model, whether it is proven) of every alpha and, for each, every metric.
@@ -104,43 +117,44 @@ class TrainingSet:
         self, grid: Grid, twins: Sequence[Linear], order: Sequence[int]
     ) -> Iterator[list[tuple[Linear, bool]]]:
         """Yield the models of all metrics for each of some alphas."""
-        parts = [self.labeled.rows, self.unlabeled]
-        path, start = RidgePath(parts, grid.fit_intercept, self.moments), None
-        metrics = [metric_of_rows(m, self.labeled, grid.fit_intercept) for m in grid.metrics]
+        labeled, unlabeled = self.data.labeled, self.data.unlabeled
+        path, start = RidgePath([labeled.rows, unlabeled], grid.fit_intercept, self.moments), None
+        metrics = [labellings.metric_of_rows(m, labeled, grid.fit_intercept) for m in grid.metrics]
         for alpha, twin in ((grid.alphas[number], twins[number]) for number in order):
             equations = path.at(alpha)
-            family = LeastSquaresFamily(equations, self.labeled, equations.design(self.unlabeled))
-            problems = implicit_problems(
+            family = LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
+            problems = labellings.implicit_problems(
                 family,
                 metrics=metrics,
                 alpha_labeled=alpha if grid.alpha_labeled is None else grid.alpha_labeled,
                 supervised=twin,
-                labels=self.labels,
+                labels=self.data.label_set,
             )
-            labellings, proven = [], []
-            for problem in self._within_prior(problems, family):
+            found, proven = [], []
+            for problem in problems:
+                if self.shares is not None:
+                    problem = labellings.with_prior(problem, family, self.shares)
                 q, is_optimal = _solve(problem, grid, start)
                 start = q if isinstance(q, np.ndarray) else None
-                labellings.append(q)
+                found.append(q)
                 proven.append(is_optimal)
-            gammas = _gammas(family, labellings)
+            gammas = _gammas(family, found)
             yield list(zip(map(equations.decode, gammas), proven, strict=True))
 
-    def _within_prior(
-        self, problems: Sequence[ImplicitProblem], family: LeastSquaresFamily
-    ) -> Sequence[ImplicitProblem]:
-        if self.shares is None:
-            return problems
-        return [with_prior(problem, family, self.shares) for problem in problems]
+    def scores(self, models: Sequence[Linear], score: "Score") -> Floats:
+        """Return the scores of models of the training set."""
+        if self.scale is not None:
+            models = [self.scale.restored_fit(*model) for model in models]
+        return score(models, self.held_out) if models else np.zeros(0)
 
 
-def _gammas(family: LeastSquaresFamily, labellings: Sequence[Any]) -> list[Floats]:
+def _gammas(family: LeastSquaresFamily, found: Sequence[Any]) -> list[Floats]:
     """Return the coordinates of the fits to several labellings: in memory, one pass for all."""
-    if not all(isinstance(q, np.ndarray) for q in labellings):
-        return [family.gamma(q) for q in labellings]
-    several = labellings[0].ndim == 2
-    moments = family.unlabeled.weighted_sum(np.column_stack(labellings))
-    each = np.split(moments, len(labellings), axis=1)
+    if not all(isinstance(q, np.ndarray) for q in found):
+        return [family.gamma(q) for q in found]
+    several = found[0].ndim == 2
+    moments = family.unlabeled.weighted_sum(np.column_stack(found))
+    each = np.split(moments, len(found), axis=1)
     return [family.gamma_of(moment if several else moment[:, 0]) for moment in each]
 
 
@@ -151,33 +165,15 @@ def _solve(problem: ImplicitProblem, grid: Grid, start: Floats | None) -> tuple[
     )
     if solution.proven or problem.problem.n_rows == 0:
         return solution.labels, True
-    witness = Witness(solution.dual, solution.pull, multipliers=solution.multipliers)
-    return solution.labels, is_proven(problem, solution.labels, tol=grid.tol, witness=witness)
+    given = replace(solution, moment=None)
+    return solution.labels, labellings.is_proven(problem, given, tol=grid.tol)
 
 
 # Mean scores that agree to this many digits are equal.
 EQUAL_DIGITS = 10
 
 
-@dataclass(frozen=True)
-class HeldOutRows:
-    """Rows held out of a training set.
-
-    Attributes
-    ----------
-    X, targets, weight : arrays
-        Features, labels as least squares fits them, and weights (None: 1).
-    given : tuple
-        (X, y) as scorers see them: a DataFrame if there is one, and the names of the classes.
-    score_params : dict
-        Metadata that the scorer has requested, of these rows.
-    """
-
-    X: Any
-    targets: Floats
-    weight: Floats | None
-    given: tuple[Any, Any]
-    score_params: dict[str, Any]
+Score = Callable[[Sequence[Linear], HeldOutRows], Floats]
 
 
 def brier_scores(models: Sequence[Linear], rows: HeldOutRows) -> Floats:
@@ -186,46 +182,45 @@ def brier_scores(models: Sequence[Linear], rows: HeldOutRows) -> Floats:
     This is the mean squared error of the probability of the second of two classes, and the sum of
     those of all classes if there are more.
     """
-    coef, intercept = (np.stack(values, axis=-1) for values in zip(*models, strict=True))
-    n_rows, truth = len(rows.targets), rows.targets
-    scores = np.asarray(rows.X @ coef.reshape(len(coef), -1)) + intercept.reshape(-1)
+    truth = rows.known.y
+    scores = _values(models, rows.known.X)
     if truth.ndim == 1:
         squares = (np.clip(scores, 0.0, 1.0) - truth[:, None]) ** 2
     else:
-        by_model = scores.reshape(n_rows, truth.shape[1], -1).transpose(0, 2, 1)
+        by_model = scores.reshape(*truth.shape, -1).transpose(0, 2, 1)
         shares = nearest_shares(by_model.reshape(-1, truth.shape[1])).reshape(by_model.shape)
         squares = np.sum((shares - truth[:, None, :]) ** 2, axis=2)
-    return -np.average(squares, axis=0, weights=rows.weight)
+    return -np.average(squares, axis=0, weights=rows.known.weight)
 
 
 def squared_errors(models: Sequence[Linear], rows: HeldOutRows) -> Floats:
     """Return minus the mean squared error of every model."""
+    errors = _values(models, rows.known.X) - rows.known.y[:, None]
+    return -np.average(errors**2, axis=0, weights=rows.known.weight)
+
+
+def _values(models: Sequence[Linear], X: Any) -> Floats:
+    """Return the values of all models, with those of every class side by side."""
     coef, intercept = (np.stack(values, axis=-1) for values in zip(*models, strict=True))
-    errors = np.asarray(rows.X @ coef) + intercept - rows.targets[:, None]
-    return -np.average(errors**2, axis=0, weights=rows.weight)
+    return np.asarray(X @ coef.reshape(len(coef), -1)) + intercept.reshape(-1)
 
 
 def scorer_scores(
-    models: Sequence[Linear],
-    rows: HeldOutRows,
-    scorer: Any,
-    fitted: Callable[[int, Linear], Any],
+    models: Sequence[Linear], rows: HeldOutRows, scorer: Any, candidates: Sequence[Any], known: Any
 ) -> Floats:
-    """Return the scores of a scikit-learn scorer; ``fitted`` makes an estimator of a model."""
-    X, y = rows.given
-    estimators = (fitted(number, model) for number, model in enumerate(models))
-    return np.array([_one_score(scorer, each, X, y, rows.score_params) for each in estimators])
-
-
-def _one_score(scorer: Any, estimator: Any, X: Any, y: Any, params: dict[str, Any]) -> float:
-    score = scorer(estimator, X, y, **params)
-    number = score.item() if getattr(score, "size", 0) == 1 else score
-    if not isinstance(number, Real):
-        raise ValueError(
-            f"scoring returned {reprlib.repr(score)} for {type(estimator).__name__}: use a scorer "
-            "that returns one number, the higher the better."
-        )
-    return float(number)
+    """Return the scores of a scikit-learn scorer, which sees candidates as if they were fitted."""
+    classes = (known.classes,) if isinstance(known, KnownLabels) else ()
+    scores = []
+    for candidate, model in zip(candidates, models, strict=True):
+        score = scorer(candidate._remember(*classes, *model), *rows.given, **rows.score_params)
+        number = score.item() if getattr(score, "size", 0) == 1 else score
+        if not isinstance(number, Real):
+            raise ValueError(
+                f"scoring returned {reprlib.repr(score)} for {type(candidate).__name__}: use a "
+                "scorer that returns one number, the higher the better."
+            )
+        scores.append(float(number))
+    return np.array(scores)
 
 
 def results_table(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str, Any]:
@@ -233,8 +228,7 @@ def results_table(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str,
     table: dict[str, Any] = {}
     for name in params[0]:
         values = [point[name] for point in params]
-        kinds = {type(value) for value in values}
-        dtype = object if str in kinds else np.float64
+        dtype = object if str in map(type, values) else np.float64
         table[f"param_{name}"] = np.ma.MaskedArray(np.array(values, dtype=dtype), mask=False)
     table["params"] = list(params)
     for number, row in enumerate(scores):
@@ -260,7 +254,7 @@ def check_scores(name: str, mean: Floats) -> None:
             f"One or more of the test scores are non-finite: {name} does not consider {wrong} of "
             f"{n_points} settings, {cause}.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
 
@@ -277,21 +271,6 @@ def _ranks(mean: Floats) -> Index:
 
 
 @dataclass(frozen=True)
-class FoldTask:
-    """One training set, the rows held out of it, and the scale of a regression's targets."""
-
-    training: TrainingSet
-    held_out: HeldOutRows
-    scale: TargetScale | None = None
-
-    def restored(self, models: Sequence[Linear]) -> list[Linear]:
-        """Return models for targets as they were given."""
-        if self.scale is None:
-            return list(models)
-        return [self.scale.restored_fit(*model) for model in models]
-
-
-@dataclass(frozen=True)
 class FoldScores:
     """Scores of all points of the grid and of the supervised models of all alphas.
 
@@ -303,32 +282,18 @@ class FoldScores:
     unproven: int = 0
 
 
-Score = Callable[[Sequence[Linear], HeldOutRows], Floats]
-
-
-def score_supervised(
-    task: FoldTask, *, alphas: Sequence[float], fit_intercept: bool, score: Score
-) -> FoldScores:
-    """Return the scores of the supervised models."""
-    with one_blas_thread():
-        models = list(supervised_models(task.training.labeled, alphas, fit_intercept))
-    return FoldScores(np.zeros(0), score(task.restored(models), task.held_out))
-
-
-def score_grid(task: FoldTask, *, grid: Grid, score: Score, score_twins: Score) -> FoldScores:
+def score_fold(task: FoldTask, grid: Grid, score: Score, score_twins: Score) -> FoldScores:
     """Return the scores of all points of the grid, and of the supervised models of all alphas."""
-    training = task.training
     with one_blas_thread():
-        tuned = list(supervised_models(training.labeled, grid.alphas, grid.fit_intercept))
-        twins = tuned
+        twins = tuned = task.supervised_models(grid.alphas, grid.fit_intercept)
         if grid.alpha_labeled is not None:
-            fixed = supervised_models(training.labeled, [grid.alpha_labeled], grid.fit_intercept)
-            twins = list(fixed) * len(grid.alphas)
-        models, proven = zip(*training.constrained_models(grid, twins), strict=True)
+            fixed = task.supervised_models([grid.alpha_labeled], grid.fit_intercept)
+            twins = fixed * len(grid.alphas)
+        solved = task.constrained_models(grid, twins) if grid.metrics else []
     return FoldScores(
-        score(task.restored(models), task.held_out),
-        score_twins(task.restored(tuned), task.held_out),
-        len(proven) - sum(proven),
+        task.scores([model for model, _ in solved], score),
+        task.scores(tuned, score_twins),
+        sum(not proven for _, proven in solved),
     )
 
 
@@ -337,50 +302,50 @@ class Search:
     """The validated arguments of a search.
 
     ``shown`` are the rows of X as scorers see them, and ``score_params`` what these requested.
-    ``shares_of`` returns the bounds of a prior on the mean label of the unlabelled rows, given a
-    training set without them (None: no prior).
+    ``shares_of`` returns the bounds of a prior on the mean label of the unlabelled rows of a
+    training set (None: no prior).
     """
 
     given: FitArguments[Any]
-    folds: Sequence[Fold]
-    fit_intercept: bool
+    grid: Grid
     shown: Any
     score_params: dict[str, Any]
-    shares_of: Callable[[TrainingSet], Shares | None] | None = None
+    shares_of: Callable[[TrainingData[Any]], Shares | None]
 
-    def tasks(self, *, with_unlabeled: bool) -> list[FoldTask]:
+    def run(
+        self, folds: Sequence[Fold], score: Score, score_twins: Score, n_jobs: int | None
+    ) -> list[FoldScores]:
+        """Return the scores of every fold, in order."""
+        tasks = self._tasks(folds)
+        in_memory = tasks[0].data.unlabeled.in_memory
+        parallel = Parallel(n_jobs=n_jobs, prefer=None if in_memory else "threads")
+        work = delayed(score_fold)
+        return list(parallel(work(task, self.grid, score, score_twins) for task in tasks))
+
+    def _tasks(self, folds: Sequence[Fold]) -> list[FoldTask]:
         """Return the folds as tasks; the moments of the unlabelled rows are gathered once."""
-        given = self.given
-        unknown = given.labels.unlabeled[given.unknown] if with_unlabeled else np.zeros(0, np.intp)
+        given, data = self.given, split_rows(self.given)
+        # Only a grid with metrics is of unlabelled rows.
+        unknown = given.labels.unlabeled[given.unknown if self.grid.metrics else slice(0)]
         # Consecutive in memory: they are read many times.
         of_X = ArrayRows(ArrayRows(given.X).take(unknown).X, weight=given.weight_of(unknown))
-        unlabeled = chain([of_X, given.more]) if with_unlabeled else of_X
+        unlabeled = chain([of_X, given.more]) if self.grid.metrics else of_X
         moments = gather_moments([unlabeled]) if unlabeled.n_rows and unlabeled.dense else None
-        sets = None if given.sets is None else given.sets.take(given.unknown)
-        template = TrainingSet(self._labeled(np.zeros(0, np.intp)), unlabeled, moments, sets)
-        return [self._task(fold, template) for fold in self.folds]
+        data = replace(data, unlabeled=unlabeled)
+        return [self._task(fold, data, moments) for fold in folds]
 
-    def _task(self, fold: Fold, template: TrainingSet) -> FoldTask:
-        known, test = self.given.labels, self._labeled(fold.test)
-        rows = known.labeled[fold.test]
-        truth = known.targets[fold.test]
-        if isinstance(known, KnownLabels):
-            truth = known.classes[known.codes[fold.test]]
-        held_out = HeldOutRows(
-            test.X,
-            test.y,
-            test.weight,
-            (take_rows(self.shown, rows), truth),
-            {name: take_rows(values, rows) for name, values in self.score_params.items()},
-        )
+    def _task(self, fold: Fold, data: TrainingData[Any], moments: Moments | None) -> FoldTask:
+        known, test = self.given.labels, fold.test
+        rows, is_classes = known.labeled[test], isinstance(known, KnownLabels)
+        truth = known.classes[known.codes[test]] if is_classes else known.targets[test]
+        params = {name: take_rows(values, rows) for name, values in self.score_params.items()}
+        held_out = HeldOutRows(self._labeled(test), (take_rows(self.shown, rows), truth), params)
         present = fold.train[np.isin(fold.train, self.given.known)]
-        training = replace(template, labeled=self._labeled(present))
-        if self.shares_of is not None:
-            training = replace(training, shares=self.shares_of(training))
-        if isinstance(known, KnownLabels):
-            return FoldTask(training, held_out)
-        scale = replace(known, targets=training.labeled.y).scale(shifted=self.fit_intercept)
-        return FoldTask(_standardised(training, scale), held_out, scale)
+        data = replace(data, labeled=self._labeled(present))
+        if is_classes:
+            return FoldTask(data, held_out, moments, self.shares_of(data))
+        scale = replace(known, targets=data.labeled.y).scale(shifted=self.grid.fit_intercept)
+        return FoldTask(_standardised(data, scale), held_out, moments, scale=scale)
 
     def _labeled(self, positions: Index) -> LabeledRows:
         """Return some of the labelled rows."""
@@ -389,20 +354,11 @@ class Search:
         return LabeledRows(X, given.labels.targets[positions], given.weight_of(rows))
 
 
-def _standardised(training: TrainingSet, scale: TargetScale) -> TrainingSet:
+def _standardised(data: TrainingData[Any], scale: TargetScale) -> TrainingData[Any]:
     """Return a training set with its targets on a scale."""
-    labeled = replace(training.labeled, y=scale.standardised(training.labeled.y))
-    assert isinstance(training.labels, LabelInterval)
-    return replace(training, labeled=labeled, labels=scale.possible(training.labels))
-
-
-def in_parallel(
-    work: Callable[[FoldTask], FoldScores], tasks: Sequence[FoldTask], n_jobs: int | None
-) -> list[FoldScores]:
-    """Return ``work(task)`` of every fold, in order."""
-    in_memory = tasks[0].training.unlabeled.in_memory
-    parallel = Parallel(n_jobs=n_jobs, prefer=None if in_memory else "threads")
-    return list(parallel(delayed(work)(task) for task in tasks))
+    labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
+    assert isinstance(data.label_set, labellings.LabelInterval)
+    return replace(data, labeled=labeled, sets=scale.possible(data.label_set), present=None)
 
 
 def check_weights(given: FitArguments[Any], folds: Sequence[Fold], of_scores: bool) -> None:
@@ -444,34 +400,37 @@ def warn_if_unproven(estimator: Any, results: Sequence[FoldScores]) -> None:
 
 def read_alphas(alphas: Any) -> list[float]:
     """Return ridge penalties, or raise an error that names the one that is not."""
-    values = _read_grid(alphas, "alphas", "ridge penalty")
-    for number, value in enumerate(values):
-        if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
-            raise ValueError(
-                f"alphas has the value {value!r} at position {number}: ridge penalties are finite "
-                "numbers that are not negative."
-            )
-    return [float(value) for value in values]
+
+    def is_valid(value: Any) -> bool:
+        return isinstance(value, Real) and 0 <= float(value) < np.inf
+
+    valid = "ridge penalties are finite numbers that are not negative"
+    return [float(a) for a in _read_grid(alphas, "alphas", "ridge penalty", is_valid, valid)]
 
 
-def read_metrics(metrics: Any, known: Sequence[str]) -> list[str | float]:
+def read_metrics(metrics: Any) -> list[str | float]:
     """Return metrics, or raise an error that names the one that is not."""
-    values = _read_grid(metrics, "metrics", "metric")
-    for number, value in enumerate(values):
-        is_share = isinstance(value, Real) and 0 <= float(value) <= 1
-        if not (is_share or (isinstance(value, str) and value in known)):
-            raise ValueError(
-                f"metrics has the value {value!r} at position {number}: a metric is a number from "
-                f"0 to 1, or one of {', '.join(map(repr, known))}."
-            )
+
+    def is_valid(value: Any) -> bool:
+        if isinstance(value, str):
+            return value in METRICS
+        return isinstance(value, Real) and 0 <= float(value) <= 1
+
+    valid = f"a metric is a number from 0 to 1, or one of {', '.join(map(repr, METRICS))}"
+    values = _read_grid(metrics, "metrics", "metric", is_valid, valid)
     return [value if isinstance(value, str) else float(value) for value in values]
 
 
-def _read_grid(values: Any, name: str, what: str) -> list[Any]:
+def _read_grid(
+    values: Any, name: str, what: str, is_valid: Callable[[Any], bool], valid: str
+) -> list[Any]:
     if getattr(values, "ndim", 1) == 0:
         value = values.item()
         raise ValueError(f"{name} is the single value {value!r}: pass a list, {name}=[{value!r}].")
     values = list(values)
     if not values:
         raise ValueError(f"{name} is empty: give at least one {what}.")
+    for number, value in enumerate(values):
+        if not is_valid(value):
+            raise ValueError(f"{name} has the value {value!r} at position {number}: {valid}.")
     return values

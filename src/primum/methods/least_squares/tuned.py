@@ -1,11 +1,8 @@
 """Supervised least squares, tuned: the twins of ``ICLSClassifierCV`` and ``ICLSRegressorCV``."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from primum.methods import LeastSquaresClassifier, LeastSquaresRegressor
-from primum.methods.base import fitting
 from primum.methods.least_squares.tuning import TunedClassifier, TunedRegressor, TunedSupervised
-from primum.reading.data import read_regression_arguments
 
 
 class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
@@ -75,8 +72,6 @@ class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
     1.0
     """
 
-    _plain: ClassVar[type] = LeastSquaresClassifier
-
 
 class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
     """Supervised linear regression whose ridge penalty is chosen by cross-validation.
@@ -144,8 +139,6 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
     0.1
     """
 
-    _plain: ClassVar[type] = LeastSquaresRegressor
-
     def fit(
         self,
         X: Any,
@@ -177,8 +170,4 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
         self
             The fitted estimator.
         """
-        with fitting(self):
-            given = read_regression_arguments(self, X, y, X_unlabeled, sample_weight)
-            results = self._tune(given, X, sample_weight, groups)
-            self._fit_best(results, X, y, None, sample_weight)
-        return self
+        return self._fit_to(X, y, X_unlabeled, sample_weight, groups)

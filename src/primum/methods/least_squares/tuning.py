@@ -6,7 +6,8 @@ are scored, and what an estimator remembers of a model.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -18,35 +19,20 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
-from primum._typing import AnyArray, Floats, Index
-from primum.equations import Linear
-from primum.labellings import METRICS, Shares
-from primum.methods.base import AT_LEAST_ONE, N_JOBS, NOT_NEGATIVE, fitting
-from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.methods.least_squares.regressor import LeastSquaresRegressionBase
-from primum.methods.least_squares.search import (
-    FoldScores,
-    Grid,
-    Search,
-    TrainingSet,
-    brier_scores,
-    check_scores,
-    check_weights,
-    in_parallel,
-    read_alphas,
-    read_metrics,
-    results_table,
-    score_grid,
-    score_supervised,
-    scorer_scores,
-    squared_errors,
-    warn_if_unproven,
+from primum._typing import Floats
+from primum.labellings import Shares
+from primum.methods.base import fitted_attributes, fitting, unfitted_like
+from primum.methods.least_squares import search
+from primum.methods.least_squares.classifier import (
+    LeastSquaresBase,
+    LeastSquaresClassifier,
+    LinearEstimator,
 )
+from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
+from primum.methods.least_squares.search import FoldScores, Grid, Search
 from primum.reading.arrays import refuse_other_library
-from primum.reading.data import FitArguments, read_arguments
+from primum.reading.data import FitArguments, TrainingData
 from primum.reading.folds import read_folds
-from primum.reading.labels import KnownLabels, read_labels
-from primum.reading.targets import KnownTargets, read_targets
 
 # Half a decade apart: for standardised features, from hardly any shrinking to nearly constant
 # scores.
@@ -54,33 +40,42 @@ ALPHAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 10
 METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
 
 
-class Tuned:
+class Tuned(LinearEstimator):
     """An estimator whose parameters are chosen by cross-validation of the labelled rows."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alphas": ["array-like"],
-        "cv": ["cv_object"],
-        "scoring": [str, callable, None],
-        "fit_intercept": ["boolean"],
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
-    # The plain estimators that are compared, and the fitted attributes of the best one to have.
-    _plain: ClassVar[Any]
+    # The estimators that are compared: those of the grid, if it has metrics, and supervised ones.
+    _plain: ClassVar[Any] = None
     _supervised: ClassVar[Any]
-    _delegated: ClassVar[tuple[str, ...]]
     # How models are scored if ``scoring`` is None.
     _default_score: ClassVar[Any]
-
-    alphas: Sequence[float]
-    cv: Any
-    scoring: Any
-    fit_intercept: bool
-    shuffle: bool
-    random_state: Any
-    n_jobs: int | None
     best_estimator_: Any
+
+    def __init__(
+        self,
+        alphas: Sequence[float] = ALPHAS,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        fit_intercept: bool = True,
+        shuffle: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit_to(self, X: Any, y: Any, more: Any, weight: Any, groups: Any, **sets: Any) -> Self:
+        """Choose the parameters, and fit with them to the arguments of ``fit``."""
+        with fitting(self):
+            given = self._read(self, X, y, more, weight, **sets)
+            results = self._tune(given, X, weight, groups)
+            self._fit_best(results, given, X, y, X_unlabeled=more, **sets)
+        return self
 
     def _tune(
         self, given: FitArguments[Any], X: Any, sample_weight: Any, groups: Any
@@ -90,58 +85,56 @@ class Tuned:
         folds = read_folds(
             self.cv, given.labels, groups, shuffle=self.shuffle, seed=self.random_state
         )
-        check_weights(given, folds, self.scoring is None)
+        search.check_weights(given, folds, self.scoring is None)
         # A scorer may need the columns of a DataFrame.
-        shown = X if hasattr(X, "columns") else given.X
-        params = self._score_params(sample_weight)
-        search = Search(
-            given, folds, self.fit_intercept, shown, params, self._shares_of(given.labels)
-        )
+        shown, grid = X if hasattr(X, "columns") else given.X, self._grid()
+        whole = Search(given, grid, shown, self._score_params(sample_weight), self._shares)
+        score = self._score_of(given.labels, self._plain, grid.points)
+        score_twins = self._score_of(given.labels, self._supervised, grid.supervised_points)
         with one_blas_thread(), using_threads(self.n_jobs):
-            return self._run(search)
-
-    def _shares_of(self, known: Any) -> Callable[[TrainingSet], Shares | None] | None:
-        """Return how the bounds of a prior follow from a training set; None without a prior."""
-        return None
+            results = whole.run(folds, score, score_twins, self.n_jobs)
+        search.warn_if_unproven(self, results)
+        return results
 
     @abstractmethod
-    def _run(self, search: Search) -> list[FoldScores]:
-        """Return the scores of every fold."""
+    def _grid(self) -> Grid:
+        """Return the grid of the search."""
+
+    def _shares(self, data: TrainingData[Any]) -> Shares | None:
+        """Return the bounds of a prior on the mean label of unlabelled rows; None: no prior."""
+        return None
+
+    def _score_of(self, known: Any, kind: Any, points: Sequence[dict[str, Any]]) -> Any:
+        """Return the function that scores models, one for each point."""
+        if self.scoring is None:
+            return type(self)._default_score
+        candidates = [unfitted_like(self, kind, n_jobs=None, **point) for point in points]
+        return partial(
+            search.scorer_scores, scorer=self._scorer_of(), candidates=candidates, known=known
+        )
 
     @abstractmethod
     def _fit_best(
-        self, results: Sequence[FoldScores], X: Any, y: Any, more: Any, weight: Any, **sets: Any
+        self, results: Sequence[FoldScores], given: FitArguments[Any], X: Any, y: Any, **more: Any
     ) -> Self:
         """Keep the scores, and fit with the best parameters to all rows."""
 
-    def _keep_scores(self, params: Sequence[dict[str, Any]], scores: Floats) -> None:
-        """Keep the table of scores (splits, points) and the first of the best points."""
-        self.cv_results_ = results_table(params, scores)
-        check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
+    def _choose(self, kind: Any, points: Sequence[dict[str, Any]], scores: Floats) -> Any:
+        """Keep scores (splits, points), and return an estimator with the first of the best."""
+        self.cv_results_ = search.results_table(points, scores)
+        search.check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
-        self.best_params_ = dict(params[self.best_index_])
+        self.best_params_ = dict(points[self.best_index_])
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.n_splits_ = len(scores)
+        self.alpha_ = self.best_params_["alpha"]
+        return unfitted_like(self, kind, **self.best_params_)
 
-    def _keep_best(self, best: Any) -> None:
+    def _keep(self, best: Any) -> None:
         """Have the fitted attributes of the best estimator."""
         self.best_estimator_ = best
-        for name in (*self._delegated, "n_features_in_", "feature_names_in_"):
-            if hasattr(best, name):
-                setattr(self, name, getattr(best, name))
-
-    def _score_of(self, given: FitArguments[Any], candidates: Sequence[Any]) -> Any:
-        """Return the function that scores models, one for each candidate."""
-        if self.scoring is None:
-            return type(self)._default_score
-        names = getattr(self, "feature_names_in_", None)
-        make = partial(_fitted, candidates, type(self)._remembered, given.labels, names)
-        return partial(scorer_scores, scorer=self._scorer_of(), fitted=make)
-
-    @staticmethod
-    @abstractmethod
-    def _remembered(estimator: Any, known: Any, model: Linear) -> Any:
-        """Return an estimator with the coefficients of a model."""
+        for name, value in fitted_attributes(best).items():
+            setattr(self, name, value)
 
     def _score_params(self, sample_weight: Any) -> dict[str, Any]:
         """Return the metadata that the scorer has requested."""
@@ -171,21 +164,14 @@ class Tuned:
             The score; if ``scoring`` is None, the accuracy of a classifier and R^2 of a regressor.
         """
         if self.scoring is None:
-            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
-        known, truth = type(self)._known_of(y)
+            return float(super().score(X, y, sample_weight))
+        known, truth = self._known_of(y, len(y))
         if len(known) < len(y):
             X = take_rows(X, known)
-        params = {}
-        if sample_weight is not None:
-            params = {"sample_weight": take_rows(sample_weight, known)}
+        params = {} if sample_weight is None else {"sample_weight": take_rows(sample_weight, known)}
         if get_config()["enable_metadata_routing"]:
             params = dict(process_routing(self, "score", **params).scorer.score)
         return float(self._scorer_of()(self, X, truth, **params))
-
-    @staticmethod
-    @abstractmethod
-    def _known_of(y: Any) -> tuple[Index, AnyArray]:
-        """Return the rows whose label or target is known, and these labels or targets."""
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata ``fit`` and ``score`` accept, and what the scorer receives of it.
@@ -203,7 +189,7 @@ class Tuned:
         return router
 
     def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags: Tags = super().__sklearn_tags__()
         tags.array_api_support = False
         return tags
 
@@ -211,64 +197,23 @@ class Tuned:
 class TunedSupervised(Tuned):
     """A supervised estimator whose ridge penalty is chosen by cross-validation."""
 
-    _delegated: ClassVar[tuple[str, ...]] = ("classes_", "coef_", "intercept_", "solver_")
-
-    def __init__(
-        self,
-        alphas: Sequence[float] = ALPHAS,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        fit_intercept: bool = True,
-        shuffle: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _run(self, search: Search) -> list[FoldScores]:
-        alphas = read_alphas(self.alphas)
-        candidates = [self._plain(alpha, fit_intercept=self.fit_intercept) for alpha in alphas]
-        work = partial(
-            score_supervised,
-            alphas=alphas,
-            fit_intercept=self.fit_intercept,
-            score=self._score_of(search.given, candidates),
-        )
-        return in_parallel(work, search.tasks(with_unlabeled=False), self.n_jobs)
+    def _grid(self) -> Grid:
+        return Grid(search.read_alphas(self.alphas), (), self.fit_intercept)
 
     def _fit_best(
-        self, results: Sequence[FoldScores], X: Any, y: Any, more: Any, weight: Any, **sets: Any
+        self, results: Sequence[FoldScores], given: FitArguments[Any], X: Any, y: Any, **more: Any
     ) -> Self:
         """Fit with the best penalty to the labelled rows."""
         scores = np.stack([result.twins for result in results])
-        self._keep_scores([{"alpha": alpha} for alpha in read_alphas(self.alphas)], scores)
-        self.alpha_ = self.best_params_["alpha"]
-        best = self._plain(self.alpha_, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        self._keep_best(best.fit(X, y, sample_weight=weight))
+        best = self._choose(self._supervised, self._grid().supervised_points, scores)
+        self._keep(best.fit(X, y, sample_weight=given.weight))
         return self
 
 
 class TunedImplicit(Tuned):
     """An implicitly constrained estimator, ridge and metric chosen by cross-validation."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Tuned._parameter_constraints,
-        "metrics": ["array-like"],
-        "alpha_labeled": [*NOT_NEGATIVE, None],
-        "tol": NOT_NEGATIVE,
-        "max_iter": AT_LEAST_ONE,
-    }
-    # Parameters of the plain estimator other than those of the grid, and the tuned twin.
-    _passed_on: ClassVar[tuple[str, ...]] = ("alpha_labeled", "fit_intercept", "tol", "max_iter")
     _tuned_twin: ClassVar[Any]
-
     metrics: Sequence[str | float]
     alpha_labeled: float | None
     tol: float
@@ -276,75 +221,35 @@ class TunedImplicit(Tuned):
 
     def _grid(self) -> Grid:
         return Grid(
-            read_alphas(self.alphas),
-            read_metrics(self.metrics, METRICS),
+            search.read_alphas(self.alphas),
+            search.read_metrics(self.metrics),
             self.fit_intercept,
             self.alpha_labeled,
             self.tol,
             self.max_iter,
         )
 
-    def _candidate(self, **parameters: Any) -> Any:
-        return self._plain(**{name: getattr(self, name) for name in self._passed_on}, **parameters)
-
-    def _run(self, search: Search) -> list[FoldScores]:
-        grid = self._grid()
-        candidates = [self._candidate(**point) for point in grid.points]
-        twins = [self._supervised(a, fit_intercept=grid.fit_intercept) for a in grid.alphas]
-        work = partial(
-            score_grid,
-            grid=grid,
-            score=self._score_of(search.given, candidates),
-            score_twins=self._score_of(search.given, twins),
-        )
-        results = in_parallel(work, search.tasks(with_unlabeled=True), self.n_jobs)
-        warn_if_unproven(self, results)
-        return results
-
     def _fit_best(
-        self,
-        results: Sequence[FoldScores],
-        X: Any,
-        y: Any,
-        more: Any,
-        weight: Any,
-        *,
-        of_twin: tuple[Any, Any, Any] | None = None,
-        **sets: Any,
+        self, results: Sequence[FoldScores], given: FitArguments[Any], X: Any, y: Any, **more: Any
     ) -> Self:
-        """Fit with the best point of the grid, and the twin with its best penalty.
-
-        ``of_twin`` are the (X, y, weight) that the twin is fitted to, if they are not the same.
-        """
-        points = np.stack([result.points for result in results])
-        self._keep_scores(self._grid().points, points)
-        self.alpha_ = self.best_params_["alpha"]
-        best = self._candidate(**self.best_params_, n_jobs=self.n_jobs)
-        self._keep_best(best.fit(X, y, more, sample_weight=weight, **sets))
-        self.metric_ = best.metric_
-        shared = ("alphas", "cv", "scoring", "fit_intercept", "shuffle", "random_state", "n_jobs")
-        twin = self._tuned_twin(**{name: getattr(self, name) for name in shared})
-        X, y, weight = (X, y, weight) if of_twin is None else of_twin
-        self.supervised_ = twin._fit_best(results, X, y, None, weight)
+        """Fit with the best point of the grid, and the twin with its best penalty."""
+        scores = np.stack([result.points for result in results])
+        best = self._choose(self._plain, self._grid().points, scores)
+        self._keep(best.fit(X, y, sample_weight=given.weight, **more))
+        if more.get("possible") is not None:  # rows with one possible class are labelled, too
+            known = given.labels
+            X, y = take_rows(X, known.labeled), known.classes[known.codes]
+            given = replace(given, weight=given.weight_of(known.labeled))
+        twin = unfitted_like(self, self._tuned_twin)
+        self.supervised_ = twin._fit_best(results, given, X, y)
         return self
-
-
-def _fitted(
-    candidates: Sequence[Any], remembered: Any, known: Any, names: Any, number: int, model: Linear
-) -> Any:
-    """Return a candidate with the coefficients of a model, as if it were fitted."""
-    estimator = remembered(candidates[number], known, model)
-    estimator.n_features_in_ = len(model[0])
-    if names is not None:
-        estimator.feature_names_in_ = names
-    return estimator
 
 
 class TunedClassifier(Tuned, LeastSquaresBase):
     """A least-squares classifier with parameters chosen by cross-validation."""
 
-    _several_classes: ClassVar[bool] = True
-    _default_score = staticmethod(brier_scores)
+    _supervised: ClassVar[Any] = LeastSquaresClassifier
+    _default_score: ClassVar[Any] = staticmethod(search.brier_scores)
 
     def fit(
         self,
@@ -379,32 +284,11 @@ class TunedClassifier(Tuned, LeastSquaresBase):
         self
             The fitted estimator.
         """
-        with fitting(self):
-            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
-            results = self._tune(given, X, sample_weight, groups)
-            self._fit_best(results, X, y, X_unlabeled, sample_weight)
-        return self
-
-    @staticmethod
-    def _remembered(estimator: Any, known: KnownLabels, model: Linear) -> Any:
-        return estimator._remember(known.classes, *model)
-
-    @staticmethod
-    def _known_of(y: Any) -> tuple[Index, AnyArray]:
-        labels = read_labels(y, len(y), multi_class=True, one_class=True)
-        return labels.labeled, labels.classes[labels.codes]
+        return self._fit_to(X, y, X_unlabeled, sample_weight, groups)
 
 
 class TunedRegressor(Tuned, LeastSquaresRegressionBase):
     """A least-squares regressor with parameters chosen by cross-validation."""
 
-    _default_score = staticmethod(squared_errors)
-
-    @staticmethod
-    def _remembered(estimator: Any, known: KnownTargets, model: Linear) -> Any:
-        return estimator._remember(*model)
-
-    @staticmethod
-    def _known_of(y: Any) -> tuple[Index, AnyArray]:
-        known = read_targets(y, len(y))
-        return known.labeled, known.targets
+    _supervised: ClassVar[Any] = LeastSquaresRegressor
+    _default_score: ClassVar[Any] = staticmethod(search.squared_errors)

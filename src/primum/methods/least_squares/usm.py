@@ -11,11 +11,8 @@ where the coordinates are not computed, it is one linear system. With K > 2 clas
 and, as w, has one column per class.
 """
 
-from typing import Any, ClassVar
-
 import numpy as np
 
-from primum.methods.base import N_JOBS, NOT_NEGATIVE
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import TrainingData
 
@@ -64,24 +61,6 @@ class USMClassifier(LeastSquaresBase):
     array([0, 1])
     """
 
-    _several_classes: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": NOT_NEGATIVE,
-        "fit_intercept": ["boolean"],
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        *,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-
     def _fit_data(self, data: TrainingData) -> None:
         labeled = data.labeled
         self._fit_twin(data, self.alpha)
@@ -89,10 +68,9 @@ class USMClassifier(LeastSquaresBase):
         self.solver_ = equations.solver
         design = equations.design(labeled.rows)
         share = equations.weight / labeled.total
+        mean = np.average(labeled.y, axis=0, weights=labeled.weight)
+        level = mean if self.fit_intercept else np.zeros_like(mean)
+        sums = share * design.weighted_sum(labeled.y - level)
         if self.fit_intercept:
-            level = np.average(labeled.y, axis=0, weights=labeled.weight)
-            sums = share * design.weighted_sum(labeled.y - level)
             sums[0] = level * equations.weight
-        else:
-            sums = share * design.weighted_sum(labeled.y)
         self._remember(data.classes, *equations.decode(equations.solve(sums)))

@@ -13,7 +13,8 @@ exp(-||x_i - x_j||^2 / (2 s^2)) ("heat"), with s the median distance between con
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,20 +23,14 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import Tags, gen_batches
-from sklearn.utils.validation import validate_data
 
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import (
-    KnownLabelsScoreMixin,
-    copy_feature_names,
-    documented_fit,
-    fitting,
-)
+from primum.methods.base import KnownLabelsScoreMixin, copy_feature_names, documented_fit, fitting
 from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
-from primum.methods.parameters import RangesByName
-from primum.reading.arrays import backend_of, locating_bad_values, refuse_other_library
-from primum.reading.data import DTYPES, FitArguments, read_arguments, stack_rows
+from primum.methods.parameters import with_parameters
+from primum.reading.arrays import refuse_other_library
+from primum.reading.data import FitArguments, read_arguments, read_numpy_rows, stack_rows
 from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
 
@@ -115,27 +110,26 @@ MAX_ROWS = 10_000
 MAX_KERNEL_VALUES = 2**23
 
 
-class KernelOnGraph(RangesByName, BaseEstimator):
+@with_parameters
+class KernelOnGraph(BaseEstimator):
     """A kernel deformed by the neighbour graph of all training rows, labelled or not."""
 
-    X_fit_: Any
-    n_features_in_: int
-    kernel: str | Callable[..., Any]
-    gamma: float | str | None
-    gamma_: float | None
-    kernel_params: dict[str, Any] | None
-    graph_neighbors: int
-    graph_weights: str
-    graph_normalized: bool
-    graph_power: int
+    kernel: str | Callable[..., Any] = "rbf"
+    gamma: float | str | None = "scale"
+    kernel_params: dict[str, Any] | None = None
+    graph_neighbors: int = 10
+    graph_weights: str = "binary"
+    graph_normalized: bool = True
+    graph_power: int = 1
 
     def _deform(self, rows: Any, ratio: float) -> DeformedKernel:
         """Return the deformed kernel of distinct rows, which are stored for new ones."""
+        n, d = rows.shape
         self.gamma_ = self._gamma(rows)
-        penalty = self._penalty(rows) if ratio else sparse.csr_array((rows.shape[0],) * 2)
-        if self._in_features(rows.shape):
+        penalty = self._penalty(rows) if ratio else sparse.csr_array((n, n))
+        if self.kernel == "linear" and d <= min(n, MAX_ROWS):  # with the rows themselves
             return deform_linear(rows, penalty).at(ratio)
-        self._refuse_many(rows.shape[0])
+        self._refuse_many(n)
         self.X_fit_ = rows
         return deform_kernel(self._kernel(rows), penalty, overwrite=True).at(ratio)
 
@@ -150,24 +144,19 @@ class KernelOnGraph(RangesByName, BaseEstimator):
         graph = neighbor_graph(rows, self.graph_neighbors, self.graph_weights)
         return laplacian_power(graph, normalized=self.graph_normalized, power=self.graph_power)
 
-    def _in_features(self, shape: tuple[int, int]) -> bool:
-        """Return whether to compute with the rows themselves instead of their kernel matrix."""
-        return self.kernel == "linear" and shape[1] <= min(shape[0], MAX_ROWS)
-
     def _kernel(self, rows: Any, others: Any = None) -> Floats:
         """Return the undeformed kernel between rows, or rows and others, in memory of its own."""
         parameters = dict(self.kernel_params or {})
         if callable(self.kernel):
-            return computed_kernel(
-                self.kernel, rows, rows if others is None else others, parameters
-            )
+            others = rows if others is None else others
+            return computed_kernel(self.kernel, rows, others, parameters)
         if self.gamma_ is not None:
             parameters["gamma"] = self.gamma_
         return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **parameters))
 
     def _expand(self, X: Any, expansion: Floats) -> Floats:
         """Return functions of new rows, given their expansion (see ``DeformedKernel``)."""
-        rows = self._read_new(X)
+        rows = read_numpy_rows(self, X, reset=False).astype(np.float64, copy=False)
         if not hasattr(self, "X_fit_"):
             return np.asarray(rows @ expansion)
         n = rows.shape[0]
@@ -175,13 +164,6 @@ class KernelOnGraph(RangesByName, BaseEstimator):
         for batch in gen_batches(n, max(1, MAX_KERNEL_VALUES // len(expansion))):
             values[batch] = self._kernel(rows[batch], self.X_fit_) @ expansion
         return values
-
-    def _read_new(self, X: Any) -> Any:
-        """Validate new rows."""
-        refuse_other_library(self, backend_of(X))
-        with locating_bad_values(X, "X"):
-            rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        return rows.astype(np.float64, copy=False)
 
     def _refuse_many(self, n_rows: int) -> None:
         if n_rows > MAX_ROWS:
@@ -235,7 +217,7 @@ def read_manifold_data(
     """Return the distinct rows of validated arguments, without the unlabelled ones if not used."""
     refuse_other_library(estimator, given.home)
     labels, index = given.labels, given.labels.labeled[given.known]
-    n_labeled, parts = len(index), []
+    n_labeled, more = len(index), given.X[:0]
     if uses_unlabeled:
         index = np.concatenate([index, labels.unlabeled[given.unknown]])
         if not isinstance(given.more, ArrayRows):
@@ -243,8 +225,8 @@ def read_manifold_data(
                 f"{type(estimator).__name__} needs a graph of all rows, but X_unlabeled is not in "
                 "memory: load a sample of it, or use ICLSClassifier or USMClassifier."
             )
-        parts = [given.more.array] if given.more.n_rows else []
-    rows, position = distinct_rows(stack_rows([given.X[index], *parts], np.float64))
+        more = given.more.array
+    rows, position = distinct_rows(stack_rows([given.X[index], more], np.float64))
     return ManifoldData(
         rows=rows,
         labeled=position[:n_labeled],
@@ -267,38 +249,33 @@ def distinct_rows(X: Any) -> tuple[Any, Index]:
     X.eliminate_zeros()
     seen: dict[tuple[bytes, bytes], int] = {}
     position: Index = np.empty(X.shape[0], dtype=np.intp)
-    first: list[int] = []
-    for i, (start, stop) in enumerate(zip(X.indptr[:-1], X.indptr[1:], strict=True)):
+    for i, (start, stop) in enumerate(pairwise(X.indptr)):
         key = X.indices[start:stop].tobytes(), X.data[start:stop].tobytes()
         position[i] = seen.setdefault(key, len(seen))
-        if len(seen) > len(first):
-            first.append(i)
+    first = np.unique(position, return_index=True)[1]
     return X[first], position
 
 
 class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
     """A classifier in the deformed kernel, with a twin in the kernel as it is."""
 
-    alpha: float
-    graph_alpha: float
-    classes_: AnyArray
-    supervised_: Self
     _several_classes: ClassVar[bool] = True
     # The parameter whose value 0 leaves the graph out.
-    _weight_of_graph: ClassVar[str] = "graph_alpha"
+    _weight_of_graph: ClassVar[str]
 
     @documented_fit(
-        in_memory=True,
-        weights="Equal rows are one vertex of the graph, whatever their weights.",
+        in_memory=True, weights="Equal rows are one vertex of the graph, whatever their weights."
     )
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with fitting(self):
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
-            self._fit_data(read_manifold_data(self, given, uses_unlabeled=self._ratio > 0))
+            self._fit_given(given)
             self.supervised_ = self._fit_twin(given)
         return self
 
-    def _fit_data(self, data: ManifoldData) -> Self:
+    def _fit_given(self, given: FitArguments[KnownLabels]) -> Self:
+        """Fit to validated arguments, without the unlabelled rows if the graph is left out."""
+        data = read_manifold_data(self, given, uses_unlabeled=self._ratio > 0)
         self.classes_ = data.classes
         self._fit_deformed(data, self._deform(data.rows, self._ratio))
         return self
@@ -310,13 +287,26 @@ class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
         twin = clone(self).set_params(**{self._weight_of_graph: 0.0})
         twin.n_features_in_ = self.n_features_in_
         copy_feature_names(self, twin)
-        return twin._fit_data(read_manifold_data(twin, given, uses_unlabeled=False))
+        return twin._fit_given(given)
 
     @property
+    @abstractmethod
     def _ratio(self) -> float:
         """The ratio r of the two penalties; 0 means the undeformed kernel of the labelled rows."""
-        return self.graph_alpha / self.alpha
 
     @abstractmethod
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
         """Fit to validated data in the deformed kernel of its rows."""
+
+
+@with_parameters
+class LaplacianMachine(ManifoldMachine):
+    """A machine with a loss of its own, and penalties on the norm and on the graph."""
+
+    alpha: float = field(default=1e-4, kw_only=False)
+    graph_alpha: float = field(default=1e-3, kw_only=False)
+    _weight_of_graph: ClassVar[str] = "graph_alpha"
+
+    @property
+    def _ratio(self) -> float:
+        return self.graph_alpha / self.alpha

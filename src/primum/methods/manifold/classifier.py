@@ -7,7 +7,7 @@ for a machine whose objective is loss(f) + alpha ||f||^2, see
 of the kernel as it is.
 """
 
-from collections.abc import Callable
+from dataclasses import field
 from typing import Any
 
 from sklearn.base import clone, is_classifier
@@ -18,8 +18,10 @@ from primum._typing import Floats
 from primum.methods.base import WrapperMixin
 from primum.methods.manifold.base import ManifoldData, ManifoldMachine
 from primum.methods.manifold.deformed_kernel import DeformedKernel
+from primum.methods.parameters import with_parameters
 
 
+@with_parameters
 class ManifoldClassifier(WrapperMixin, ManifoldMachine):
     """Semi-supervised version of a kernel machine, smooth along the neighbour graph of all rows.
 
@@ -116,32 +118,10 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
     array([0, 1])
     """
 
-    expansion_: Floats
-    scale_: float
     _weight_of_graph = "graph_ratio"
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        graph_ratio: float = 10.0,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: float | str | None = "scale",
-        kernel_params: dict[str, Any] | None = None,
-        graph_neighbors: int = 10,
-        graph_weights: str = "binary",
-        graph_normalized: bool = True,
-        graph_power: int = 1,
-    ) -> None:
-        self.estimator = estimator
-        self.graph_ratio = graph_ratio
-        self.kernel = kernel
-        self.gamma = gamma
-        self.kernel_params = kernel_params
-        self.graph_neighbors = graph_neighbors
-        self.graph_weights = graph_weights
-        self.graph_normalized = graph_normalized
-        self.graph_power = graph_power
+    estimator: Any = field(default=None, kw_only=False)
+    graph_ratio: float = field(default=10.0, kw_only=False)
 
     @property
     def _ratio(self) -> float:
@@ -160,9 +140,8 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
         _check_machine(self._kind)
         weight, kernel = self._weight_options(data.weight), kernel.rescaled()
         self.scale_ = kernel.scale
-        features = kernel.features(data.labeled)
-        labels = data.classes[data.codes]
-        self.estimator_ = clone(self._kind).fit(features @ features.T, labels, **weight)
+        gram, labels = kernel.gram(data.labeled), data.classes[data.codes]
+        self.estimator_ = clone(self._kind).fit(gram, labels, **weight)
         self.expansion_ = kernel.expansion(data.labeled)
 
     def _rows_for_estimator(self, X: Any) -> Floats:

@@ -134,10 +134,10 @@ class DeformedKernel:
         solved *= np.sqrt(self.scale)
         return np.asarray(solved.T)
 
-    def columns(self, index: Index) -> Floats:
-        """Return columns of K~, of shape (n_rows, len(index))."""
-        rows = self.scale * _dense(self.deformation.features[index])
-        return np.asarray(self.deformation.features @ self._solve(rows.T))
+    def gram(self, index: Index | slice = slice(None)) -> Floats:
+        """Return the deformed kernel matrix of some rows."""
+        features = self.features(index)
+        return features @ features.T
 
     def expansion(self, index: Index, coef: Floats | None = None) -> Floats:
         """Return how the functions sum_j coef_j k~(., x_j), j in index, are evaluated at a row x.

@@ -7,22 +7,23 @@ loss + alpha ||f||^2 in this kernel minimises, in the kernel k,
 loss + alpha/c (||f||^2 + r f' Lap^p f).
 """
 
-from collections.abc import Callable
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import check_parameters
 from primum._typing import AnyArray, Floats
 from primum.methods.base import fitting
 from primum.methods.manifold.base import KernelOnGraph, distinct_rows
 from primum.methods.manifold.deformed_kernel import DeformedKernel
-from primum.reading.arrays import backend_of, locating_bad_values, refuse_other_library
-from primum.reading.data import DTYPES, stack_rows
+from primum.methods.parameters import with_parameters
+from primum.reading.data import read_numpy_rows, stack_rows
 
 
+@with_parameters
 class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOnGraph):
     """Kernel deformed by the neighbour graph of the rows, for machines with a precomputed kernel.
 
@@ -109,29 +110,7 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
     ((4, 4), True)
     """
 
-    expansion_: Floats
-    scale_: float
-
-    def __init__(
-        self,
-        graph_ratio: float = 10.0,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: float | str | None = "scale",
-        kernel_params: dict[str, Any] | None = None,
-        graph_neighbors: int = 10,
-        graph_weights: str = "binary",
-        graph_normalized: bool = True,
-        graph_power: int = 1,
-    ) -> None:
-        self.graph_ratio = graph_ratio
-        self.kernel = kernel
-        self.gamma = gamma
-        self.kernel_params = kernel_params
-        self.graph_neighbors = graph_neighbors
-        self.graph_weights = graph_weights
-        self.graph_normalized = graph_normalized
-        self.graph_power = graph_power
+    graph_ratio: float = field(default=10.0, kw_only=False)
 
     @property
     def _n_features_out(self) -> int:
@@ -179,14 +158,11 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
     def _fit(self, X: Any) -> tuple[DeformedKernel, AnyArray]:
         """Return the deformed kernel of the distinct rows, and the position of every row."""
         check_parameters(self)
-        refuse_other_library(self, backend_of(X))
-        with locating_bad_values(X, "X"):
-            rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr")
-        rows, position = distinct_rows(stack_rows([rows], np.float64))
+        rows = stack_rows([read_numpy_rows(self, X, reset=True)], np.float64)
+        rows, position = distinct_rows(rows)
         kernel = self._deform(rows, self.graph_ratio).rescaled()
         self.scale_ = kernel.scale
-        self.expansion_ = kernel.expansion(np.arange(rows.shape[0]))
-        self.expansion_ = self.expansion_[:, position]
+        self.expansion_ = kernel.expansion(np.arange(rows.shape[0]))[:, position]
         return kernel, position
 
     def transform(self, X: Any) -> Floats:

@@ -13,7 +13,6 @@ not penalised, neither by the norm nor along the graph. With weights w_i, which 
 alpha L I becomes alpha diag(1 / w_i).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from primum._typing import AnyArray, Floats
 from primum.equations import kernel_ridge
 from primum.methods.base import nearest_probabilities, predicted_classes
-from primum.methods.manifold.base import ManifoldData, ManifoldMachine
+from primum.methods.manifold.base import LaplacianMachine, ManifoldData
 from primum.methods.manifold.deformed_kernel import DeformedKernel
+from primum.methods.parameters import with_parameters
 
 
-class LaplacianLeastSquaresClassifier(ManifoldMachine):
+@with_parameters
+class LaplacianLeastSquaresClassifier(LaplacianMachine):
     """Kernel least squares whose scores vary little between neighbouring rows.
 
     The neighbour graph of all rows, labelled or not, shows where the data are. A penalty makes the
@@ -125,42 +126,12 @@ class LaplacianLeastSquaresClassifier(ManifoldMachine):
     1.0
     """
 
-    dual_coef_: Floats
-    intercept_: Floats
-
-    def __init__(
-        self,
-        alpha: float = 1e-4,
-        graph_alpha: float = 1e-3,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: float | str | None = "scale",
-        kernel_params: dict[str, Any] | None = None,
-        graph_neighbors: int = 10,
-        graph_weights: str = "binary",
-        graph_normalized: bool = True,
-        graph_power: int = 1,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.alpha = alpha
-        self.graph_alpha = graph_alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.kernel_params = kernel_params
-        self.graph_neighbors = graph_neighbors
-        self.graph_weights = graph_weights
-        self.graph_normalized = graph_normalized
-        self.graph_power = graph_power
-        self.fit_intercept = fit_intercept
+    fit_intercept: bool = True
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
-        features = kernel.features(data.labeled)
+        K = kernel.gram(data.labeled)
         coef, intercept = kernel_ridge(
-            features @ features.T,
-            data.targets,
-            data.weight,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
+            K, data.targets, data.weight, alpha=self.alpha, fit_intercept=self.fit_intercept
         )
         self.dual_coef_ = kernel.expansion(data.labeled, coef)
         self.intercept_ = np.asarray(intercept) if coef.ndim == 2 else np.array([intercept - 0.5])

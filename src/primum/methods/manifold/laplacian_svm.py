@@ -10,7 +10,6 @@ w_i that add up to 1. K > 2 classes have one such SVM for each pair of classes, 
 ``SVC``.
 """
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import AnyArray, Floats
 from primum.methods.base import predicted_classes
-from primum.methods.manifold.base import ManifoldData, ManifoldMachine
+from primum.methods.manifold.base import LaplacianMachine, ManifoldData
 from primum.methods.manifold.deformed_kernel import DeformedKernel
-from primum.methods.parameters import POSITIVE
+from primum.methods.parameters import POSITIVE, with_parameters
 
 
-class LaplacianSVMClassifier(ManifoldMachine):
+@with_parameters
+class LaplacianSVMClassifier(LaplacianMachine):
     """Support vector machine whose scores vary little between neighbouring rows.
 
     The neighbour graph of all rows, labelled or not, shows where the data are. A penalty makes the
@@ -132,42 +132,15 @@ class LaplacianSVMClassifier(ManifoldMachine):
     """
 
     _ranges: ClassVar[dict[str, list[Any]]] = {"tol": POSITIVE}
-    svm_: SVC
-    expansion_: Floats
 
-    def __init__(
-        self,
-        alpha: float = 1e-4,
-        graph_alpha: float = 1e-3,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: float | str | None = "scale",
-        kernel_params: dict[str, Any] | None = None,
-        graph_neighbors: int = 10,
-        graph_weights: str = "binary",
-        graph_normalized: bool = True,
-        graph_power: int = 1,
-        tol: float = 1e-8,
-        max_iter: int = 1_000_000,
-    ) -> None:
-        self.alpha = alpha
-        self.graph_alpha = graph_alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.kernel_params = kernel_params
-        self.graph_neighbors = graph_neighbors
-        self.graph_weights = graph_weights
-        self.graph_normalized = graph_normalized
-        self.graph_power = graph_power
-        self.tol = tol
-        self.max_iter = max_iter
+    tol: float = 1e-8
+    max_iter: int = 1_000_000
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
-        features, L = kernel.features(data.labeled), len(data.codes)
-        share = np.full(L, 1.0 / L) if data.weight is None else data.weight / data.weight.sum()
-        settings = {"tol": self.tol, "max_iter": self.max_iter}
-        svm = SVC(C=0.5 / self.alpha, kernel="precomputed", **settings)
-        self.svm_ = svm.fit(features @ features.T, data.codes, sample_weight=share)
+        weight = np.ones(len(data.codes)) if data.weight is None else data.weight
+        svm = SVC(C=0.5 / self.alpha, kernel="precomputed", tol=self.tol, max_iter=self.max_iter)
+        share = weight / weight.sum()
+        self.svm_ = svm.fit(kernel.gram(data.labeled), data.codes, sample_weight=share)
         self.n_iter_ = max(1, int(np.max(svm.n_iter_)))
         self.expansion_ = kernel.expansion(data.labeled)
 

@@ -28,30 +28,33 @@ PRECONDITIONED_STEPS = 4
 EQUAL_COSTS = 1e-14
 
 
-class Nearby:
+class Nearby(NewtonSystem):
     """Conjugate gradients, preconditioned by the last matrix that was inverted."""
 
     exact = False
     name = "primal"
 
     def __init__(self, system: Primal) -> None:
-        self.system, self.X, self.ridge = system, system.X, system.ridge
+        super().__init__(system.X, system.ridge)
+        self.system = system
         self._inverse: Floats | None = None
         self._h = np.zeros(len(system.X))
         self._changed, self._rows = np.empty(0, dtype=np.intp), system.X[:0]
 
-    def solve(
+    def solve(  # noqa: D102
         self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
     ) -> tuple[Floats, Floats]:
-        """Return the solution v of ``(R + X'HX) v = X'rho`` and Xv, starting from w and o = Xw."""
         if self._inverse is not None and h.any():
             residual = self.X.T @ (rho - h * o) - self.ridge * w
             step = self._steps(h, residual, (SOLUTION_ERROR * accuracy) ** 2)
             if step is not None:
                 return w + step, o + self.X @ step
-        w, factor = self.system.factorized(h, rho, w)
+        return super().solve(h, rho, w, o, accuracy)
+
+    def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
+        v, factor = self.system.factorized(h, self.X.T @ rho)
         self._inverse, self._h = None if factor is None else _inverse(factor), h.copy()
-        return w, self.X @ w
+        return v
 
     def _steps(self, h: Floats, residual: Floats, enough: float) -> Floats | None:
         """Solve for a residual until the square of the error, estimated with A_0, is small.

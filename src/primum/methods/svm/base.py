@@ -1,7 +1,7 @@
 """Validated dense or sparse rows for linear machines, with a constant column."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -14,7 +14,7 @@ from primum._sklearn import Interval
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.methods.base import ClassPredictionMixin, KnownLabelsScoreMixin, documented_fit, fitting
-from primum.methods.parameters import RangesByName
+from primum.methods.parameters import with_parameters
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, in_memory, read_arguments
 from primum.reading.labels import KnownLabels
@@ -55,20 +55,6 @@ class MachineData:
     def n_unlabeled(self) -> int:
         """Number of unlabelled rows of positive weight."""
         return len(self.weight) - len(self.y)
-
-    def groups(self) -> list[slice]:
-        """Return the slices of the labelled and of the unlabelled rows."""
-        return [slice(0, self.n_labeled), slice(self.n_labeled, len(self.weight))]
-
-    def for_all_unlabeled(self, shares: Floats, coef: Floats, intercept: float) -> Floats:
-        """Return the share of the second class for all unlabelled rows, given those with weight.
-
-        Those of weight zero, all in X, have the share 0 or 1 of the class predicted for them.
-        """
-        n_present, unlabeled = len(self.given.unknown), self.given.labels.unlabeled
-        of_X = (self.given.X[unlabeled] @ coef + intercept >= 0).astype(np.float64)
-        of_X[self.given.unknown] = shares[:n_present]
-        return np.append(of_X, shares[n_present:])
 
     def transduction(self, shares: Floats) -> AnyArray:
         """Return the class of every row, known or by its share of the second class.
@@ -116,26 +102,16 @@ def with_constant(parts: list[Any], fit_intercept: bool) -> Any:
     return X
 
 
-def ridge_of(alpha: float, n_columns: int, fit_intercept: bool, penalize: bool) -> Floats:
-    """Return the diagonal of the penalty."""
-    ridge = np.full(n_columns, float(alpha))
-    if fit_intercept and not penalize:
-        ridge[-1] = 0.0
-    return ridge
-
-
-class LinearMachine(
-    RangesByName, KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
-):
+@with_parameters
+class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
     """The common base of the linear SVMs and of entropy-regularised logistic regression."""
 
-    classes_: AnyArray
-    coef_: Floats
-    intercept_: Floats
-    fit_intercept: bool
-    warm_start: bool = False
-    _several_classes: ClassVar[bool]
-    _uses_unlabeled: ClassVar[bool]
+    alpha: float = field(default=1.0, kw_only=False)
+    fit_intercept: bool = True
+    penalize_intercept = False
+    warm_start = False
+    _several_classes: ClassVar[bool] = True
+    _uses_unlabeled: ClassVar[bool] = True
 
     @documented_fit(
         in_memory=True,
@@ -151,6 +127,13 @@ class LinearMachine(
     @abstractmethod
     def _fit_data(self, data: MachineData) -> Any:
         """Fit to validated data."""
+
+    def _ridge(self, n_columns: int) -> Floats:
+        """Return the diagonal of the penalty."""
+        ridge = np.full(n_columns, float(self.alpha))
+        if self.fit_intercept and not self.penalize_intercept:
+            ridge[-1] = 0.0
+        return ridge
 
     def _remember(self, classes: AnyArray, w: Floats) -> Self:
         """Keep the SVM w, or one in each row: coefficients, then the intercept if there is one."""
@@ -173,15 +156,16 @@ class LinearMachine(
         return tags
 
 
+@with_parameters
 class TransductiveMachine(LinearMachine):
     """A linear SVM that also learns from unlabelled rows."""
 
-    transduction_: AnyArray
+    unlabeled_weight: float = 1.0
+    prior: Any = None
     _ranges: ClassVar[dict[str, list[Any]]] = {
         "prior": [Interval(Real, 0, 1, closed="neither"), dict, "array-like", None]
     }
     _several_classes: ClassVar[bool] = False
-    _uses_unlabeled: ClassVar[bool] = True
 
     def _remember_labels(self, data: MachineData, w: Floats, labels: Floats) -> None:
         """Store an SVM and the labels -1 and 1 of the unlabelled rows."""
@@ -189,5 +173,12 @@ class TransductiveMachine(LinearMachine):
         self.transduction_ = data.transduction(self._shares(data, labels > 0))
 
     def _shares(self, data: MachineData, shares: Any) -> Floats:
-        """Return the share of the second class for all unlabelled rows, given those with weight."""
-        return data.for_all_unlabeled(shares, self.coef_[0], float(self.intercept_[0]))
+        """Return the share of the second class for all unlabelled rows, given those with weight.
+
+        Those of weight zero, all in X, have the share 0 or 1 of the class predicted for them.
+        """
+        given, present = data.given, data.given.unknown
+        scores = given.X[given.labels.unlabeled] @ self.coef_[0] + self.intercept_[0]
+        of_X = (scores >= 0).astype(np.float64)
+        of_X[present] = shares[: len(present)]
+        return np.append(of_X, shares[len(present) :])

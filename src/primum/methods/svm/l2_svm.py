@@ -13,25 +13,21 @@ coefficient of a constant feature and penalised like any other (``penalize_inter
 LinearSVC). K > 2 classes have K such SVMs, each for one class (y = 1) against the rest (y = -1).
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats
-from primum.methods.svm.base import LinearMachine, MachineData, ridge_of, with_constant
-from primum.methods.svm.newton import (
-    HingeCosts,
-    Machine,
-    NewtonSystem,
-    machine_at,
-    minimize,
-    newton_system,
-    warn_if_short,
-)
+from primum.methods.parameters import with_parameters
+from primum.methods.svm.base import LinearMachine, MachineData, with_constant
+from primum.methods.svm.newton import HingeCosts, Machine, machine_at, minimize, newton_system
 
 
+@with_parameters
 class L2SVMClassifier(LinearMachine):
     """Linear support vector machine with squared hinge loss; unlabelled rows are ignored.
 
@@ -42,12 +38,12 @@ class L2SVMClassifier(LinearMachine):
     ----------
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2``.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
     costs : {"mean", "sum"}, default="mean"
         Whether the penalty is added to the mean or to the sum of the rows' losses (each half a
         squared hinge). ``LinearSVC(C=C)`` is ``alpha=1 / (2 * C), costs="sum",
         penalize_intercept=True``.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
     penalize_intercept : bool, default=False
         Whether the intercept is penalised like a coefficient.
     tol : float, default=1e-10
@@ -96,73 +92,21 @@ class L2SVMClassifier(LinearMachine):
     array([0, 1])
     """
 
-    _several_classes: ClassVar[bool] = True
     _uses_unlabeled: ClassVar[bool] = False
     _ranges: ClassVar[dict[str, list[Any]]] = {"costs": [StrOptions({"mean", "sum"})]}
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        costs: str = "mean",
-        fit_intercept: bool = True,
-        penalize_intercept: bool = False,
-        tol: float = 1e-10,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.costs = costs
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+    costs: str = "mean"
+    penalize_intercept: bool = False
+    tol: float = 1e-10
+    max_iter: int = 1000
+    warm_start: bool = False
 
-    def _fit_data(self, data: MachineData) -> Self:
-        """Fit to the labelled rows of validated data."""
+    def _fit_data(self, data: MachineData) -> "L2SVMClassifier":
+        """Fit to the labelled rows."""
         L = data.n_labeled
         X = data.X if data.n_unlabeled == 0 else data.X[:L]
-        signs = one_against_rest(data.y)
-        start = self._start(len(signs), X.shape[1])
-        machines = self._minimize(self._system(X), signs, data.weight[:L], start)
-        self.n_features_in_ = X.shape[1] - int(self.fit_intercept)
-        return self._keep(data.classes, machines)
-
-    def _start(self, n_svms: int, n_columns: int) -> Floats:
-        if self.warm_start and hasattr(self, "coef_"):
-            w = self._weights()
-            if w.shape == (n_svms, n_columns):
-                return w
-        return np.zeros((n_svms, n_columns))
-
-    def _system(self, X: Any) -> NewtonSystem:
-        ridge = ridge_of(self.alpha, X.shape[1], self.fit_intercept, self.penalize_intercept)
-        return newton_system(X, ridge)
-
-    def _minimize(
-        self, system: NewtonSystem, signs: Floats, weight: Floats, start: Floats
-    ) -> list[Machine]:
-        """Return the SVM for each row of signs, the labels -1 and 1, from that row of start."""
-        cost = weight / weight.sum() if self.costs == "mean" else weight
-        self.solver_ = system.name
-        return [
-            minimize(
-                system,
-                HingeCosts(sign, cost),
-                machine_at(system, w),
-                tol=self.tol,
-                max_iter=self.max_iter,
-            )
-            for sign, w in zip(signs, start, strict=True)
-        ]
-
-    def _keep(self, classes: AnyArray, machines: list[Machine]) -> Self:
-        slowest = max(machines, key=lambda machine: (not machine.converged, machine.n_iter))
-        warn_if_short(slowest, type(self).__name__, self.max_iter, stacklevel=5)
-        self.objective_ = sum(machine.objective for machine in machines)
-        self.n_iter_ = slowest.n_iter
-        return self._remember(classes, np.stack([machine.w for machine in machines]))
+        start = self._weights() if self.warm_start and hasattr(self, "coef_") else None
+        return self._minimizer(X, data.weight[:L], start)(data.classes, data.y)
 
     def _refitter(
         self, X: Any, weight: Floats | None = None
@@ -172,22 +116,41 @@ class L2SVMClassifier(LinearMachine):
         Labels are numbers 0 and 1 for two classes, and one-hot rows for more.
         """
         rows = with_constant([X], self.fit_intercept)
-        system = self._system(rows)
-        heavy = np.ones(rows.shape[0]) if weight is None else weight
-        last: Floats | None = None
+        refit = self._minimizer(rows, np.ones(rows.shape[0]) if weight is None else weight)
+        return lambda classes, y: refit(classes, 2.0 * y - 1.0)
+
+    def _minimizer(
+        self, X: Any, weight: Floats, last: Floats | None = None
+    ) -> "Callable[[AnyArray, Floats], L2SVMClassifier]":
+        """Return a function that fits to labels -1 and 1 of rows, from the last solution."""
+        system = newton_system(X, self._ridge(X.shape[1]))
+        cost = weight / weight.sum() if self.costs == "mean" else weight
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        self.n_features_in_, self.solver_ = X.shape[1] - int(self.fit_intercept), system.name
 
         def refit(classes: AnyArray, y: Floats) -> L2SVMClassifier:
             nonlocal last
-            signs = one_against_rest(2.0 * y - 1.0)
-            start = np.zeros((len(signs), rows.shape[1])) if last is None else last
-            machines = self._minimize(system, signs, heavy, start)
+            signs = np.ascontiguousarray(np.atleast_2d(y.T))  # one against the rest
+            if last is None or last.shape != (len(signs), X.shape[1]):
+                last = np.zeros((len(signs), X.shape[1]))
+            machines = [
+                minimize(system, HingeCosts(sign, cost), machine_at(system, w), **limits)
+                for sign, w in zip(signs, last, strict=True)
+            ]
             last = np.stack([machine.w for machine in machines])
             return self._keep(classes, machines)
 
-        self.n_features_in_ = X.shape[1]
         return refit
 
-
-def one_against_rest(y: Floats) -> Floats:
-    """Return the labels -1 and 1 for each SVM: one row for two classes, one per class for more."""
-    return np.ascontiguousarray(np.atleast_2d(y.T))
+    def _keep(self, classes: AnyArray, machines: list[Machine]) -> Self:
+        slowest = max(machines, key=lambda machine: (not machine.converged, machine.n_iter))
+        if not slowest.converged:
+            warnings.warn(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} Newton steps before "
+                "reaching tol; raise max_iter or tol, or scale the features.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        self.objective_ = sum(machine.objective for machine in machines)
+        self.n_iter_ = slowest.n_iter
+        return self._remember(classes, np.stack([machine.w for machine in machines]))

@@ -19,16 +19,15 @@ the method ends after finitely many steps. There are three ways to solve the sys
 """
 
 import math
-import warnings
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import blas, lapack
 from scipy.sparse.linalg import LinearOperator, cg
-from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats, Index, Mask
 
@@ -38,13 +37,14 @@ DUAL_ROWS = 2000
 MOST_UPDATES = 200
 
 
-class NewtonSystem(Protocol):
+class NewtonSystem(ABC):
     """The linear systems that the finite Newton method has to solve."""
 
-    X: Any
-    ridge: Floats
-    exact: bool
+    exact = True
     name: str
+
+    def __init__(self, X: Any, ridge: Floats) -> None:
+        self.X, self.ridge = X, ridge
 
     def solve(
         self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
@@ -54,6 +54,17 @@ class NewtonSystem(Protocol):
         If the solver is not exact, ``accuracy`` is the gradient error at which the solution counts
         as exact; for a step, a hundredth of the error at w suffices, unless w is 0.
         """
+        v = self._solution(h, rho, w, accuracy) if h.any() else self._without_rows(rho, w)
+        return v, self.X @ v
+
+    def _without_rows(self, rho: Floats, w: Floats) -> Floats:
+        """Return the minimum of the penalty alone; an unpenalised intercept keeps its value."""
+        penalized = self.ridge > 0
+        return np.where(penalized, self.X.T @ rho / np.where(penalized, self.ridge, 1.0), w)
+
+    @abstractmethod
+    def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
+        """Return the solution v if some h are not 0."""
 
 
 def newton_system(X: Any, ridge: Floats, groups: Sequence[slice] | None = None) -> NewtonSystem:
@@ -69,7 +80,7 @@ def newton_system(X: Any, ridge: Floats, groups: Sequence[slice] | None = None) 
     return Primal(X, ridge, [slice(0, n)] if groups is None else list(groups))
 
 
-class Primal:
+class Primal(NewtonSystem):
     """Cholesky of ``R + X'HX``, for more rows than columns.
 
     The sum over each group of rows is stored for its costs divided by their maximum, so that
@@ -77,11 +88,11 @@ class Primal:
     symmetric sums is computed.
     """
 
-    exact = True
     name = "primal"
 
     def __init__(self, X: Floats, ridge: Floats, groups: list[slice]) -> None:
-        self.X, self.ridge, self.groups = X, ridge, groups
+        super().__init__(X, ridge)
+        self.groups = groups
         d = X.shape[1]
         self._sums = [np.zeros((d, d), order="F") for _ in groups]
         self._shares = [np.zeros(group.stop - group.start) for group in groups]
@@ -90,23 +101,12 @@ class Primal:
         self._H, self._scratch = np.empty((d, d), order="F"), np.empty((d, d), order="F")
         self._rows = np.empty((max(map(len, self._shares), default=0), d))
 
-    def solve(  # noqa: D102
-        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
-    ) -> tuple[Floats, Floats]:
-        v = self.factorized(h, rho, w)[0]
-        return v, self.X @ v
+    def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
+        return self.factorized(h, self.X.T @ rho)[0]
 
-    def factorized(self, h: Floats, rho: Floats, w: Floats) -> tuple[Floats, Floats | None]:
+    def factorized(self, h: Floats, right: Floats) -> tuple[Floats, Floats | None]:
         """Return the solution and the lower Cholesky factor, None if the matrix is singular."""
-        right = self.X.T @ rho
-        if not h.any():
-            return _without_rows(right, self.ridge, w), None
-        factor, solution, info = lapack.dposv(self._matrix(h), right, lower=1, overwrite_a=1)
-        if info == 0:
-            return np.asarray(solution), factor
-        H = self._matrix(h)
-        full = np.tril(H) + np.tril(H, -1).T
-        return np.asarray(np.linalg.lstsq(full, right, rcond=None)[0]), None
+        return _positive_solution(lambda: self._matrix(h), right)
 
     def _matrix(self, h: Floats) -> Floats:
         """Return the lower triangle of ``R + X'HX``."""
@@ -145,7 +145,7 @@ class Primal:
             blas.dsyrk(sign, A.T, beta=1.0, c=self._sums[k], lower=1, overwrite_c=1)
 
 
-class Dual:
+class Dual(NewtonSystem):
     """Cholesky over the rows inside the margin, for fewer rows than columns.
 
     With K = ZZ' over the penalised columns and b = rho - Ho, the system is alpha w = Z'b and,
@@ -153,39 +153,32 @@ class Dual:
     if the intercept is unpenalised.
     """
 
-    exact = True
     name = "dual"
 
     def __init__(self, X: Any, ridge: Floats) -> None:
-        self.X, self.ridge = X, ridge
+        super().__init__(X, ridge)
         self.alpha = float(ridge[0])
         self.free = bool(ridge[-1] == 0)
         Z = X[:, :-1] if self.free else X
         self._K = (Z @ Z.T).toarray() if sparse.issparse(X) else Z @ Z.T
 
-    def solve(  # noqa: D102
-        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
-    ) -> tuple[Floats, Floats]:
-        v = self._solution(h, rho, w)
-        return v, self.X @ v
-
-    def _solution(self, h: Floats, rho: Floats, w: Floats) -> Floats:
-        rows = h.nonzero()[0]
-        if len(rows) == 0:
-            return _without_rows(self.X.T @ rho, self.ridge, w)
-        b = rho.copy()
-        b[rows] = 0.0
-        whole = len(rows) == len(h)
-        M = self._K.copy() if whole else self._K[rows].take(rows, axis=1)
-        inverse = self.alpha / h[rows]
+    def _matrix(self, rows: Index, inverse: Floats) -> Floats:
+        M = self._K.copy() if len(rows) == len(self._K) else self._K[rows].take(rows, axis=1)
         M.ravel()[:: len(rows) + 1] += inverse
+        return M.T  # a Fortran array, which LAPACK factorises in place
+
+    def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
+        rows = h.nonzero()[0]
+        b, inverse = np.where(h > 0, 0.0, rho), self.alpha / h[rows]
         q = inverse * rho[rows]
         if b.any():
             q -= self._K[rows] @ b
+        sides = np.column_stack([q, np.ones(len(rows))]) if self.free else q
+        solved, _ = _positive_solution(lambda: self._matrix(rows, inverse), sides)
         if not self.free:
-            b[rows] = _cholesky_solve(M, q)
+            b[rows] = solved
             return (self.X.T @ b) / self.alpha
-        fixed, ones = _cholesky_solve(M, np.column_stack([q, np.ones(len(rows))])).T
+        fixed, ones = solved.T
         intercept = (fixed.sum() + b.sum()) / ones.sum()
         b[rows] = fixed - intercept * ones
         w = (self.X.T @ b) / self.alpha
@@ -193,7 +186,7 @@ class Dual:
         return w
 
 
-class Conjugate:
+class Conjugate(NewtonSystem):
     """Conjugate gradients, preconditioned by the diagonal; no matrix but X is stored."""
 
     exact = False
@@ -202,22 +195,13 @@ class Conjugate:
     def __init__(self, X: Any, ridge: Floats) -> None:
         if X.nnz < 2**31:  # halves the memory traffic for indices
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        self.X, self.ridge = X, ridge
+        super().__init__(X, ridge)
         self._transposed = X.T.tocsr()
         self._squares = self._transposed.multiply(self._transposed).tocsr()
 
-    def solve(  # noqa: D102
-        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
-    ) -> tuple[Floats, Floats]:
-        v = self._solution(h, rho, w, accuracy)
-        return v, self.X @ v
-
     def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        X, transposed = self.X, self._transposed
+        X, transposed, d = self.X, self._transposed, len(w)
         right = transposed @ rho
-        if not h.any():
-            return _without_rows(right, self.ridge, w)
-        d = len(right)
         diagonal = self.ridge + self._squares @ h
         diagonal[diagonal <= 0] = 1.0
         system = LinearOperator(
@@ -230,21 +214,17 @@ class Conjugate:
         return np.asarray(solution)
 
 
-def _without_rows(right: Floats, ridge: Floats, w: Floats) -> Floats:
-    """Return the minimum of the penalty alone; an unpenalised intercept keeps its value."""
-    return np.where(ridge > 0, right / np.where(ridge > 0, ridge, 1.0), w)
+def _positive_solution(matrix: Callable[[], Floats], right: Floats) -> tuple[Floats, Floats | None]:
+    """Return ``M^-1 right`` and the lower Cholesky factor of M, None if it is singular.
 
-
-def _cholesky_solve(M: Floats, right: Floats) -> Floats:
-    """Return ``M^-1 right``; M is overwritten."""
-    # The transpose of a symmetric C array is a Fortran array, which LAPACK factorises in place.
-    diagonal = M.diagonal().copy()
-    _, solution, info = lapack.dposv(M.T, right, lower=1, overwrite_a=1)
-    if info != 0:
-        np.fill_diagonal(M, diagonal)
-        symmetric = np.tril(M) + np.tril(M, -1).T
-        return np.asarray(np.linalg.lstsq(symmetric, right, rcond=None)[0])
-    return np.asarray(solution)
+    ``matrix`` computes the lower triangle of M, in memory that is overwritten.
+    """
+    factor, solution, info = lapack.dposv(matrix(), right, lower=1, overwrite_a=1)
+    if info == 0:
+        return np.asarray(solution), factor
+    lower = np.tril(matrix())
+    symmetric = lower + np.tril(lower, -1).T
+    return np.asarray(np.linalg.lstsq(symmetric, right, rcond=None)[0]), None
 
 
 # A full Newton step is accepted if the objective decreases by this fraction of the slope (1/2 for a
@@ -301,14 +281,6 @@ class Machine:
     converged: bool = True
 
 
-def two_sided_costs(y: Floats, cost: Floats, plus: Floats, minus: Floats) -> HingeCosts:
-    """Return the costs of rows with labels y, then of rows that count on both sides."""
-    m = len(plus)
-    return HingeCosts(
-        np.concatenate([y, np.ones(m), -np.ones(m)]), np.concatenate([cost, plus, minus]), m
-    )
-
-
 def machine_at(system: NewtonSystem, w: Floats) -> Machine:
     """Return a point with its outputs; its objective is not computed yet."""
     return Machine(w, system.X @ w, np.inf)
@@ -317,10 +289,10 @@ def machine_at(system: NewtonSystem, w: Floats) -> Machine:
 class _MarginPoint:
     """A point, each term's slack and pull there, and the objective."""
 
-    __slots__ = ("inside", "o", "pull", "slack", "value", "w")
+    __slots__ = ("costs", "inside", "o", "pull", "ridge", "slack", "value", "w")
 
     def __init__(self, ridge: Floats, costs: HingeCosts, w: Floats, o: Floats) -> None:
-        self.w, self.o = w, o
+        self.ridge, self.costs, self.w, self.o = ridge, costs, w, o
         self.slack = costs.slack(o)
         self.inside: Mask = self.slack > 0
         self.pull = costs.cost * self.inside * self.slack
@@ -346,7 +318,7 @@ def minimize(
     before = at.value
     while not done and n_iter < max_iter:
         n_iter += 1
-        newton = _newton_point(system, costs, at, math.sqrt(tol * at.value), balance)
+        newton = _newton_point(system, at, math.sqrt(tol * at.value), balance)
         crosses = (newton.inside != at.inside).nonzero()[0]
         if not feasible or len(crosses) == 0:
             done = feasible and (system.exact or at.value - newton.value <= tol * at.value)
@@ -355,29 +327,15 @@ def minimize(
             slope = float(ridge @ (at.w * (newton.w - at.w)) + at.pull @ (newton.slack - at.slack))
             done = -0.5 * slope <= tol * at.value
             if newton.value > max(before, at.value) + SUFFICIENT_DECREASE * slope:
-                newton = _lowest_point(ridge, costs, at, newton, slope, crosses)
+                newton = _lowest_point(at, newton, slope, crosses)
             before, at = at.value, newton
     return Machine(at.w, at.o, at.value, n_iter, converged=done)
 
 
-def warn_if_short(machine: Machine, name: str, max_iter: int, stacklevel: int = 4) -> None:
-    """Warn if a fit stopped before its minimum."""
-    if not machine.converged:
-        warnings.warn(
-            f"{name} stopped after max_iter={max_iter} Newton steps before reaching tol; raise "
-            "max_iter or tol, or scale the features.",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
-
-
 def _newton_point(
-    system: NewtonSystem,
-    costs: HingeCosts,
-    at: _MarginPoint,
-    accuracy: float,
-    balance: Balance | None,
+    system: NewtonSystem, at: _MarginPoint, accuracy: float, balance: Balance | None
 ) -> _MarginPoint:
+    costs = at.costs
     active = costs.cost * at.inside
     h, rho = costs.per_row(active), costs.per_row(costs.sign * active)
     w, o = system.solve(h, rho, at.w, at.o, accuracy)
@@ -391,12 +349,7 @@ def _newton_point(
 
 
 def _lowest_point(
-    ridge: Floats,
-    costs: HingeCosts,
-    at: _MarginPoint,
-    newton: _MarginPoint,
-    slope: float,
-    crosses: Index,
+    at: _MarginPoint, newton: _MarginPoint, slope: float, crosses: Index
 ) -> _MarginPoint:
     """Return the lowest point on the line from a point through its Newton point.
 
@@ -405,35 +358,30 @@ def _lowest_point(
     and curvature would cancel there.
     """
     change = newton.slack - at.slack
-    bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
+    bends, jumps = _bends(at, change, crosses)
     if jumps @ (1.0 - bends) < 0.0:  # still decreasing there: further terms cross beyond
         crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
-        bends, jumps = bends_of(crosses, costs.cost, at.slack, change)
-    step = first_flat(slope, -slope, bends, jumps)
+        bends, jumps = _bends(at, change, crosses)
+    step = _first_flat(slope, bends, jumps)
     w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
-    return _MarginPoint(ridge, costs, w, o)
+    return _MarginPoint(at.ridge, at.costs, w, o)
 
 
-def bends_of(crosses: Index, cost: Floats, slack: Floats, change: Floats) -> tuple[Floats, Floats]:
+def _bends(at: _MarginPoint, change: Floats, crosses: Index) -> tuple[Floats, Floats]:
     """Return where terms cross, and by how much the curvature jumps there."""
-    start, speed = slack[crosses], change[crosses]
+    start, speed = at.slack[crosses], change[crosses]
     # A term that enters the margin, speed > 0, adds curvature; one that leaves removes it.
-    return -start / speed, cost[crosses] * speed * np.abs(speed)
+    return -start / speed, at.costs.cost[crosses] * speed * np.abs(speed)
 
 
-def first_flat(slope: float, curvature: float, bends: Floats, jumps: Floats) -> float:
-    """Return where an increasing piecewise linear slope reaches zero."""
+def _first_flat(slope: float, bends: Floats, jumps: Floats) -> float:
+    """Return where an increasing piecewise linear slope, that would be 0 at 1, reaches zero."""
     if slope >= 0.0:
         return 0.0
-    if len(bends) == 0:
-        return -slope / curvature if curvature > 0 else 0.0
     order = bends.argsort()
-    at, curvatures, slopes = np.zeros((3, len(bends) + 1))
-    at[1:], curvatures[1:] = bends[order], jumps[order]
-    curvatures[0] = curvature
-    curvatures.cumsum(out=curvatures)
-    slopes[0], slopes[1:] = slope, curvatures[:-1] * (at[1:] - at[:-1])
-    slopes.cumsum(out=slopes)
+    at = np.append(0.0, bends[order])
+    curvatures = np.append(-slope, jumps[order]).cumsum()
+    slopes = np.append(slope, curvatures[:-1] * np.diff(at)).cumsum()
     last = int(slopes.searchsorted(0.0)) - 1
     bend = curvatures[last]
     return float(at[last] - slopes[last] / bend if bend > 0 else at[last])

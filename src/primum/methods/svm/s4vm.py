@@ -27,11 +27,13 @@ from sklearn.utils import check_random_state
 
 from primum._typing import Floats, Index
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE
+from primum.methods.parameters import with_parameters
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.search import TransductiveSearch, balanced_labels, start_search
 from primum.methods.svm.switching import switch_all
 
 
+@with_parameters
 class S4VMClassifier(TransductiveMachine):
     """S4VM, a semi-supervised support vector machine that guards against its worst separator.
 
@@ -43,19 +45,19 @@ class S4VMClassifier(TransductiveMachine):
     ----------
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
     unlabeled_weight : float, default=1.0
         Weight of the mean loss of the unlabelled rows.
+    prior : float, dict or array-like of shape (2,), default=None
+        Share of the unlabelled rows that a separator assigns to the second class, as in
+        TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
     risk : float, default=3.0
         Weight of a lost row relative to an earned one.
     n_init : int, default=50
         Number of random starts of the search for separators.
     n_separators : int, default=10
         Maximum number of separators kept.
-    prior : float, dict or array-like of shape (2,), default=None
-        Share of the unlabelled rows that a separator assigns to the second class, as in
-        TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
     penalize_intercept : bool, default=False
         Whether the intercept is penalised like a coefficient.
     tol : float, default=1e-6
@@ -101,32 +103,13 @@ class S4VMClassifier(TransductiveMachine):
 
     _ranges: ClassVar[dict[str, list[Any]]] = {"risk": NOT_NEGATIVE, "n_separators": AT_LEAST_ONE}
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        unlabeled_weight: float = 1.0,
-        risk: float = 3.0,
-        n_init: int = 50,
-        n_separators: int = 10,
-        prior: Any = None,
-        fit_intercept: bool = True,
-        penalize_intercept: bool = False,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        random_state: Any = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.unlabeled_weight = unlabeled_weight
-        self.risk = risk
-        self.n_init = n_init
-        self.n_separators = n_separators
-        self.prior = prior
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    risk: float = 3.0
+    n_init: int = 50
+    n_separators: int = 10
+    penalize_intercept: bool = False
+    tol: float = 1e-6
+    max_iter: int = 1000
+    random_state: Any = 0
 
     def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)

@@ -1,7 +1,7 @@
 """What all searches for transductive labels share: start at the supervised SVM, refits, history."""
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -10,17 +10,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.methods.base import copy_feature_names
-from primum.methods.svm.base import MachineData, ridge_of
+from primum.methods.svm.base import MachineData
 from primum.methods.svm.l2_svm import L2SVMClassifier
 from primum.methods.svm.newton import (
     Balance,
     HingeCosts,
     Machine,
     NewtonSystem,
-    machine_at,
     minimize,
     newton_system,
-    two_sided_costs,
 )
 from primum.reading.shares import class_shares
 
@@ -82,10 +80,10 @@ class TransductiveSearch:
                 "raise max_iter or tol, or scale the features"
             )
 
-    def warn_if_unfinished(self, name: str, stacklevel: int = 4) -> None:
+    def warn_if_unfinished(self, name: str) -> None:
         """Warn about every part of the search that ended early."""
         for clause in sorted(self.unfinished):
-            warnings.warn(f"{name} {clause}.", ConvergenceWarning, stacklevel=stacklevel)
+            warnings.warn(f"{name} {clause}.", ConvergenceWarning, stacklevel=4)
 
     def refit_labels(self, labels: Floats, unlabeled_weight: float, n_switches: int = 0) -> None:
         """Move to the minimum for given labels of the unlabelled rows, and record it."""
@@ -96,7 +94,9 @@ class TransductiveSearch:
 
     def two_sided(self, plus: Floats, minus: Floats) -> HingeCosts:
         """Return the costs if unlabelled rows count on both sides."""
-        return two_sided_costs(self.y, self.cost[: len(self.y)], plus, minus)
+        L, ones = len(self.y), np.ones(len(plus))
+        sign = np.concatenate([self.y, ones, -ones])
+        return HingeCosts(sign, np.concatenate([self.cost[:L], plus, minus]), len(plus))
 
 
 def _share(prior: Any, data: MachineData) -> float:
@@ -144,7 +144,7 @@ def start_search(clf: Any, data: MachineData) -> tuple[TransductiveSearch, L2SVM
     cost[:L] /= cost[:L].sum()
     cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
     share = _share(clf.prior, data)
-    ridge = ridge_of(clf.alpha, data.X.shape[1], clf.fit_intercept, clf.penalize_intercept)
-    system = newton_system(data.X, ridge, data.groups())
-    start = replace(machine_at(system, twin._weights()[0]), objective=twin.objective_)
+    groups = [slice(0, L), slice(L, len(cost))]
+    system, w = newton_system(data.X, twin._ridge(data.X.shape[1]), groups), twin._weights()[0]
+    start = Machine(w, system.X @ w, twin.objective_)
     return TransductiveSearch(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin

@@ -15,6 +15,7 @@ to search for a good one. All start from the supervised SVM and use the finite N
     cccp        rows count on both sides, with a ramp loss; labels are not balanced (``cccp.py``)
 """
 
+from dataclasses import field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ import numpy as np
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.methods.base import AT_LEAST_ONE
+from primum.methods.parameters import with_parameters
 from primum.methods.svm.annealing import search_by_annealing
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.cccp import search_by_cccp
@@ -30,6 +32,7 @@ from primum.methods.svm.search import TransductiveSearch, start_search
 from primum.methods.svm.switching import search_by_switching
 
 
+@with_parameters
 class TSVMClassifier(TransductiveMachine):
     """Transductive support vector machine with squared hinge loss. Not safe.
 
@@ -37,6 +40,10 @@ class TSVMClassifier(TransductiveMachine):
     ----------
     method : {"switching", "annealing", "cccp"}, default="switching"
         How to search for a minimum.
+    alpha : float, default=1.0
+        Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
     unlabeled_weight : float, default=1.0
         Weight of the mean loss of the unlabelled rows relative to that of the labelled rows.
     prior : float, dict or array-like of shape (2,), default=None
@@ -49,10 +56,6 @@ class TSVMClassifier(TransductiveMachine):
         as ``n_positive_`` shows. With ``method="cccp"``
         labels are not counted; instead the mean output of the unlabelled rows is constrained to
         ``2 * share - 1``.
-    alpha : float, default=1.0
-        Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
     penalize_intercept : bool, default=False
         Whether the intercept is penalised like a coefficient.
     ramp : float, default=-0.3
@@ -112,30 +115,13 @@ class TSVMClassifier(TransductiveMachine):
         "max_switches": AT_LEAST_ONE,
     }
 
-    def __init__(
-        self,
-        method: str = "switching",
-        *,
-        unlabeled_weight: float = 1.0,
-        prior: Any = None,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        penalize_intercept: bool = False,
-        ramp: float = -0.3,
-        max_switches: int = 10_000,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-    ) -> None:
-        self.method = method
-        self.unlabeled_weight = unlabeled_weight
-        self.prior = prior
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.ramp = ramp
-        self.max_switches = max_switches
-        self.tol = tol
-        self.max_iter = max_iter
+    method: str = field(default="switching", kw_only=False)
+    alpha: float = 1.0
+    penalize_intercept: bool = False
+    ramp: float = -0.3
+    max_switches: int = 10_000
+    tol: float = 1e-8
+    max_iter: int = 1000
 
     def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)

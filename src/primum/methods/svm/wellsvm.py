@@ -18,14 +18,13 @@ maximising its linear lower bound, which amounts to sorting. This ends when a la
 lowers the objective. The classifier is the sum of the w_t.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from primum._typing import Floats
-from primum.methods.parameters import POSITIVE
+from primum.methods.parameters import POSITIVE, with_parameters
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.newton import (
     Conjugate,
@@ -43,6 +42,7 @@ from primum.methods.svm.search import balanced_labels, start_search
 LEAST_SHARE, MOST_ROUNDS, MOST_STEPS = 1e-7, 300, 1000
 
 
+@with_parameters
 class WellSVMClassifier(TransductiveMachine):
     """Weakly labelled support vector machine: a mixture of labellings. Not safe.
 
@@ -50,13 +50,13 @@ class WellSVMClassifier(TransductiveMachine):
     ----------
     alpha : float, default=1.0
         Penalty ``alpha/2 * ||w||^2``, added to the mean losses.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept; it is penalised like a coefficient.
     unlabeled_weight : float, default=1.0
         Weight of the mean loss of the unlabelled rows.
     prior : float, dict or array-like of shape (2,), default=None
         Share of the unlabelled rows that a labelling assigns to the second class, as in
         TSVMClassifier: rows are counted regardless of their weight, except those of weight 0.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept; it is penalised like a coefficient.
     tol : float, default=1e-2
         Stop when a further labelling lowers the objective by less than this fraction of it.
     max_iter : int, default=30
@@ -105,22 +105,8 @@ class WellSVMClassifier(TransductiveMachine):
 
     penalize_intercept = True
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        unlabeled_weight: float = 1.0,
-        prior: Any = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-2,
-        max_iter: int = 30,
-    ) -> None:
-        self.alpha = alpha
-        self.unlabeled_weight = unlabeled_weight
-        self.prior = prior
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
+    tol: float = 1e-2
+    max_iter: int = 30
 
     def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
@@ -136,7 +122,7 @@ class WellSVMClassifier(TransductiveMachine):
         self.solver_ = mixture.solver
         self.objective_, self.n_iter_ = mixture.machine.objective, len(self.history_)
         self.mixture_ = mixture.shares
-        w = mixture.parts().sum(axis=0)
+        w = mixture.machine.w.reshape(len(mixture.labels), -1).sum(axis=0)
         labels = np.where(data.X[data.n_labeled :] @ w >= 0, 1.0, -1.0)
         self._remember_labels(data, w, labels)
         positive = np.array(mixture.labels)[:, data.n_labeled :] > 0
@@ -181,21 +167,16 @@ def longest_labels(
         labels = np.concatenate([labels[:n_labeled], balanced_labels(pull[n_labeled:], share)])
 
 
-@dataclass
 class _Mixture:
     """Labellings, their mixture weights, and the SVM on one copy of the columns for each.
 
     ``unfinished`` describes the parts of the search that ended early.
     """
 
-    X: Any
-    cost: Floats
-    alpha: float
-    tol: float
-    unfinished: set[str]
-    solver: str = ""
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, X: Any, cost: Floats, alpha: float, tol: float, unfinished: set[str]
+    ) -> None:
+        self.X, self.cost, self.alpha, self.tol, self.unfinished = X, cost, alpha, tol, unfinished
         self.labels: list[Floats] = []
         self.shares = np.zeros(0)
         self.machine = Machine(np.zeros(0), np.zeros(0), np.inf)
@@ -257,7 +238,3 @@ class _Mixture:
         """Return ``||X'(a v_t)||^2`` for every labelling."""
         pulls = self.X.T @ (a[:, None] * np.array(self.labels).T)
         return np.asarray((pulls**2).sum(axis=0))
-
-    def parts(self) -> Floats:
-        """Return the SVMs w_t, one in each row."""
-        return self.machine.w.reshape(len(self.labels), -1)
