@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from pandas import DataFrame
 from sklearn.exceptions import FitFailedWarning
 
 from primum.cli._options import in_options
@@ -29,9 +29,6 @@ from primum.experiments.pages.reproduction import (
 from primum.experiments.paper import PLANS, Plan
 from primum.experiments.race import RACES
 from primum.experiments.runner import beside, run_with_further
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Targets that are experiments, and the plan of each.
 PLAN_OF = {target: plan for plan in PLANS for target in (CURVES if plan == "curves" else (plan,))}
@@ -100,7 +97,7 @@ class Reproduction:
             return write_curves_report(folder, plan, results, lost)
         return write_table_report(folder, plan, results, lost, target)
 
-    def _results(self, target: str, folder: Path, plan: Plan) -> "pd.DataFrame":
+    def _results(self, target: str, folder: Path, plan: Plan) -> DataFrame:
         """Run the experiment of a target, or continue it, and return its results."""
         chosen = [dataset for dataset in self.datasets if dataset.name in plan.datasets]
         if not chosen and not plan.further:

@@ -16,13 +16,9 @@ disagreement, or something else must explain it.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+import pandas as pd
 
 # Values are compared for the same number of labelled rows only: the published learning curves of
 # Transfusion had 114, most likely because its features were encoded differently, and are left out.
@@ -41,16 +37,14 @@ NAMES = {"error": "error", "loss_test": "test loss"}
 SAME_MINIMUM = 1e-6
 
 
-def published(table: str) -> "pd.DataFrame":
+def published(table: str) -> pd.DataFrame:
     """Return the published means and standard deviations of table2, table3 or curves."""
-    import pandas as pd
-
     name = TABLES[table]
     with (files(__package__) / "published" / name).open("rb") as file:
         return pd.read_csv(file, compression="gzip" if name.endswith("gz") else None)
 
 
-def compare_with_published(summary: "pd.DataFrame", table: str) -> "pd.DataFrame":
+def compare_with_published(summary: pd.DataFrame, table: str) -> pd.DataFrame:
     """Return the summary with columns ``published_mean`` and, given enough repeats, ``z``."""
     keys = [key for key in KEYS if key in summary]
     theirs = published(table)[[*keys, "mean", "sd", "repeats"]]
@@ -100,7 +94,7 @@ class Agreement:
         )
 
 
-def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
+def agreement(summary: pd.DataFrame, measure: str) -> Agreement:
     """Return the agreement of one measure of a summary with the published values."""
     cells = summary[(summary["measure"] == measure) & summary["published_mean"].notna()]
     repeats = int(cells["repeats"].max()) if len(cells) else 0
@@ -116,7 +110,7 @@ def agreement(summary: "pd.DataFrame", measure: str) -> Agreement:
 
 
 def stand_in_sentence(
-    summary: "pd.DataFrame", table: str, measure: str, name: str, stand_in: str
+    summary: pd.DataFrame, table: str, measure: str, name: str, stand_in: str
 ) -> str:
     """Describe the agreement with one classifier replaced by a stand-in, and without either.
 
@@ -132,7 +126,7 @@ def stand_in_sentence(
     )
 
 
-def ordering_claims(summary: "pd.DataFrame") -> Iterator[str]:
+def ordering_claims(summary: pd.DataFrame) -> Iterator[str]:
     """Describe on which data sets the paper's claims about Table 2 do not hold here."""
     errors = summary[summary["measure"] == "error"].set_index("dataset")
     icls, self_learning = (
@@ -177,7 +171,7 @@ class Minima:
         return 1.0 - self.lower - self.higher
 
 
-def paired_folds(results: "pd.DataFrame") -> "pd.DataFrame":
+def paired_folds(results: pd.DataFrame) -> pd.DataFrame:
     """Return the folds on which both searches were run, with their results."""
     keys = ["dataset", "repeat", "at"]
     both = results[results["classifier"].isin((SEARCH, OTHER_SEARCH))]
@@ -188,7 +182,7 @@ def paired_folds(results: "pd.DataFrame") -> "pd.DataFrame":
     return wide.astype(float).dropna().reindex(both["dataset"].unique(), level="dataset")
 
 
-def minima_of(folds: "pd.DataFrame") -> Minima:
+def minima_of(folds: pd.DataFrame) -> Minima:
     """Compare the two searches on some paired folds."""
     objective = folds["objective"]
     change = objective[OTHER_SEARCH] / objective[SEARCH] - 1.0
@@ -202,13 +196,13 @@ def minima_of(folds: "pd.DataFrame") -> Minima:
     )
 
 
-def _shift(values: "pd.DataFrame") -> tuple[float, float]:
+def _shift(values: pd.DataFrame) -> tuple[float, float]:
     difference = values[OTHER_SEARCH] - values[SEARCH]
     by_repeat = difference.groupby(["dataset", "repeat"]).mean()
     return float(difference.mean()), float(by_repeat.std() / np.sqrt(len(by_repeat)))
 
 
-def local_optima_sentences(folds: "pd.DataFrame", summary: "pd.DataFrame") -> Iterator[str]:
+def local_optima_sentences(folds: pd.DataFrame, summary: pd.DataFrame) -> Iterator[str]:
     """Describe how often the searches differ, and whether that explains cells that disagree."""
     minima = minima_of(folds)
     yield (
@@ -227,7 +221,7 @@ def local_optima_sentences(folds: "pd.DataFrame", summary: "pd.DataFrame") -> It
             yield _explanation(cell, minima_of(here))
 
 
-def _explanation(cell: "pd.Series", minima: Minima) -> str:
+def _explanation(cell: pd.Series, minima: Minima) -> str:
     """Describe whether other minima could explain a published value."""
     missing = cell["published_mean"] - cell["mean"]
     measure, (shift, spread) = NAMES[cell["measure"]], minima.shift[cell["measure"]]

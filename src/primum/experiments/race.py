@@ -7,9 +7,10 @@ contribute is the difference between the safe stack and the stack of supervised 
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pandas import DataFrame
 from scipy import stats
 from sklearn.datasets import load_digits
 
@@ -26,9 +27,6 @@ from primum.safe.candidates import CANDIDATES
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.stack import StackedClassifier, stack_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The names of the two stacks and of the tuned supervised model, in results and tables.
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
@@ -70,8 +68,8 @@ def race_method(n_classes: int = 2) -> Method:
 
 
 def differences(
-    results: "pd.DataFrame", measure: str = "error", against: str | None = None
-) -> "pd.DataFrame":
+    results: DataFrame, measure: str = "error", against: str | None = None
+) -> DataFrame:
     """Return the difference of every method to a model, on every data set.
 
     Parameters
@@ -89,8 +87,6 @@ def differences(
         One row per data set and method: ``reference`` (its name) and ``reference_mean``, ``mean``
         (of the differences), ``t``, ``p`` and ``repeats``.
     """
-    import pandas as pd
-
     rows = []
     for dataset, group in results.groupby("dataset", sort=False):
         values = group.pivot(index="repeat", columns="classifier", values=measure)
@@ -101,7 +97,7 @@ def differences(
             row = (dataset, name, reference, values[reference].mean(), change.mean(), t, p)
             rows.append((*row, len(change)))
     columns = ["dataset", "classifier", "reference", "reference_mean", "mean", "t", "p", "repeats"]
-    return pd.DataFrame(rows, columns=columns)
+    return DataFrame(rows, columns=columns)
 
 
 def _paired_t(change: Floats) -> tuple[float, float]:
@@ -114,15 +110,13 @@ def _paired_t(change: Floats) -> tuple[float, float]:
     return float(t), float(p)
 
 
-def race_summary(compared: "pd.DataFrame") -> "pd.DataFrame":
+def race_summary(compared: DataFrame) -> DataFrame:
     """Return, for every method, its mean difference and on how many data sets it differs.
 
     ``better`` and ``worse`` count data sets with t below -2.1 or above 2.1, ``better_holm`` and
     ``worse_holm`` those that remain significant at 5% after Holm's correction over the data sets,
     and ``largest_loss`` is the largest mean difference.
     """
-    import pandas as pd
-
     rows = []
     for name, group in compared.groupby("classifier", sort=False):
         sure, sign = holm(group["p"].to_numpy()) <= LEVEL, np.sign(group["mean"].to_numpy())
@@ -131,7 +125,7 @@ def race_summary(compared: "pd.DataFrame") -> "pd.DataFrame":
         numbers = (int(chosen.sum()) for chosen in counts)
         rows.append((name, group["mean"].mean(), *numbers, group["mean"].max()))
     columns = ["classifier", "mean", "better", "worse", "better_holm", "worse_holm", "largest_loss"]
-    return pd.DataFrame(rows, columns=columns)
+    return DataFrame(rows, columns=columns)
 
 
 def _race(title: str, n_labeled: int | None = None, n_classes: int = 2, **data: Any) -> Plan:

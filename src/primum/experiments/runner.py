@@ -17,9 +17,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_array
@@ -36,9 +37,6 @@ from primum.experiments.splits import Split, SplitDesign, SplitRows, scale_featu
 from primum.experiments.summary import TWIN, failed_sentence
 from primum.reading.arrays import locating_bad_values
 from primum.reading.labels import AS_TEXT, refuse_numeric_target
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The role of a method in a comparison, by the labels it sees; one of them may be the twin.
 ROLES = {
@@ -168,8 +166,6 @@ def _named_pairs(data: Any) -> Mapping[str, tuple[Any, Any]]:
 
 def _read_data(name: str, X: Any, y: Any) -> tuple[Floats, AnyArray]:
     """Return features and labels as arrays; raise an error if they are not valid."""
-    import pandas as pd
-
     labels = np.asarray(y)
     missing = pd.isna(labels)
     if np.any(missing):
@@ -199,7 +195,7 @@ def run_experiment(
     jobs: int = 1,
     resume: bool = False,
     verbose: bool = True,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Run the units that are not yet stored in the folder, and return all rows.
 
     Parameters
@@ -255,10 +251,8 @@ def run_experiment(
     return results
 
 
-def collect(store: ResultStore, experiment: Experiment) -> "pd.DataFrame":
+def collect(store: ResultStore, experiment: Experiment) -> pd.DataFrame:
     """Return the stored rows of the experiment's units, in a fixed order."""
-    import pandas as pd
-
     rows = [row for unit in experiment.units for row in store.done[unit]]
     results = pd.DataFrame(rows, columns=[*KEYS, *MEASURED])
     losses = {name: _name(one.loss) for one in experiment.methods for name in one.sees_by_name}
@@ -376,7 +370,7 @@ def run_with_further(
     further: Sequence[Method],
     folder: str | Path,
     **options: Any,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Run an experiment, then further methods on the same splits, and return all rows.
 
     Parameters
@@ -396,8 +390,6 @@ def run_with_further(
     DataFrame
         As from ``run_experiment``.
     """
-    import pandas as pd
-
     parts = [run_experiment(experiment, folder, **options)]
     for method in further:
         name = f"{experiment.name}: {method.name}"

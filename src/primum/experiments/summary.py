@@ -6,17 +6,14 @@ how often it is worse, by how much, and whether significantly.
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
+from pandas import DataFrame, Series
 from scipy.stats import wilcoxon
 
 from primum._typing import Floats
 from primum.experiments.measures import MEASURES
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # The role of the supervised method with which the others are compared.
 TWIN = "twin"
@@ -87,7 +84,7 @@ def harm_over_repeats(method: Floats, twin: Floats) -> Harm:
     )
 
 
-def per_repeat(results: "pd.DataFrame", *, curve: bool) -> "pd.DataFrame":
+def per_repeat(results: DataFrame, *, curve: bool) -> DataFrame:
     """Return one row per (data set, [number of unlabelled rows], classifier, repeat).
 
     For cross-validation the value of a repeat is the mean over its folds. If a fold failed it is
@@ -103,7 +100,7 @@ def _cell_keys(curve: bool) -> list[str]:
     return ["dataset", "n_labeled", "n_unlabeled"] if curve else ["dataset"]
 
 
-def roles_of(frame: "pd.DataFrame") -> dict[str, str]:
+def roles_of(frame: DataFrame) -> dict[str, str]:
     """Return the role of every classifier in results or in a summary."""
     first = frame.drop_duplicates("classifier")
     if "role" not in frame:
@@ -111,12 +108,12 @@ def roles_of(frame: "pd.DataFrame") -> dict[str, str]:
     return dict(zip(first["classifier"], first["role"], strict=True))
 
 
-def twin_of(frame: "pd.DataFrame") -> str | None:
+def twin_of(frame: DataFrame) -> str | None:
     """Return the name of the supervised twin in results or in a summary, if there is one."""
     return next((name for name, role in roles_of(frame).items() if role == TWIN), None)
 
 
-def summarize(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) -> "pd.DataFrame":
+def summarize(results: DataFrame, *, curve: bool, twin: str | None = None) -> DataFrame:
     """Return mean, standard deviation over repeats and harm for every cell and measure.
 
     Parameters
@@ -152,15 +149,13 @@ def summarize(results: "pd.DataFrame", *, curve: bool, twin: str | None = None) 
     >>> summary.set_index(["measure", "classifier"]).loc[("error", "ICLS"), "repeats"]
     np.int64(2)
     """
-    import pandas as pd
-
     roles = roles_of(results)
     twin = twin_of(results) if twin is None else twin
     _check_twin(roles, twin)
     repeats = per_repeat(results, curve=curve)
     cells = _cell_keys(curve)
     losses = dict(results.groupby("classifier")["loss"].first()) if "loss" in results else {}
-    summary = pd.DataFrame(
+    summary = DataFrame(
         {
             **dict(zip(cells, cell, strict=True)),
             "classifier": classifier,
@@ -188,14 +183,12 @@ def _check_twin(roles: dict[str, str], twin: str | None) -> None:
         raise ValueError(f"twin must be one of {', '.join(roles)}, got {twin!r}.")
 
 
-def _by_repeat(rows: "pd.DataFrame", measure: str) -> "pd.DataFrame":
+def _by_repeat(rows: DataFrame, measure: str) -> DataFrame:
     """Return one row per repeat and one column per classifier."""
     return rows.pivot(index="repeat", columns="classifier", values=measure)
 
 
-def _cell(
-    group: "pd.DataFrame", measure: str, classifier: str, twin: str | None
-) -> dict[str, object]:
+def _cell(group: DataFrame, measure: str, classifier: str, twin: str | None) -> dict[str, object]:
     values = _by_repeat(group, measure)
     own = values[classifier].dropna()
     q25, median, q75 = own.quantile([0.25, 0.5, 0.75])
@@ -215,7 +208,7 @@ def _cell(
     return cell
 
 
-def failures(results: "pd.DataFrame") -> "pd.DataFrame":
+def failures(results: DataFrame) -> DataFrame:
     """Return the failures per data set and classifier: how many, and the first message.
 
     Parameters
@@ -246,7 +239,7 @@ def failures(results: "pd.DataFrame") -> "pd.DataFrame":
     return _notes(results, results["error"].isna())
 
 
-def fit_warnings(results: "pd.DataFrame") -> "pd.DataFrame":
+def fit_warnings(results: DataFrame) -> DataFrame:
     """Return the warnings per data set and classifier: how many, and the first message.
 
     Parameters
@@ -277,7 +270,7 @@ def fit_warnings(results: "pd.DataFrame") -> "pd.DataFrame":
     return _notes(results, results["error"].notna() & results["note"].notna())
 
 
-def _notes(results: "pd.DataFrame", chosen: "pd.Series") -> "pd.DataFrame":
+def _notes(results: DataFrame, chosen: Series) -> DataFrame:
     keys = ["dataset", "classifier"]
     fits = results.groupby(keys, sort=False).size().rename("fits")
     grouped = results[chosen].groupby(keys, sort=False)["note"]
@@ -285,7 +278,7 @@ def _notes(results: "pd.DataFrame", chosen: "pd.Series") -> "pd.DataFrame":
     return notes.join(fits, on=keys)[[*keys, "times", "fits", "first"]]
 
 
-def failed_sentence(results: "pd.DataFrame") -> str:
+def failed_sentence(results: DataFrame) -> str:
     """Return which classifiers failed, how often and why, or an empty string if none did."""
     parts = []
     for name, rows in failures(results).groupby("classifier", sort=False):
@@ -297,7 +290,7 @@ def failed_sentence(results: "pd.DataFrame") -> str:
 
 
 @overload
-def harm(results: "pd.DataFrame", method: str, /, *, measure: str = "error") -> Harm: ...
+def harm(results: DataFrame, method: str, /, *, measure: str = "error") -> Harm: ...
 @overload
 def harm(method: Floats, twin: Floats, /) -> Harm: ...
 def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
@@ -367,7 +360,7 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
     return harm_over_repeats(both[method], both[twin])
 
 
-def _twin_for(results: "pd.DataFrame", method: str, measure: str) -> str:
+def _twin_for(results: DataFrame, method: str, measure: str) -> str:
     """Return the name of the twin; raise an error if the method cannot be compared with it."""
     names, twin = list(roles_of(results)), twin_of(results)
     if method not in names:
@@ -384,7 +377,7 @@ def _twin_for(results: "pd.DataFrame", method: str, measure: str) -> str:
     return twin
 
 
-def _refuse_several_cells(results: "pd.DataFrame") -> None:
+def _refuse_several_cells(results: DataFrame) -> None:
     """Raise an error if data sets, or points of a learning curve, would be mixed in one test."""
     columns = {"dataset": "data sets"}
     if (results["at"] == results["n_unlabeled"]).all():  # a curve; elsewhere ``at`` is a fold

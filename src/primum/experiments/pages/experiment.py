@@ -6,9 +6,10 @@ It ends with what was run, from the configuration that is stored with the result
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pandas import DataFrame
 
 from primum._files import write_file
 from primum.comparison.store import read_snapshot
@@ -18,10 +19,6 @@ from primum.experiments.runner import Experiment, further_folder
 from primum.experiments.splits import LearningCurve
 from primum.experiments.summary import failed_sentence, failures, fit_warnings, summarize
 from primum.pages.page import Table, html_page, paragraph, picture
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Section = tuple[str, list[str]]  # heading, HTML
 
@@ -129,7 +126,7 @@ def _words(described: Any) -> str:
     return repr(described)
 
 
-def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | Path) -> Path:
+def write_report(experiment: Experiment, results: DataFrame, folder: str | Path) -> Path:
     """Write one HTML page with everything about an experiment.
 
     The page has tables, and figures for learning curves, of errors, losses and times, with standard
@@ -184,7 +181,7 @@ def write_report(experiment: Experiment, results: "pd.DataFrame", folder: str | 
     return page
 
 
-def _summary_sentences(experiment: Experiment, results: "pd.DataFrame") -> Iterator[str]:
+def _summary_sentences(experiment: Experiment, results: DataFrame) -> Iterator[str]:
     yield (
         f"Methods: {len(experiment.methods)}; data sets: {len(experiment.data)}; repeats: "
         f"{experiment.repeats}; seed: {experiment.seed}."
@@ -207,7 +204,7 @@ def _of_several_classes(experiment: Experiment) -> dict[str, int]:
 
 
 def _measure_sections(
-    summary: "pd.DataFrame", curve: bool, several: dict[str, int]
+    summary: DataFrame, curve: bool, several: dict[str, int]
 ) -> Iterator[Section]:
     """Yield errors, losses (one section per loss, because their scales differ) and times.
 
@@ -241,7 +238,7 @@ def _sum_over_classes(several: dict[str, int]) -> str:
     )
 
 
-def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
+def _parts(summary: DataFrame, measure: str, curve: bool) -> list[str]:
     if not curve:
         return [results_table(summary, measure).to_html()]
     figure, caption, numbers = curves(summary, measure)
@@ -251,7 +248,7 @@ def _parts(summary: "pd.DataFrame", measure: str, curve: bool) -> list[str]:
     return [drawing, results_table(at_most, measure).to_html()]
 
 
-def _note_sections(results: "pd.DataFrame") -> Iterator[Section]:
+def _note_sections(results: DataFrame) -> Iterator[Section]:
     for heading, notes in (
         ("Failed fits", failures(results)),
         ("Warnings during fits", fit_warnings(results)),

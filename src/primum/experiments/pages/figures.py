@@ -6,18 +6,16 @@ outliers, show medians with a band from the lower to the upper quartile.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pandas import DataFrame
 
 from primum._files import replacing
 from primum._lazy import needed
 from primum.experiments.pages.tables import dataset_title
 from primum.pages.page import Cell, Table
 from primum.pages.pictures import line_styles
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LABELS = {
     "error": "classification error",
@@ -30,7 +28,7 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def curves_figure(
-    summary: "pd.DataFrame",
+    summary: DataFrame,
     *measures: str,
     classifiers: Sequence[str] | None = None,
     log_scale: bool = True,
@@ -101,7 +99,7 @@ def curves_figure(
     return figure
 
 
-def _label(summary: "pd.DataFrame", measure: str) -> str:
+def _label(summary: DataFrame, measure: str) -> str:
     losses = summary["loss"].dropna().unique() if "loss" in summary else ["squared_loss"]
     if measure == "loss_test" and len(losses) == 1:
         return LABELS.get(losses[0], f"{losses[0]} on test rows")
@@ -109,7 +107,7 @@ def _label(summary: "pd.DataFrame", measure: str) -> str:
 
 
 def _draw_panel(
-    panel: Any, cells: "pd.DataFrame", styles: dict[str, tuple[str, str]], log_scale: bool
+    panel: Any, cells: DataFrame, styles: dict[str, tuple[str, str]], log_scale: bool
 ) -> None:
     for name, (color, line) in styles.items():
         curve = cells[cells["classifier"] == name].sort_values("n_unlabeled")
@@ -124,22 +122,20 @@ def _draw_panel(
     panel.tick_params(labelsize=8)
 
 
-def _center_and_band(curve: "pd.DataFrame") -> tuple[Any, Any, Any]:
+def _center_and_band(curve: DataFrame) -> tuple[Any, Any, Any]:
     if "median" in curve and set(curve["measure"]) == {"seconds"}:
         return curve["median"], curve["q25"], curve["q75"]
     standard_error = curve["sd_over_repeats"].fillna(0) / np.sqrt(curve["repeats"])
     return curve["mean"], curve["mean"] - standard_error, curve["mean"] + standard_error
 
 
-def curves(
-    summary: "pd.DataFrame", measure: str, *, log_scale: bool = True
-) -> tuple[Any, str, Table]:
+def curves(summary: DataFrame, measure: str, *, log_scale: bool = True) -> tuple[Any, str, Table]:
     """Return the figure of one measure, its caption, and its numbers."""
     figure = curves_figure(summary, measure, log_scale=log_scale)
     return figure, curve_caption(summary, measure), curves_table(summary, measure)
 
 
-def curve_caption(summary: "pd.DataFrame", measure: str) -> str:
+def curve_caption(summary: DataFrame, measure: str) -> str:
     """Return a caption that says what a figure of curves shows and what its bands mean."""
     lines = "means over repeats, bands one standard error on either side"
     if measure == "seconds":
@@ -150,7 +146,7 @@ def curve_caption(summary: "pd.DataFrame", measure: str) -> str:
     )
 
 
-def curves_table(summary: "pd.DataFrame", measure: str) -> Table:
+def curves_table(summary: DataFrame, measure: str) -> Table:
     """Return the numbers that ``curves_figure`` draws: one row per data set and number of rows.
 
     Parameters
@@ -187,7 +183,7 @@ def _with_band(center: float, lower: float, upper: float, measure: str) -> str:
     return f"{center:.4f} ± {upper - center:.4f}"
 
 
-def z_table(summary: "pd.DataFrame") -> Table:
+def z_table(summary: DataFrame) -> Table:
     """Return how many cells are how far from the published ones, and how many are expected."""
     from scipy.stats import norm
 
@@ -204,7 +200,7 @@ def z_table(summary: "pd.DataFrame") -> Table:
     )
 
 
-def z_figure(summary: "pd.DataFrame") -> Any:
+def z_figure(summary: DataFrame) -> Any:
     """Draw all z against the quantiles of a standard normal; a faithful run lies on the line."""
     with needed("Figures"):
         from matplotlib.figure import Figure

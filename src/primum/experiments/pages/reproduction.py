@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pandas import DataFrame, Series
 
 from primum._files import write_file
 from primum._words import counted
@@ -25,7 +26,6 @@ from primum.pages.pictures import plot_constraint_set, score_parameters
 from primum.simulated import one_feature
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -60,7 +60,7 @@ TOTALS = {
 }
 
 
-def write_results(folder: Path, plan: Plan, results: "pd.DataFrame") -> "pd.DataFrame":
+def write_results(folder: Path, plan: Plan, results: DataFrame) -> DataFrame:
     """Write ``results.parquet`` and ``summary.csv``; return the summary, with published values."""
     summary = summarize(results, curve=plan.curve)
     if plan.published is None:
@@ -93,7 +93,7 @@ def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str
 
 
 def write_table_report(
-    folder: Path, plan: Plan, results: "pd.DataFrame", missing: Sequence[str], name: str
+    folder: Path, plan: Plan, results: DataFrame, missing: Sequence[str], name: str
 ) -> list[str]:
     """Write everything about a cross-validation table; return what to print."""
     summary = write_results(folder, plan, results)
@@ -116,7 +116,7 @@ def write_table_report(
     return [error.to_text(), *words, *optima]
 
 
-def _judgment(plan: Plan, summary: "pd.DataFrame") -> Iterator[str]:
+def _judgment(plan: Plan, summary: DataFrame) -> Iterator[str]:
     """Describe how well results agree with the published ones, with caveats."""
     for measure in JUDGED:
         yield published.agreement(summary, measure).sentence()
@@ -129,7 +129,7 @@ def _judgment(plan: Plan, summary: "pd.DataFrame") -> Iterator[str]:
         yield plan.remark
 
 
-def _agreement_sections(folder: Path, summary: "pd.DataFrame") -> Iterator[Section]:
+def _agreement_sections(folder: Path, summary: DataFrame) -> Iterator[Section]:
     """Draw z if there are enough repeats for it."""
     if summary["z"].notna().any():
         figure, numbers = figures.z_figure(summary), figures.z_table(summary)
@@ -138,7 +138,7 @@ def _agreement_sections(folder: Path, summary: "pd.DataFrame") -> Iterator[Secti
 
 
 def write_curves_report(
-    folder: Path, plan: Plan, results: "pd.DataFrame", missing: Sequence[str]
+    folder: Path, plan: Plan, results: DataFrame, missing: Sequence[str]
 ) -> list[str]:
     """Write the learning curves and all their figures; return what to print."""
     summary = write_results(folder, plan, results)
@@ -153,7 +153,7 @@ def write_curves_report(
 
 
 def write_peaking_report(
-    folder: Path, plan: Plan, results: "pd.DataFrame", missing: Sequence[str]
+    folder: Path, plan: Plan, results: DataFrame, missing: Sequence[str]
 ) -> list[str]:
     """Write the peaking figure and its zoom; return what to print."""
     summary = write_results(folder, plan, results)
@@ -165,7 +165,7 @@ def write_peaking_report(
     return _write_page(folder, plan, results, missing, _peaks(summary, results), sections)
 
 
-def _peaks(summary: "pd.DataFrame", results: "pd.DataFrame") -> Iterator[str]:
+def _peaks(summary: DataFrame, results: DataFrame) -> Iterator[str]:
     """Describe where the oracle's error peaks; in the paper, where L + U is close to d."""
     errors = summary[(summary["measure"] == "error") & (summary["classifier"] == "Oracle")]
     n_labeled = int(results["n_labeled"].iloc[0])
@@ -203,7 +203,7 @@ def _parameters_table(models: Mapping[str, LeastSquaresBase]) -> Table:
 
 
 def write_race_report(
-    folder: Path, plan: Plan, results: "pd.DataFrame", missing: Sequence[str], name: str
+    folder: Path, plan: Plan, results: DataFrame, missing: Sequence[str], name: str
 ) -> list[str]:
     """Write the tables of a race; return what to print."""
     write_results(folder, plan, results)
@@ -216,7 +216,7 @@ def write_race_report(
     return [compared["error"].to_text(), *words]
 
 
-def race_table(results: "pd.DataFrame", measure: str = "error") -> Table:
+def race_table(results: DataFrame, measure: str = "error") -> Table:
     """Return the differences of all methods from the better baseline, in hundredths."""
     what, unit = SHOWN[measure]
     compared = differences(results, measure)
@@ -242,18 +242,18 @@ def race_table(results: "pd.DataFrame", measure: str = "error") -> Table:
     )
 
 
-def _difference_cell(row: "pd.Series") -> Cell:
+def _difference_cell(row: Series) -> Cell:
     text = f"{row['mean'] * HUNDREDTHS:+.1f}"
     return Cell(text, bold=row["t"] < -CRITICAL, underline=row["t"] > CRITICAL)
 
 
-def _total(row: "pd.Series", key: str) -> str:
+def _total(row: Series, key: str) -> str:
     if key in ("mean", "largest_loss"):
         return f"{row[key] * HUNDREDTHS:+.2f}"
     return f"{int(row[key])} / {int(row[key.replace('better', 'worse')])}"
 
 
-def _race_sentences(results: "pd.DataFrame") -> Iterator[str]:
+def _race_sentences(results: DataFrame) -> Iterator[str]:
     """Describe how the safe stack compares with the baselines and with the supervised stack."""
     for measure, (what, unit) in SHOWN.items():
         for against, words, due in (
@@ -278,7 +278,7 @@ def _draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: Tabl
     return picture(figure, caption, numbers.to_html())
 
 
-def _with_the_twins_loss(summary: "pd.DataFrame") -> "pd.DataFrame":
+def _with_the_twins_loss(summary: DataFrame) -> DataFrame:
     """Return the part of a summary whose losses can be compared with the twin's."""
     own = summary.loc[summary["classifier"] == twin_of(summary), "loss"].iloc[0]
     return summary[summary["loss"] == own]
@@ -287,7 +287,7 @@ def _with_the_twins_loss(summary: "pd.DataFrame") -> "pd.DataFrame":
 def _write_page(
     folder: Path,
     plan: Plan,
-    results: "pd.DataFrame",
+    results: DataFrame,
     missing: Sequence[str],
     found: Iterable[str],
     sections: list[Section],

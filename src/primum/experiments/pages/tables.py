@@ -2,17 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pandas import DataFrame, Series
 
 from primum.experiments.datasets.catalogue import CATALOGUE
 from primum.experiments.datasets.loading import Dataset, pca99
 from primum.experiments.published import minima_of
 from primum.experiments.summary import roles_of, twin_of
 from primum.pages.page import Cell, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Descriptions of the measures, with units.
 MEASURED = {
@@ -48,7 +45,7 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
     )
 
 
-def measured(summary: "pd.DataFrame", measure: str) -> str:
+def measured(summary: DataFrame, measure: str) -> str:
     """Return a description of a measure of a summary, with its unit."""
     losses = set(summary["loss"].dropna()) if "loss" in summary else set()
     if measure != "loss_test" or len(losses) != 1:
@@ -62,7 +59,7 @@ def dataset_title(name: str) -> str:
     return CATALOGUE[name].title if name in CATALOGUE else str(name)
 
 
-def best_of(means: "pd.Series", roles: Mapping[str, str]) -> set[str]:
+def best_of(means: Series, roles: Mapping[str, str]) -> set[str]:
     """Return the classifiers with the smallest mean; if all are oracles, also the best others."""
     best = set(means.index[means == means.min()])
     others = means[[roles[name] != "oracle" for name in means.index]]
@@ -70,9 +67,9 @@ def best_of(means: "pd.Series", roles: Mapping[str, str]) -> set[str]:
 
 
 def _summary_table(
-    cells: "pd.DataFrame",
+    cells: DataFrame,
     caption: str,
-    show: Callable[["pd.Series", bool], Cell],
+    show: Callable[[Series, bool], Cell],
     absent: str,
 ) -> Table:
     """Return a table with one row per data set and one column per classifier."""
@@ -87,13 +84,13 @@ def _summary_table(
     return Table.of(caption, ("Dataset", *classifiers), rows)
 
 
-def _times_worse(cell: "pd.Series", repeats: int) -> str:
+def _times_worse(cell: Series, repeats: int) -> str:
     """Return in how many repeats a method is worse than the twin, in parentheses."""
     fewer = f" of {cell['repeats']}" if cell["repeats"] < repeats else ""
     return f" ({int(cell['times_worse'])}{fewer})" if "times_worse" in cell.dropna() else ""
 
 
-def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
+def error_table(summary: DataFrame, measure: str = "error") -> Table:
     """Return Table 2 (or 3) from a summary: means and times worse, in the paper's form."""
     cells = summary[summary["measure"] == measure]
     cells = cells.assign(se=cells["sd_over_repeats"] / cells["repeats"] ** 0.5)
@@ -107,7 +104,7 @@ def error_table(summary: "pd.DataFrame", measure: str = "error") -> Table:
     return _summary_table(cells, caption, partial(_error_cell, repeats), "")
 
 
-def _error_cell(repeats: int, cell: "pd.Series", bold: bool) -> Cell:
+def _error_cell(repeats: int, cell: Series, bold: bool) -> Cell:
     given = cell.dropna()
     if "mean" not in given:
         return Cell("failed" if cell["failed"] else "–")
@@ -117,7 +114,7 @@ def _error_cell(repeats: int, cell: "pd.Series", bold: bool) -> Cell:
     return Cell(text, bold, bool(cell["significantly_worse"]), notes)
 
 
-def results_table(summary: "pd.DataFrame", measure: str) -> Table:
+def results_table(summary: DataFrame, measure: str) -> Table:
     """Return a table with one row per data set: means with standard errors, medians for times.
 
     Parameters
@@ -154,7 +151,7 @@ def results_table(summary: "pd.DataFrame", measure: str) -> Table:
     return _summary_table(cells, caption, partial(_result_cell, measure, repeats), "not run")
 
 
-def _result_cell(measure: str, repeats: int, cell: "pd.Series", bold: bool) -> Cell:
+def _result_cell(measure: str, repeats: int, cell: Series, bold: bool) -> Cell:
     if not cell["repeats"]:
         return Cell("failed" if cell["failed"] else "–")
     failed = f"{cell['failed']} repeats failed" if cell["failed"] else ""
@@ -165,7 +162,7 @@ def _result_cell(measure: str, repeats: int, cell: "pd.Series", bold: bool) -> C
     return Cell(text, bold, bool(cell["significantly_worse"]), failed)
 
 
-def _result_caption(cells: "pd.DataFrame", measure: str, repeats: int) -> str:
+def _result_caption(cells: DataFrame, measure: str, repeats: int) -> str:
     what, twin = measured(cells, measure), twin_of(cells)
     at = " U: the largest number of unlabelled rows." if "n_unlabeled" in cells else ""
     if measure == "seconds":
@@ -179,7 +176,7 @@ def _result_caption(cells: "pd.DataFrame", measure: str, repeats: int) -> str:
     )
 
 
-def minima_table(folds: "pd.DataFrame") -> Table:
+def minima_table(folds: DataFrame) -> Table:
     """Return a table with one row per data set: objectives, minima and changes of the error."""
     rows = []
     for name, part in folds.groupby("dataset", sort=False):
