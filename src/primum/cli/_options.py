@@ -180,6 +180,12 @@ def _id_column(_context: Any, _parameter: Any, name: str | None) -> str | None:
     return name
 
 
+def _jobs(_context: Any, _parameter: Any, number: int) -> int:
+    if number == 0:
+        raise click.BadParameter("must be -1 or at least 1, got 0.")
+    return number
+
+
 def _separator(_context: Any, _parameter: Any, text: str | None) -> str | None:
     separator = {"tab": "\t", "\\t": "\t"}.get(text or "", text)
     if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
@@ -211,6 +217,12 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 def id_option(explanation: str) -> Callable[[Command], Command]:
     """Return the option for the column that identifies the rows."""
     return click.option("--id", "id_column", callback=_id_column, help=explanation)
+
+
+def jobs_option(argument: str) -> Callable[[Command], Command]:
+    """Return the option ``--jobs``, passed to the command under the name of an argument."""
+    explanation = "Number of processes; -1: all cores."
+    return click.option("--jobs", argument, type=int, default=-1, callback=_jobs, help=explanation)
 
 
 prior_options = with_options(

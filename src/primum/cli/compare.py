@@ -26,6 +26,7 @@ from primum.cli._options import (
     comma_separated,
     format_options,
     id_option,
+    jobs_option,
     plain_errors,
     with_options,
 )
@@ -138,9 +139,7 @@ RUN_OPTIONS = with_options(
         default=0,
         help="Seed of everything random.",
     ),
-    click.option(
-        "--jobs", "n_jobs", type=int, default=-1, help="Number of processes; -1: all cores."
-    ),
+    jobs_option("n_jobs"),
 )
 OUTPUT_OPTIONS = with_options(
     click.option(
@@ -194,8 +193,6 @@ def compare(
     in the column --target. Its columns are prepared automatically. Prints a verdict and a table,
     and writes a report.
     """
-    if settings["n_jobs"] == 0:
-        raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
     if settings["independent_rows"] and settings["group"] is not None:
         raise click.UsageError(
             "--independent-rows says that no rows belong together, but --group says which do: pass "

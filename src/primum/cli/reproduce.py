@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 from pandas import DataFrame
 from sklearn.exceptions import FitFailedWarning
 
-from primum.cli._options import in_options
+from primum.cli._options import in_options, jobs_option
 from primum.cli.datasets import data_home_option
 from primum.comparison.store import ResultsError
 from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, DatasetNotFoundError
@@ -19,6 +20,7 @@ from primum.experiments.datasets.loading import Dataset, load
 from primum.experiments.methods import METHODS, Method, find_method
 from primum.experiments.pages.reproduction import (
     CURVES,
+    Run,
     write_curves_report,
     write_datasets_report,
     write_illustrations,
@@ -87,15 +89,15 @@ class Reproduction:
     def _report(self, target: str, folder: Path) -> list[str]:
         """Run an experiment, write its report, and return it in a few lines."""
         plan = {**PLANS, **RACES}[PLAN_OF[target]]
-        results = self._results(target, folder, plan)
         lost = [name for name in self.missing if name in plan.datasets]
+        run = Run(folder, plan, self._results(target, folder, plan), lost)
         if target in RACES:
-            return write_race_report(folder, plan, results, lost, target)
+            return write_race_report(run, target)
         if target == "peaking":
-            return write_peaking_report(folder, plan, results, lost)
+            return write_peaking_report(run)
         if plan.curve:
-            return write_curves_report(folder, plan, results, lost)
-        return write_table_report(folder, plan, results, lost, target)
+            return write_curves_report(run)
+        return write_table_report(run, target)
 
     def _results(self, target: str, folder: Path, plan: Plan) -> DataFrame:
         """Run the experiment of a target, or continue it, and return its results."""
@@ -159,7 +161,7 @@ def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: b
     help="List the names for --methods, with their estimators.",
 )
 @click.option("--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice.")
-@click.option("--jobs", type=int, default=-1, help="Number of processes; -1: all cores.")
+@jobs_option("jobs")
 @click.option("--seed", type=int, default=0)
 @data_home_option
 @click.option(
@@ -171,13 +173,9 @@ def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: b
 def reproduce(
     target: str,
     datasets: list[str],
-    further: list[Method],
-    repeats: int | None,
-    jobs: int,
-    seed: int,
     data_home: Path | None,
     out: Path | None,
-    resume: bool,
+    **settings: Any,  # of Reproduction
 ) -> None:
     """Reproduce a table or figure of the paper and compare it with the published values.
 
@@ -187,16 +185,14 @@ def reproduce(
     continues with --resume; finished repeats are not lost. --methods adds columns to its tables and
     figures; with --resume, also to results that were computed without them.
     """
-    if jobs == 0:
-        raise click.BadParameter("must be -1 or at least 1, got 0.", param_hint="--jobs")
-    if further and target not in (*PLAN_OF, "all"):
+    if settings["further"] and target not in (*PLAN_OF, "all"):
         raise click.BadParameter(f"{target} compares no methods.", param_hint="--methods")
     out = Path("reproduction") / target if out is None else out
     without = target == "illustrations" or (target in RACES and not RACES[target].datasets)
     loaded, missing = ([], {}) if without else _load(datasets, data_home)
     if not loaded and not without:
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")
-    work = Reproduction(repeats, jobs, seed, resume, further, loaded, list(missing))
+    work = Reproduction(**settings, datasets=loaded, missing=list(missing))
     with _plain_errors(out):
         if target == "all":
             work.run_all(out)

@@ -60,12 +60,10 @@ def plot_path(tuned: Any) -> Any:
             f"plot_path draws one line per metric, but {type(tuned).__name__} has none: pass an "
             "ICLSClassifierCV or an ICLSRegressorCV, whose twin is drawn beside it."
         )
-    with needed("Figures"):
-        from matplotlib.figure import Figure
     metrics = list(dict.fromkeys(point["metric"] for point in tuned.cv_results_["params"]))
     styles = line_styles(["Supervised", *(f"metric {metric}" for metric in metrics)])
     twin_color, _ = styles.pop("Supervised")
-    figure = Figure(figsize=(6, 4.2), layout="constrained")
+    figure = new_figure(6, 4.2)
     axes = figure.add_subplot()
     for metric, style in zip(metrics, styles.values(), strict=True):
         chosen = [point["metric"] == metric for point in tuned.cv_results_["params"]]
@@ -165,7 +163,7 @@ def plot_constraint_set(
     if oracle is not None:
         points["oracle"] = score_parameters(oracle)
     if ax is None:
-        ax = _new_axes()
+        ax = new_figure(6, 4.5).add_subplot()
     if vertices.shape[1] == 1:
         labeled = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight).labeled
         _draw_interval(ax, vertices[:, 0], points, labeled, clf.supervised_.alpha)
@@ -181,10 +179,11 @@ def score_parameters(clf: Any) -> Floats:
     return np.concatenate([[intercept], coef]) if clf.fit_intercept else coef
 
 
-def _new_axes() -> Any:
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure of a size in inches, whose parts do not overlap."""
     with needed("Figures"):
         from matplotlib.figure import Figure
-    return Figure(figsize=(6, 4.5), layout="constrained").add_subplot()
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _draw_polygon(ax: Any, vertices: Floats, points: dict[str, Floats], intercept: bool) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from pandas import DataFrame
+from scipy.stats import norm
 
 from primum._files import replacing
-from primum._lazy import needed
 from primum.experiments.pages.tables import dataset_title
 from primum.pages.page import Cell, Table
-from primum.pages.pictures import line_styles
+from primum.pages.pictures import line_styles, new_figure
 
 LABELS = {
     "error": "classification error",
@@ -70,15 +70,12 @@ def curves_figure(
     >>> len(curves_figure(summarize(results, curve=True), "error", "loss_test").axes)
     2
     """
-    with needed("Figures"):
-        from matplotlib.figure import Figure
-
     cells = summary if largest is None else summary[summary["n_unlabeled"] <= largest]
     styles = line_styles(summary["classifier"].unique() if classifiers is None else classifiers)
     drawn = [(name, measure) for name in cells["dataset"].unique() for measure in measures]
     columns = min(4, len(drawn))
     rows = -(-len(drawn) // columns)
-    figure = Figure(figsize=(3.1 * columns + 0.4, 2.5 * rows + 0.8), layout="constrained")
+    figure = new_figure(3.1 * columns + 0.4, 2.5 * rows + 0.8)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, (name, measure) in zip(panels, drawn, strict=False):
         chosen = (cells["dataset"] == name) & (cells["measure"] == measure)
@@ -185,8 +182,6 @@ def _with_band(center: float, lower: float, upper: float, measure: str) -> str:
 
 def z_table(summary: DataFrame) -> Table:
     """Return how many cells are how far from the published ones, and how many are expected."""
-    from scipy.stats import norm
-
     z = summary.loc[summary["measure"] != "seconds", "z"].dropna().abs()
     rows = []
     for edge in (0.5, 1.0, 1.5, 2.0, 3.0):
@@ -202,13 +197,9 @@ def z_table(summary: DataFrame) -> Table:
 
 def z_figure(summary: DataFrame) -> Any:
     """Draw all z against the quantiles of a standard normal; a faithful run lies on the line."""
-    with needed("Figures"):
-        from matplotlib.figure import Figure
-    from scipy.stats import norm
-
     z = np.sort(summary.loc[summary["measure"] != "seconds", "z"].dropna().to_numpy())
     expected = norm.ppf((np.arange(len(z)) + 0.5) / len(z))
-    figure = Figure(figsize=(4.2, 4), layout="constrained")
+    figure = new_figure(4.2, 4)
     axes = figure.add_subplot()
     axes.axline((0, 0), slope=1, color="0.7", linewidth=1)
     axes.plot(expected, z, ".", color="#0072B2", markersize=4)

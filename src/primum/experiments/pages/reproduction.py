@@ -4,6 +4,7 @@ Every report is one HTML page, with its tables and figures as files of their own
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,17 +61,39 @@ TOTALS = {
 }
 
 
-def write_results(folder: Path, plan: Plan, results: DataFrame) -> DataFrame:
+@dataclass(frozen=True)
+class Run:
+    """An experiment that was run, for its report.
+
+    Attributes
+    ----------
+    folder : Path
+        Where its results and its report are.
+    plan : Plan
+        What was run.
+    results : DataFrame
+        What came out.
+    missing : sequence of str
+        Names of the data sets that were not found.
+    """
+
+    folder: Path
+    plan: Plan
+    results: DataFrame
+    missing: Sequence[str]
+
+
+def write_results(run: Run) -> DataFrame:
     """Write ``results.parquet`` and ``summary.csv``; return the summary, with published values."""
-    summary = summarize(results, curve=plan.curve)
-    if plan.published is None:
+    summary = summarize(run.results, curve=run.plan.curve)
+    if run.plan.published is None:
         summary = summary.assign(published_mean=np.nan, z=np.nan)
     else:
-        summary = published.compare_with_published(summary, plan.published)
-    write_file(folder / "results.parquet", results.to_parquet(index=False))
+        summary = published.compare_with_published(summary, run.plan.published)
+    write_file(run.folder / "results.parquet", run.results.to_parquet(index=False))
     keys = [key for key in published.KEYS if key in summary]
     columns = summary[[*keys, *COLUMNS, *FURTHER_COLUMNS]]
-    write_file(folder / "summary.csv", columns.to_csv(index=False))
+    write_file(run.folder / "summary.csv", columns.to_csv(index=False))
     return summary
 
 
@@ -92,27 +115,25 @@ def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str
     return [table.to_text()]
 
 
-def write_table_report(
-    folder: Path, plan: Plan, results: DataFrame, missing: Sequence[str], name: str
-) -> list[str]:
+def write_table_report(run: Run, name: str) -> list[str]:
     """Write everything about a cross-validation table; return what to print."""
-    summary = write_results(folder, plan, results)
+    summary = write_results(run)
     error = tables.error_table(summary)
     loss = tables.error_table(_with_the_twins_loss(summary), "loss_test")
-    write_table(folder / "tables", error, f"{name}-error")
-    write_table(folder / "tables", loss, f"{name}-loss")
+    write_table(run.folder / "tables", error, f"{name}-error")
+    write_table(run.folder / "tables", loss, f"{name}-loss")
     sections = [
         ("Classification error", [error.to_html()]),
         ("Loss on test rows", [loss.to_html()]),
-        *_agreement_sections(folder, summary),
+        *_agreement_sections(run.folder, summary),
     ]
-    folds = published.paired_folds(results)
+    folds = published.paired_folds(run.results)
     optima = list(published.local_optima_sentences(folds, summary)) if len(folds) else []
     if optima:
         minima = tables.minima_table(folds)
-        write_table(folder / "tables", minima, f"{name}-minima")
+        write_table(run.folder / "tables", minima, f"{name}-minima")
         sections.append(("Local optima of the TSVM", [*map(paragraph, optima), minima.to_html()]))
-    words = _write_page(folder, plan, results, missing, _judgment(plan, summary), sections)
+    words = _write_page(run, _judgment(run.plan, summary), sections)
     return [error.to_text(), *words, *optima]
 
 
@@ -137,32 +158,28 @@ def _agreement_sections(folder: Path, summary: DataFrame) -> Iterator[Section]:
         yield "Agreement with the published values", [drawing]
 
 
-def write_curves_report(
-    folder: Path, plan: Plan, results: DataFrame, missing: Sequence[str]
-) -> list[str]:
+def write_curves_report(run: Run) -> list[str]:
     """Write the learning curves and all their figures; return what to print."""
-    summary = write_results(folder, plan, results)
-    drawn = summary[~summary["classifier"].isin(plan.undrawn)]
+    summary = write_results(run)
+    drawn = summary[~summary["classifier"].isin(run.plan.undrawn)]
     sections: list[Section] = []
     for target, measure in CURVES.items():
         shown = _with_the_twins_loss(drawn) if measure == "loss_test" else drawn
-        drawing = _draw(folder, target, *figures.curves(shown, measure))
+        drawing = _draw(run.folder, target, *figures.curves(shown, measure))
         sections.append((target.replace("-", " ").capitalize(), [drawing]))
-    sections += _agreement_sections(folder, summary)
-    return _write_page(folder, plan, results, missing, _judgment(plan, summary), sections)
+    sections += _agreement_sections(run.folder, summary)
+    return _write_page(run, _judgment(run.plan, summary), sections)
 
 
-def write_peaking_report(
-    folder: Path, plan: Plan, results: DataFrame, missing: Sequence[str]
-) -> list[str]:
+def write_peaking_report(run: Run) -> list[str]:
     """Write the peaking figure and its zoom; return what to print."""
-    summary = write_results(folder, plan, results)
+    summary = write_results(run)
     zoom = summary[summary["n_unlabeled"] <= ZOOM]
     sections = []
     for name, shown in {"peaking": summary, "peaking-zoom": zoom}.items():
-        drawing = _draw(folder, name, *figures.curves(shown, "error", log_scale=False))
+        drawing = _draw(run.folder, name, *figures.curves(shown, "error", log_scale=False))
         sections.append((name.replace("-", ", ").capitalize(), [drawing]))
-    return _write_page(folder, plan, results, missing, _peaks(summary, results), sections)
+    return _write_page(run, _peaks(summary, run.results), sections)
 
 
 def _peaks(summary: DataFrame, results: DataFrame) -> Iterator[str]:
@@ -202,17 +219,15 @@ def _parameters_table(models: Mapping[str, LeastSquaresBase]) -> Table:
     return Table.of("Parameters of the models that are drawn.", ("Model", *names), rows)
 
 
-def write_race_report(
-    folder: Path, plan: Plan, results: DataFrame, missing: Sequence[str], name: str
-) -> list[str]:
+def write_race_report(run: Run, name: str) -> list[str]:
     """Write the tables of a race; return what to print."""
-    write_results(folder, plan, results)
+    write_results(run)
     sections = []
-    compared = {measure: race_table(results, measure) for measure in SHOWN}
+    compared = {measure: race_table(run.results, measure) for measure in SHOWN}
     for measure, table in compared.items():
-        write_table(folder / "tables", table, f"{name}-{measure.removesuffix('_test')}")
+        write_table(run.folder / "tables", table, f"{name}-{measure.removesuffix('_test')}")
         sections.append((SHOWN[measure][0].capitalize(), [table.to_html()]))
-    words = _write_page(folder, plan, results, missing, _race_sentences(results), sections)
+    words = _write_page(run, _race_sentences(run.results), sections)
     return [compared["error"].to_text(), *words]
 
 
@@ -284,22 +299,15 @@ def _with_the_twins_loss(summary: DataFrame) -> DataFrame:
     return summary[summary["loss"] == own]
 
 
-def _write_page(
-    folder: Path,
-    plan: Plan,
-    results: DataFrame,
-    missing: Sequence[str],
-    found: Iterable[str],
-    sections: list[Section],
-) -> list[str]:
+def _write_page(run: Run, judgment: Iterable[str], sections: list[Section]) -> list[str]:
     """Write the page: in words, what was found, and what was run; return these words."""
-    words = [*found, *filter(None, [failed_sentence(results)])]
-    if missing:
-        words.append(f"Not run, because the data were not found: {', '.join(missing)}.")
-    of_plan = {name for method in plan.methods for name in method.sees_by_name}
-    further = [name for name in results["classifier"].unique() if name not in of_plan]
+    words = [*judgment, *filter(None, [failed_sentence(run.results)])]
+    if run.missing:
+        words.append(f"Not run, because the data were not found: {', '.join(run.missing)}.")
+    of_plan = {name for method in run.plan.methods for name in method.sees_by_name}
+    further = [name for name in run.results["classifier"].unique() if name not in of_plan]
     summary = ("Summary", [paragraph(text) for text in words])
-    what_was_run = ("What was run", list(provenance(folder, further)))
-    page = html_page(plan.title, [summary, *sections, what_was_run])
-    write_file(folder / "report.html", page)
+    what_was_run = ("What was run", list(provenance(run.folder, further)))
+    page = html_page(run.plan.title, [summary, *sections, what_was_run])
+    write_file(run.folder / "report.html", page)
     return words
