@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,9 +26,6 @@ from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.tables.cells import NUMBER, THOUSANDS
 from primum.tables.files import Part, TableFile, TableFormat, column_names, find_header, first_line
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
@@ -223,9 +221,7 @@ class CsvTable(TableFile):
             f"{f', skiprows={skipped}' if skipped else ''}\n)"
         )
 
-    def frame(self, as_text: Sequence[str] = ()) -> "pd.DataFrame":  # noqa: D102
-        import pandas as pd
-
+    def frame(self, as_text: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         parts = [part.as_written for part in self.parts([], self.columns)]
         cells = {}
         for name in self.columns:

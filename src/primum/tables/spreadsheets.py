@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from primum._lazy import install_advice
 from primum.tables.files import (
@@ -14,9 +15,6 @@ from primum.tables.files import (
     column_names,
     find_header,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Spreadsheet(TableFile):
@@ -45,7 +43,7 @@ class Spreadsheet(TableFile):
         self.columns, self.row_identifiers = column_names(path, _texts(table.iloc[0])), []
         self._rows = table.iloc[1:].reset_index(drop=True).set_axis(self.columns, axis=1)
 
-    def frame(self, as_text: Sequence[str] = ()) -> "pd.DataFrame":  # noqa: D102
+    def frame(self, as_text: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         missing = list(self.format.missing)
         return (self._rows.replace(missing, None) if missing else self._rows).infer_objects()
 
@@ -78,11 +76,11 @@ class Spreadsheet(TableFile):
         return f", and its other sheets are {others} (--sheet)" if others else ""
 
 
-def _texts(header: "pd.Series") -> list[str]:
+def _texts(header: pd.Series) -> list[str]:
     return ["" if name is None or name != name else str(name).strip() for name in header]
 
 
-def _header_row(cells: "pd.DataFrame") -> int:
+def _header_row(cells: pd.DataFrame) -> int:
     """Return the number of the row with the names, from 1."""
     filled = cells.dropna(how="all").iloc[:FIRST_ROWS]
     if len(filled) == 0:
@@ -91,10 +89,8 @@ def _header_row(cells: "pd.DataFrame") -> int:
     return int(filled.index[find_header(rows)]) + 1
 
 
-def _cells_of(path: Path, sheet: str | None) -> tuple["pd.DataFrame", list[str]]:
+def _cells_of(path: Path, sheet: str | None) -> tuple[pd.DataFrame, list[str]]:
     """Return the cells of a sheet, as they are, and the names of all sheets."""
-    import pandas as pd
-
     as_they_are = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
     try:
         with pd.ExcelFile(path) as book:
