@@ -8,7 +8,6 @@ number of candidates by Holm's method. Where no candidate helps, one is chosen w
 at most ``1 - level``.
 """
 
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -26,8 +25,9 @@ from primum._typing import AnyArray, Floats, Index
 from primum.judging.difference import holm
 from primum.judging.held_out import HeldOut
 from primum.methods import SelfLearningClassifier
-from primum.methods.base import fitting
+from primum.methods.base import AT_LEAST_ONE, fitting
 from primum.methods.icls.tuned import ICLSClassifierCV
+from primum.methods.parameters import with_parameters
 from primum.reading.classifiers import Entry, class_scores, named
 from primum.reading.folds import (
     Fold,
@@ -45,6 +45,7 @@ def _has_scores(self: Any) -> bool:
     return not hasattr(self, "estimator_") or any(hasattr(self.estimator_, m) for m in methods)
 
 
+@with_parameters
 class AgnosticClassifier(CombiningClassifier):
     """A supervised classifier, unless a semi-supervised one is significantly better.
 
@@ -115,33 +116,15 @@ class AgnosticClassifier(CombiningClassifier):
     'baseline'
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CombiningClassifier._parameter_constraints,
+    _ranges: ClassVar[dict[str, list[Any]]] = {
         "level": [Interval(Real, 0, 1, closed="both")],
-        "cv": ["cv_object"],
-        "n_repeats": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_repeats": AT_LEAST_ONE,
     }
-
-    def __init__(
-        self,
-        candidates: Sequence[Any] | None = None,
-        *,
-        baseline: Any = None,
-        level: float = 0.95,
-        cv: Any = 5,
-        n_repeats: int = 2,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.candidates = candidates
-        self.baseline = baseline
-        self.level = level
-        self.cv = cv
-        self.n_repeats = n_repeats
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    level: float = 0.95
+    cv: Any = 5
+    n_repeats: int = 2
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(
         self,

@@ -8,8 +8,9 @@ out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import field
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,13 +22,14 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from primum._progress import FOLDS, tell, with_progress
-from primum._sklearn import HasMethods, Interval
+from primum._sklearn import HasMethods
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
 from primum.judging.words import OwnVerdict
-from primum.methods.base import N_JOBS, fitting
+from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, fitting
+from primum.methods.parameters import POSITIVE, with_parameters
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, not_in_memory, read_arguments, stack_rows
 from primum.reading.folds import read_repeated_folds
@@ -46,6 +48,7 @@ LACK_OF_TIME = "left out, because of the time budget."
 Weighted = tuple[dict[str, float], float]
 
 
+@with_parameters
 class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     """A stack of supervised and semi-supervised models, shrunk towards a supervised baseline.
 
@@ -175,43 +178,25 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     """
 
     _several_classes: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _ranges: ClassVar[dict[str, list[Any]]] = {
         "candidates": [str, list, tuple],
         "baseline": [str, list, tuple, HasMethods("fit")],
-        "shrinkage": [Interval(Real, 0, None, closed="neither")],
-        "cv": ["cv_object"],
-        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "shrinkage": POSITIVE,
+        "n_repeats": AT_LEAST_ONE,
         "scoring": [str, callable],
-        "time_budget": [Interval(Real, 0, None, closed="left"), None],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
+        "time_budget": [*NOT_NEGATIVE, None],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        candidates: Any = "default",
-        *,
-        baseline: Any = BASELINE,
-        shrinkage: float = 3.0,
-        cv: Any = 5,
-        n_repeats: int = 2,
-        scoring: Any = "accuracy",
-        time_budget: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.candidates = candidates
-        self.baseline = baseline
-        self.shrinkage = shrinkage
-        self.cv = cv
-        self.n_repeats = n_repeats
-        self.scoring = scoring
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    candidates: Any = field(default="default", kw_only=False)
+    baseline: Any = BASELINE
+    shrinkage: float = 3.0
+    cv: Any = 5
+    n_repeats: int = 2
+    scoring: Any = "accuracy"
+    time_budget: float | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def fit(
         self,

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from primum._sklearn import HasMethods, check_parameters, count_rows
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin
+from primum.methods.parameters import with_parameters
 from primum.reading.arrays import check_same_columns, locating_bad_values
-from primum.reading.classifiers import Entry, NamedClassifier, read_entries
+from primum.reading.classifiers import Entry, read_entries
 from primum.reading.data import (
     check_every_class_has_weight,
     given_rows,
@@ -34,18 +36,16 @@ def scaled(classifier: Any, is_sparse: bool) -> Any:
     return make_pipeline(StandardScaler(with_mean=not is_sparse), classifier)
 
 
+@with_parameters
 class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
     """A classifier made of other classifiers; DataFrames are passed on to them as they are."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _ranges: ClassVar[dict[str, list[Any]]] = {
         "candidates": ["array-like", None],
         "baseline": [HasMethods(["fit", "predict"]), None],
     }
-    candidates: Sequence[Any] | None
-    baseline: Any
-    baseline_: NamedClassifier
-    supervised_: NamedClassifier
-    classes_: AnyArray
+    candidates: Sequence[Any] | None = field(default=None, kw_only=False)
+    baseline: Any = None
 
     @abstractmethod
     def _default_candidates(self, is_sparse: bool) -> list[tuple[str, Any]]:

@@ -15,7 +15,6 @@ be f0. With several classes, F has one row per row and class. With weights of ro
 is the weighted one, in which the same holds.
 """
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -106,10 +105,6 @@ class SAFEWClassifier(CombiningClassifier):
     >>> bool(clf.score(X, truth) > 0.9)
     True
     """
-
-    def __init__(self, candidates: Sequence[Any] | None = None, *, baseline: Any = None) -> None:
-        self.candidates = candidates
-        self.baseline = baseline
 
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit the candidates and the baseline, and mix the candidates.
