@@ -16,7 +16,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
@@ -28,13 +27,7 @@ from primum.judging.words import judges_itself
 from primum.reading.arrays import locating_bad_values
 from primum.reading.classifiers import Entry
 from primum.reading.data import given_rows, stack_rows
-from primum.reading.folds import (
-    Fold,
-    check_disjoint,
-    group_folds,
-    number_of_stratified_folds,
-    read_folds,
-)
+from primum.reading.folds import Fold, is_number, judging_folds
 from primum.reading.labels import KnownLabels, read_labels
 from primum.tables.cells import as_pandas
 
@@ -273,18 +266,9 @@ class ComparisonPlan:
     def folds(self, repeat: int) -> list[Fold]:
         """Return the folds of a repeat, the same whatever the number of repeats."""
         if repeat not in self._folds:
-            self._folds[repeat] = self._read_folds(repeat)
-        return self._folds[repeat]
-
-    def _read_folds(self, repeat: int) -> list[Fold]:
-        labels, cv = self.table.labels, self.cv
-        if self.has_number_of_folds:
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
-            if self.groups is not None:
-                return group_folds(cv, labels, self.groups, seed)
-            n_folds = number_of_stratified_folds(cv, labels)
-            cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        return check_disjoint(read_folds(cv, labels, self.groups, shuffle=False, seed=None))
+            self._folds[repeat] = judging_folds(self.cv, self.table.labels, self.groups, seed)
+        return self._folds[repeat]
 
     @property
     def groups(self) -> Any:
@@ -294,7 +278,7 @@ class ComparisonPlan:
     @property
     def has_number_of_folds(self) -> bool:
         """Whether ``cv`` is a number of folds, or left open."""
-        return self.cv is None or isinstance(self.cv, Integral)
+        return is_number(self.cv)
 
     def judged_by(self, scoring: Any) -> Self:
         """Return the plan with methods that judge themselves by the same scoring as the others.

@@ -2,14 +2,15 @@
 
 ``SemiSupervisedSplit`` is a splitter for scikit-learn's own validation functions. Estimators and
 comparisons read the parameters ``cv`` and ``groups`` here: ``read_folds`` wants every class in
-every training set, ``read_repeated_folds`` repeats the folds and lets a training set lack a class,
-and ``group_folds`` and ``tuning_folds`` distribute groups until every training set has every class.
+every training set, and so does ``judging_folds``, whose folds are shuffled and keep groups
+together; ``read_repeated_folds`` repeats such folds and lets a training set lack a class.
+``tuning_folds`` are those inside a training set with groups.
 """
 
 import reprlib
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +21,6 @@ from sklearn.model_selection import (
     KFold,
     LeaveOneGroupOut,
     LeavePGroupsOut,
-    RepeatedStratifiedKFold,
     StratifiedGroupKFold,
     StratifiedKFold,
     check_cv,
@@ -101,10 +101,10 @@ class SemiSupervisedSplit:
             Test rows, all of them labelled.
         """
         labels = read_labels(y, len(y), multi_class=True)
-        known = labels.labeled
         for number, fold in enumerate(given_folds(self.splitter_of(labels), labels, groups)):
             check_every_class(number, labels, fold.train)
-            yield np.sort(np.concatenate([known[fold.train], labels.unlabeled])), known[fold.test]
+            train, test = labels.labeled[fold.train], labels.labeled[fold.test]
+            yield np.sort(np.concatenate([train, labels.unlabeled])), test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits of y; without y, of a y with enough labelled rows.
@@ -130,12 +130,12 @@ class SemiSupervisedSplit:
         splitter, of_known = self.splitter_of(labels), known_groups(labels, groups)
         return int(splitter.get_n_splits(labels.codes, labels.codes, of_known))
 
-    def splitter_of(self, labels: KnownLabels) -> Any:
-        """Return the splitter of the labelled rows.
+    def splitter_of(self, known: "Known") -> Any:
+        """Return the splitter of the labelled rows; a number of folds of targets has no strata.
 
         Parameters
         ----------
-        labels : KnownLabels
+        known : KnownLabels or KnownTargets
             What is known about the labels.
 
         Returns
@@ -143,9 +143,14 @@ class SemiSupervisedSplit:
         splitter
             A splitter of scikit-learn.
         """
-        if self.cv is None or isinstance(self.cv, Integral):
-            return self._with_folds(number_of_stratified_folds(self.cv, labels))
-        return self._with_folds(self.cv)
+        if not is_number(self.cv):
+            return self._with_folds(self.cv)
+        if isinstance(known, KnownLabels):
+            return self._with_folds(number_of_stratified_folds(self.cv, known))
+        n_rows = len(known.labeled)
+        there_are = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
+        n_folds = number_of_folds(self.cv, n_rows, "", there_are)
+        return KFold(n_folds, shuffle=self.shuffle, random_state=self.random_state)
 
     def _with_folds(self, cv: Any) -> Any:
         if isinstance(cv, Integral):
@@ -156,6 +161,11 @@ class SemiSupervisedSplit:
                 "to that splitter."
             )
         return check_cv(cv)
+
+
+def is_number(cv: Any) -> bool:
+    """Return whether cv is a number of folds, or left open."""
+    return cv is None or isinstance(cv, Integral)
 
 
 def number_of_stratified_folds(cv: Integral | None, labels: KnownLabels) -> int:
@@ -216,18 +226,31 @@ class Fold:
     test: Index
 
 
-def read_folds(cv: Any, known: Known, groups: Any, *, shuffle: bool, seed: Any) -> list[Fold]:
+def read_folds(
+    cv: Any, known: Known, groups: Any, *, shuffle: bool = False, seed: Any = None
+) -> list[Fold]:
     """Return the folds that cv stands for.
 
     A number and a splitter split the labelled rows; an iterable consists of pairs of indices of
     rows of X, as everywhere in scikit-learn.
     """
-    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+    if is_number(cv) or hasattr(cv, "split"):
         cv = _splitter(cv, known, shuffle, seed)
-    folds = given_folds(cv, known, groups)
-    for number, fold in enumerate(folds):
-        _check_fold(number, fold, known)
-    return folds
+    return _checked(given_folds(cv, known, groups), known)
+
+
+def judging_folds(cv: Any, known: KnownLabels, groups: Any, seed: Any) -> list[Fold]:
+    """Return folds by which models are judged: none trains on a row that it holds out.
+
+    A number of folds means stratified ones, shuffled, which keep groups together if there are any.
+    For groups, ``seed`` is a number.
+    """
+    if is_number(cv) and groups is not None:
+        return _group_folds(cv, known, groups, seed)
+    if is_number(cv):
+        n_folds = number_of_stratified_folds(cv, known)
+        cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return _check_disjoint(read_folds(cv, known, groups))
 
 
 def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
@@ -235,7 +258,8 @@ def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
     if isinstance(cv, NEED_GROUPS) and groups is None:
         raise ValueError(f"cv={cv!r} keeps groups together: pass the group of each row as groups=.")
     if hasattr(cv, "split"):
-        rows, labels = np.zeros((len(known.labeled), 1)), _labels(known)
+        rows = np.zeros((len(known.labeled), 1))
+        labels = known.codes if isinstance(known, KnownLabels) else known.targets
         parts = cv.split(rows, labels, known_groups(known, groups))
         folds = [Fold(train, test) for train, test in parts]
     else:
@@ -247,8 +271,8 @@ def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
     return folds
 
 
-def check_disjoint(folds: list[Fold]) -> list[Fold]:
-    """Return folds by which models are judged; raise an error if one trains on held-out rows."""
+def _check_disjoint(folds: list[Fold]) -> list[Fold]:
+    """Return folds; raise an error if one trains on rows that it holds out."""
     for number, fold in enumerate(folds):
         if n_both := len(np.intersect1d(fold.train, fold.test)):
             raise ValueError(
@@ -259,31 +283,16 @@ def check_disjoint(folds: list[Fold]) -> list[Fold]:
     return folds
 
 
-def _labels(known: Known) -> Any:
-    return known.codes if isinstance(known, KnownLabels) else known.targets
-
-
 def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
     """Return the splitter of the labelled rows."""
-    if isinstance(cv, SemiSupervisedSplit):
-        if isinstance(known, KnownLabels):
-            return cv.splitter_of(known)
-        cv, shuffle, seed = cv.cv, cv.shuffle, cv.random_state  # targets have no classes
-    if cv is not None and not isinstance(cv, Integral):
-        if shuffle:
-            raise ValueError(
-                f"shuffle=True needs a number of folds, but cv is {cv!r}: shuffle in that "
-                "splitter instead."
-            )
-        return check_cv(cv)
-    seed = seed if shuffle else None
-    if isinstance(known, KnownLabels):
-        n_folds = number_of_stratified_folds(cv, known)
-        return StratifiedKFold(n_folds, shuffle=shuffle, random_state=seed)
-    n_rows = len(known.labeled)
-    there_are = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
-    n_folds = number_of_folds(cv, n_rows, "", there_are)
-    return KFold(n_folds, shuffle=shuffle, random_state=seed)
+    if shuffle and not is_number(cv) and not isinstance(cv, SemiSupervisedSplit):
+        raise ValueError(
+            f"shuffle=True needs a number of folds, but cv is {cv!r}: shuffle in that splitter "
+            "instead."
+        )
+    if not isinstance(cv, SemiSupervisedSplit):
+        cv = SemiSupervisedSplit(cv, shuffle=shuffle, random_state=seed if shuffle else None)
+    return cv.splitter_of(known)
 
 
 def known_groups(known: Known, groups: Any) -> Any:
@@ -345,18 +354,24 @@ def _indices(rows: Any, n_rows: int, name: str) -> Index:
     return np.arange(n_rows)[given]
 
 
-def _check_fold(number: int, fold: Fold, known: Known) -> None:
-    """Raise an error if a fold cannot be trained on or scored."""
+def _checked(folds: list[Fold], known: Known) -> list[Fold]:
+    """Return folds; raise an error if one cannot be trained on or scored."""
+    for number, fold in enumerate(folds):
+        _refuse_empty(number, fold, "labelled rows")
+        if isinstance(known, KnownLabels):
+            check_every_class(number, known, fold.train)
+    return folds
+
+
+def _refuse_empty(number: int, fold: Fold, rows: str) -> None:
     if len(fold.test) == 0 or len(fold.train) == 0:
         raise ValueError(
-            f"Split {number} trains on {len(fold.train)} labelled rows and holds out "
-            f"{len(fold.test)}: use splits with at least one of each."
+            f"Split {number} trains on {len(fold.train)} {rows} and holds out {len(fold.test)}: "
+            "use splits with at least one of each."
         )
-    if isinstance(known, KnownLabels):
-        check_every_class(number, known, fold.train)
 
 
-def group_folds(cv: Integral | None, known: KnownLabels, groups: Any, seed: int) -> list[Fold]:
+def _group_folds(cv: Integral | None, known: KnownLabels, groups: Any, seed: int) -> list[Fold]:
     """Return stratified folds that keep groups of rows of X together, shuffled.
 
     Of several ways to distribute the groups, the first is taken that leaves labelled rows of every
@@ -365,21 +380,19 @@ def group_folds(cv: Integral | None, known: KnownLabels, groups: Any, seed: int)
     of_row = np.unique(known_groups(known, groups), return_inverse=True)[1]
     n_folds = _number_of_group_folds(cv, known, of_row)
     for attempt in range(GROUP_ATTEMPTS):
-        folds = split_groups(n_folds, known.codes, of_row, seed + attempt)
+        folds = _split(n_folds, known.codes, of_row, seed + attempt)
         if all(len(np.unique(known.codes[f.train])) == len(known.classes) for f in folds):
             return folds
-    for number, fold in enumerate(folds):
-        _check_fold(number, fold, known)
-    return folds
+    return _checked(folds, known)
 
 
-def split_groups(n_folds: int, codes: Index, of_row: Index, seed: int) -> list[Fold]:
-    """Return shuffled folds of labelled rows, stratified as far as their groups allow."""
-    return _split(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed), codes, of_row)
+def _split(n_folds: int, codes: Index, groups: Index | None, seed: Any) -> list[Fold]:
+    """Return shuffled folds of labelled rows, stratified as far as their groups allow.
 
-
-def _split(splitter: Any, codes: Index, groups: Index | None = None) -> list[Fold]:
-    """Return the folds of labelled rows that train on and hold out at least one row."""
+    Those that train on or hold out no row are left out.
+    """
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         # That a class has fewer rows than there are folds matters only if it is missing in one.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
@@ -394,12 +407,11 @@ def tuning_folds(most: int, codes: Index, groups: Any) -> list[Fold]:
     allow that, there are none, and a warning says so.
     """
     of_row = np.unique(groups, return_inverse=True)[1]
-    n_classes = len(np.unique(codes))
-    pairs = np.unique(np.column_stack([codes, of_row]), axis=0)
-    least = int(np.unique(pairs[:, 0], return_counts=True)[1].min())
-    for n_folds in range(min(most, least), 1, -1):
+    n_groups = _groups_of_classes(codes, of_row)
+    n_classes = np.count_nonzero(n_groups)
+    for n_folds in range(min(most, n_groups[n_groups > 0].min()), 1, -1):
         for seed in range(GROUP_ATTEMPTS):
-            folds = split_groups(n_folds, codes, of_row, seed)
+            folds = _split(n_folds, codes, of_row, seed)
             parts = [part for fold in folds for part in (fold.train, fold.test)]
             if all(len(np.unique(codes[part])) == n_classes for part in parts):
                 return folds
@@ -412,10 +424,14 @@ def tuning_folds(most: int, codes: Index, groups: Any) -> list[Fold]:
     return []
 
 
+def _groups_of_classes(codes: Index, of_row: Index) -> Index:
+    """Return in how many groups every class has labelled rows."""
+    return np.bincount(np.unique(np.column_stack([codes, of_row]), axis=0)[:, 0])
+
+
 def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Index) -> int:
     """Return the number of folds; raise an error if a class has labelled rows in fewer groups."""
-    pairs = np.unique(np.column_stack([known.codes, of_row]), axis=0)
-    counts = np.bincount(pairs[:, 0], minlength=len(known.classes))
+    counts = _groups_of_classes(known.codes, of_row)
     least, name = int(counts.min()), known.classes.tolist()[int(counts.argmin())]
     if least < 2:
         raise ValueError(
@@ -436,16 +452,15 @@ def read_repeated_folds(
     training set has no score there.
     """
     known = given.labels
-    if cv is None or isinstance(cv, Integral):
-        present = replace(known, labeled=known.labeled[given.known], codes=known.codes[given.known])
-        n_folds = _number_of_folds(DEFAULT_FOLDS if cv is None else int(cv), present)
+    if is_number(cv):
+        codes = known.codes[given.known]
+        n_folds = _possible_folds(DEFAULT_FOLDS if cv is None else int(cv), codes)
         if groups is None:
-            splitter = RepeatedStratifiedKFold(
-                n_splits=n_folds, n_repeats=n_repeats, random_state=seed
-            )
-            return _split(splitter, present.codes)
-        of_rows = known_groups(known, groups)[given.known]
-        return _of_groups(n_folds, n_repeats, present, of_rows, seed)
+            rng = np.random.RandomState(seed)
+            return [f for _ in range(n_repeats) for f in _split(n_folds, codes, None, rng)]
+        names, of_row = np.unique(known_groups(known, groups)[given.known], return_inverse=True)
+        n_folds, seeds = _possible_groups(n_folds, names), range(seed, seed + n_repeats)
+        return [fold for own in seeds for fold in _split(n_folds, codes, of_row, own)]
     splitter = cv.splitter_of(known) if isinstance(cv, SemiSupervisedSplit) else cv
     position = np.full(len(known.labeled), -1)
     position[given.known] = np.arange(len(given.known))
@@ -454,35 +469,29 @@ def read_repeated_folds(
         for fold in given_folds(splitter, known, groups)
     ]
     for number, fold in enumerate(folds):
-        if len(fold.train) == 0 or len(fold.test) == 0:
-            raise ValueError(
-                f"Split {number} trains on {len(fold.train)} labelled rows of positive weight and "
-                f"holds out {len(fold.test)}: use splits with at least one of each."
-            )
-    return check_disjoint(folds)
+        _refuse_empty(number, fold, "labelled rows of positive weight")
+    return _check_disjoint(folds)
 
 
-def _number_of_folds(n_folds: int, known: KnownLabels) -> int:
-    if known.counts.max() < 2:
+def _possible_folds(n_folds: int, codes: Index) -> int:
+    """Return the number of folds, at most that of the rows of the largest class.
+
+    More cannot be stratified at all.
+    """
+    most = int(np.bincount(codes).max())
+    if most < 2:
         raise ValueError(
-            f"Every class has only one labelled row ({len(known.codes)} in all), so that no row "
-            "can be held out to compare models: label more rows, or use a supervised classifier."
+            f"Every class has only one labelled row ({len(codes)} in all), so that no row can be "
+            "held out to compare models: label more rows, or use a supervised classifier."
         )
-    # More folds than rows of the largest class cannot be stratified at all.
-    return min(n_folds, int(known.counts.max()))
+    return min(n_folds, most)
 
 
-def _of_groups(
-    n_folds: int, n_repeats: int, known: KnownLabels, groups: AnyArray, seed: int
-) -> list[Fold]:
-    names, of_row = np.unique(groups, return_inverse=True)
+def _possible_groups(n_folds: int, names: AnyArray) -> int:
+    """Return the number of folds, at most that of the groups."""
     if len(names) < 2:
         raise ValueError(
             f"All labelled rows belong to the group {names.tolist()[0]!r}, so that no group can be "
             "held out: label rows of other groups, or leave out groups=."
         )
-    return [
-        fold
-        for repeat in range(n_repeats)
-        for fold in split_groups(min(n_folds, len(names)), known.codes, of_row, seed + repeat)
-    ]
+    return min(n_folds, len(names))

@@ -8,13 +8,12 @@ number of candidates by Holm's method. Where no candidate helps, one is chosen w
 at most ``1 - level``.
 """
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -29,13 +28,7 @@ from primum.methods.base import AT_LEAST_ONE, fitting
 from primum.methods.icls.tuned import ICLSClassifierCV
 from primum.methods.parameters import with_parameters
 from primum.reading.classifiers import Entry, class_scores, named
-from primum.reading.folds import (
-    Fold,
-    check_disjoint,
-    group_folds,
-    number_of_stratified_folds,
-    read_folds,
-)
+from primum.reading.folds import Fold, is_number, judging_folds
 from primum.reading.labels import KnownLabels
 from primum.safe.combining import CombiningClassifier, scaled
 
@@ -184,22 +177,12 @@ class AgnosticClassifier(CombiningClassifier):
         ]
 
     def _folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
-        cv = self.cv
-        if cv is None or isinstance(cv, Integral):
-            if groups is not None:
-                return self._group_folds(labels, groups)
-            cv = RepeatedStratifiedKFold(
-                n_splits=number_of_stratified_folds(cv, labels),
-                n_repeats=self.n_repeats,
-                random_state=self.random_state,
-            )
-        return check_disjoint(read_folds(cv, labels, groups, shuffle=False, seed=None))
-
-    def _group_folds(self, labels: KnownLabels, groups: Any) -> list[Fold]:
-        """Return repeated folds that keep groups together."""
-        rng = check_random_state(self.random_state)
-        seeds = [int(rng.randint(2**31 - 1)) for _ in range(self.n_repeats)]
-        return [fold for seed in seeds for fold in group_folds(self.cv, labels, groups, seed)]
+        """Return the folds of all repeats; only a number of folds is repeated."""
+        rng, repeats = check_random_state(self.random_state), range(self.n_repeats)
+        if not is_number(self.cv):
+            return judging_folds(self.cv, labels, groups, None)
+        seeds = [rng if groups is None else int(rng.randint(2**31 - 1)) for _ in repeats]
+        return [fold for seed in seeds for fold in judging_folds(self.cv, labels, groups, seed)]
 
     def _judge(
         self,
