@@ -5,7 +5,7 @@ to all rows, with -1 for the unknown labels; any other to the labelled rows alon
 to codes is wrapped so that it predicts the names of classes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -191,12 +191,9 @@ def _checked_shares(scores: Floats, n_classes: int, name: str) -> Floats:
     return scores
 
 
-def _has_decision(self: "NamedClassifier") -> bool:
-    return hasattr(getattr(self, "classifier_", self.classifier), "decision_function")
-
-
-def _has_probabilities(self: "NamedClassifier") -> bool:
-    return hasattr(getattr(self, "classifier_", self.classifier), "predict_proba")
+def _has(method: str) -> Callable[["NamedClassifier"], bool]:
+    """Return a check that the classifier, fitted or not, has a method."""
+    return lambda self: hasattr(getattr(self, "classifier_", self.classifier), method)
 
 
 def named(fitted: Any, classes: AnyArray) -> "NamedClassifier":
@@ -271,7 +268,7 @@ class NamedClassifier(ClassifierMixin, BaseEstimator):
         """
         return np.asarray(self.classes_[np.asarray(self.classifier_.predict(X), dtype=np.intp)])
 
-    @available_if(_has_probabilities)
+    @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes.
 
@@ -287,7 +284,7 @@ class NamedClassifier(ClassifierMixin, BaseEstimator):
         """
         return np.asarray(self.classifier_.predict_proba(X))
 
-    @available_if(_has_decision)
+    @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Floats:
         """Return the decision values.
 

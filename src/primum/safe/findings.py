@@ -89,13 +89,9 @@ class SafeVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain JSON values."""
-        return {
-            "answer": self.answer,
-            "baseline": self.baseline.to_dict(),
-            "supervised": None if self.supervised is None else self.supervised.to_dict(),
-            "brier": None if self.brier is None else self.brier.to_dict(),
-            "text": self.text,
-        }
+        verdicts = {"baseline": self.baseline, "supervised": self.supervised, "brier": self.brier}
+        plain = {name: verdict and verdict.to_dict() for name, verdict in verdicts.items()}
+        return {"answer": self.answer, **plain, "text": self.text}
 
 
 def judge_stacks(
@@ -199,19 +195,19 @@ def on_probabilities(verdict: Verdict) -> str:
     return (
         f"Its probabilities are {'better' if better else 'worse'} than the baseline's: the "
         f"{measure.name} is about {measure.show(verdict.change)} {'lower' if better else 'higher'} "
-        f"({percent_of_level(verdict.interval_level)} interval "
-        f"{measure.show_range(*verdict.interval)})."
+        f"({_interval(verdict, measure)})."
     )
+
+
+def _interval(verdict: Verdict, measure: Measure) -> str:
+    share = percent_of_level(verdict.interval_level)
+    return f"{share} interval {measure.show_range(*verdict.interval)}"
 
 
 def contribution(verdict: Verdict, measure: Measure) -> str:
     """Return a sentence on what unlabelled rows contribute, given the verdict on that."""
     size, odds, name = measure.show(verdict.change), verdict.probabilities, measure.name
-    edge = measure.show_limit(PRACTICAL_EQUIVALENCE)
-    interval = (
-        f"{percent_of_level(verdict.interval_level)} interval "
-        f"{measure.show_range(*verdict.interval)}"
-    )
+    edge, interval = measure.show_limit(PRACTICAL_EQUIVALENCE), _interval(verdict, measure)
     clear = {
         HELP: f"The unlabelled rows lower its {name} by about {size} ({interval}, probability "
         f"{percent(odds.help)}).",
@@ -292,8 +288,8 @@ def report_table(
 
 def _losses(scores: Floats, held_out: HeldOut) -> dict[str, float]:
     """Return the error and the Brier score of held-out rows."""
-    found = held_out.predictions(scores)
+    predictions = held_out.predictions(scores)
     return {
-        column: held_out.mean_loss(found, read_scoring(scoring, held_out.classes))
+        column: held_out.mean_loss(predictions, read_scoring(scoring, held_out.classes))
         for column, scoring in (("error", "accuracy"), ("brier", "neg_brier_score"))
     }

@@ -13,6 +13,7 @@ standardisation and projections are absorbed.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -258,6 +259,15 @@ class Prepared(ABC):
         """Return the scores of the labelled rows test of the model fitted to those of train."""
 
 
+class PreparedAsGiven(Prepared):
+    """A candidate of the features as they are given: nothing can be computed in advance."""
+
+    rows: SharedRows
+
+    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+        return self.fit(train, labels).predict(self.rows.labeled[test])
+
+
 class Candidate(ABC):
     """A way to score rows, with or without unlabelled rows.
 
@@ -298,8 +308,8 @@ class Candidate(ABC):
 
 
 @dataclass(frozen=True)
-class PreparedRows(Prepared):
-    """A candidate for which nothing can be computed in advance: its features are the rows.
+class PreparedRows(PreparedAsGiven):
+    """A candidate that is fitted to labelled rows alone.
 
     Attributes
     ----------
@@ -314,9 +324,6 @@ class PreparedRows(Prepared):
 
     def fit(self, train: Index, labels: Labels) -> "CandidateModel":  # noqa: D102
         return self.fit_rows(self.rows.labeled[train], labels.take(train), self.rows.seed)
-
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
-        return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
 class Supervised(Candidate):
@@ -341,6 +348,34 @@ class Supervised(Candidate):
         return PreparedRows(rows, self.fit_rows)
 
 
+@dataclass(frozen=True)
+class PreparedLinear(Prepared):
+    """A linear candidate of new features, which are computed once.
+
+    Attributes
+    ----------
+    change : Affine
+        To the new features.
+    labeled : array or CSR matrix
+        The new features of the labelled rows.
+    fit_changed : callable
+        Positions of the training rows, and the labels of all, to the model of the new features.
+    note : str
+        What was approximated.
+    """
+
+    change: Affine
+    labeled: Any
+    fit_changed: Callable[[Index, Labels], LinearModel]
+    note: str = ""
+
+    def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
+        return self.change.then(self.fit_changed(train, labels))
+
+    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+        return self.fit_changed(train, labels).predict(self.labeled[test])
+
+
 class Transductive(Candidate):
     """A linear candidate that is fitted to all rows, standardised by all of them."""
 
@@ -350,28 +385,13 @@ class Transductive(Candidate):
     def fit_standardised(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:
         """Return the model of standardised rows, given labels of several classes."""
 
-    def prepare(self, rows: SharedRows) -> "PreparedTransductive":  # noqa: D102
+    def prepare(self, rows: SharedRows) -> PreparedLinear:  # noqa: D102
         used, change = rows.sampled_for(self).standardised()
-        return PreparedTransductive(self, used, change, sampled_note(self.name, rows, used))
+        note = sampled_note(self.name, rows, used)
+        return PreparedLinear(change, used.labeled, partial(self._fit, used), note)
 
-
-@dataclass(frozen=True)
-class PreparedTransductive(Prepared):
-    """Standardised rows."""
-
-    candidate: Transductive
-    rows: SharedRows
-    change: Affine
-    note: str = ""
-
-    def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
-        return self.change.then(self._fit(train, labels))
-
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
-        return self._fit(train, labels).predict(self.rows.labeled[test])
-
-    def _fit(self, train: Index, labels: Labels) -> LinearModel:
+    def _fit(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:
         own = labels.take(train)
         if len(own.present) == 1:
-            return constant_model(own.shares, self.rows.labeled.shape[1])
-        return self.candidate.fit_standardised(self.rows, train, labels)
+            return constant_model(own.shares, rows.labeled.shape[1])
+        return self.fit_standardised(rows, train, labels)

@@ -16,7 +16,7 @@ from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
     Labels,
-    Prepared,
+    PreparedAsGiven,
     SharedRows,
     partly_labelled,
 )
@@ -44,7 +44,7 @@ def as_table(X: Any, columns: AnyArray | None) -> Any:
 
 
 @dataclass(frozen=True)
-class PreparedWrapped(Prepared):
+class PreparedWrapped(PreparedAsGiven):
     """A classifier with its random states set, and the rows."""
 
     rows: SharedRows
@@ -60,9 +60,6 @@ class PreparedWrapped(Prepared):
         options = {"sample_weight": weight} if self.weighted and weight is not None else {}
         fitted = self.entry.fitted(as_table(X, self.rows.columns), y, **options)
         return WrappedModel(fitted, labels.n_classes, self.rows.columns)
-
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
-        return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
 class Wrapped(Candidate):
@@ -222,13 +219,10 @@ def _read_names(candidates: Any, known: dict[str, Candidate]) -> list[str]:
                 f"{candidates!r}."
             )
         return list(DEFAULT)
-    names = []
-    for item in candidates:
-        if isinstance(item, str):
-            names.append(_known_name(item, known))
-            continue
-        names.append(_add_own(item, known))
-    return names
+    return [
+        _known_name(item, known) if isinstance(item, str) else _add_own(item, known)
+        for item in candidates
+    ]
 
 
 def _add_own(item: Any, known: dict[str, Candidate]) -> str:

@@ -19,7 +19,7 @@ matrix K of the rows scaled by W^(1/2), the fitted values of W^(1/2) Y are S W^(
 rows of a group g, the residuals of these are ``(I - S_gg)^-1 r_g`` with the residuals r of all.
 """
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from primum.safe.candidates.base import (
     Candidate,
     Labels,
     LinearModel,
-    Prepared,
+    PreparedLinear,
     SharedRows,
     as_dense,
     constant_model,
@@ -209,18 +209,8 @@ def fit_components(features: Floats, labels: Labels) -> LinearModel:
     return LinearModel(coef, model.intercept, model.probabilities)
 
 
-@dataclass(frozen=True)
-class PreparedComponents(Prepared):
-    """The components of all rows, and those of the labelled ones."""
-
-    components: Affine
-    features: Floats
-
-    def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
-        return self.components.then(fit_components(self.features[train], labels.take(train)))
-
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
-        return fit_components(self.features[train], labels.take(train)).predict(self.features[test])
+def _fit_to_rows(features: Floats, train: Index, labels: Labels) -> LinearModel:
+    return fit_components(features[train], labels.take(train))
 
 
 class AllComponents(Candidate):
@@ -228,6 +218,7 @@ class AllComponents(Candidate):
 
     name, uses_unlabeled, counterpart = "components", True, "components (labelled)"
 
-    def prepare(self, rows: SharedRows) -> PreparedComponents:  # noqa: D102
+    def prepare(self, rows: SharedRows) -> PreparedLinear:  # noqa: D102
         components = find_components(rows.all, rows.seed)
-        return PreparedComponents(components, components.transform(rows.labeled))
+        features = components.transform(rows.labeled)
+        return PreparedLinear(components, features, partial(_fit_to_rows, features))
