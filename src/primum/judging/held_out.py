@@ -31,12 +31,8 @@ from typing import Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index
-from primum.judging.difference import (
-    PRACTICAL_EQUIVALENCE,
-    Difference,
-    Disagreement,
-    Posterior,
-)
+from primum.judging.difference import PRACTICAL_EQUIVALENCE, Difference, Disagreement, Posterior
+from primum.judging.loss_interval import cautious_variance
 from primum.judging.losses import Loss, Predictions, repeats_of, undefined_in_a_fold
 from primum.judging.words import Sample
 from primum.reading.folds import Fold
@@ -232,10 +228,7 @@ class HeldOut:
 
 
 def resampled_difference(
-    differences: Sequence[Any],
-    n_train: Any,
-    *,
-    n_rows: int | None = None,
+    differences: Sequence[Any], n_train: Any, *, n_rows: int | None = None
 ) -> Difference:
     """Estimate the difference of two mean losses from the splits of a cross-validation.
 
@@ -274,12 +267,8 @@ def resampled_difference(
     test = np.array([len(part) for part in parts])
     total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
     units = min(total, len(rows))
-    # Where hardly any row differs, the observed variance says little: the variance due to one row
-    # with the largest difference is added.
-    largest = float(np.abs(rows).max()) or 1.0
-    variance = rows.var() * units / max(units - 1, 1) + largest**2 / units
     correction = 1 / len(parts) + float(np.mean(test / n_train))
-    error = np.sqrt(variance / np.mean(test) * correction)
+    error = np.sqrt(cautious_variance(rows, units) / np.mean(test) * correction)
     return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
 
 
@@ -328,11 +317,7 @@ def _finite(differences: Floats, what: str) -> Floats:
 
 
 def grouped_difference(
-    differences: Sequence[Any],
-    folds: Sequence[Any],
-    groups: Any,
-    *,
-    n_groups: int,
+    differences: Sequence[Any], folds: Sequence[Fold], groups: Any, *, n_groups: int
 ) -> Difference:
     """Estimate a difference if rows belong together: groups are counted instead of rows.
 
@@ -406,8 +391,6 @@ def pooled_difference(
             "The scoring is undefined without one of the labelled rows, probably the only one of "
             "its class: label more rows of that class, or choose another scoring."
         )
-    # As for rows: the variance due to one unit with the largest value observed is added.
-    largest = float(np.abs(pseudo).max()) or 1.0
-    variance = pseudo.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units
-    error = np.sqrt(variance * (1 / len(pseudo) + 1 / float(np.mean(n_train))))
+    correction = 1 / len(pseudo) + 1 / float(np.mean(n_train))
+    error = np.sqrt(cautious_variance(pseudo, n_units) * correction)
     return Difference(float(np.mean(means)), float(error), max(n_units - 1, 1), n_units)

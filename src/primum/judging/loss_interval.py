@@ -144,11 +144,17 @@ def mean_interval(
     (float, float)
         Its ends.
     """
+    error = float(np.sqrt(cautious_variance(values, n_units) / n_rows))
+    return around(mean, error, max(n_units - 1, 1), tails)
+
+
+def cautious_variance(values: Floats, n_units: float) -> float:
+    """Return the variance of values of so many units, and that of one more with the largest value.
+
+    Where hardly any value differs, the observed variance alone says little.
+    """
     largest = float(np.abs(values).max()) or 1.0
-    free = max(n_units - 1, 1)
-    variance = values.var() * n_units / free + largest**2 / n_units
-    error = float(np.sqrt(variance / n_rows))
-    return around(mean, error, free, tails)
+    return float(values.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units)
 
 
 def around(

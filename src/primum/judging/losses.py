@@ -126,22 +126,22 @@ def predicted_codes(scores: Floats) -> AnyArray:
     return np.asarray(scores.argmax(axis=1))
 
 
-def _wrong(found: Predictions, weight: Floats | None = None) -> Floats:
-    return (found.predicted != found.truth).astype(np.float64)
+def _wrong(own: Predictions, weight: Floats | None = None) -> Floats:
+    return (own.predicted != own.truth).astype(np.float64)
 
 
-def _balanced(found: Predictions, weight: Floats | None = None) -> Floats:
-    totals = np.bincount(found.truth, weight)
-    return _wrong(found) * totals.sum() / (np.count_nonzero(totals) * totals[found.truth])
+def _balanced(own: Predictions, weight: Floats | None = None) -> Floats:
+    totals = np.bincount(own.truth, weight)
+    return _wrong(own) * totals.sum() / (np.count_nonzero(totals) * totals[own.truth])
 
 
-def _half_brier(found: Predictions, weight: Floats | None = None) -> Floats:
-    scores = found.needed_scores
-    return np.asarray(0.5 * np.sum((scores - np.eye(scores.shape[1])[found.truth]) ** 2, axis=1))
+def _half_brier(own: Predictions, weight: Floats | None = None) -> Floats:
+    scores = own.needed_scores
+    return np.asarray(0.5 * np.sum((scores - np.eye(scores.shape[1])[own.truth]) ** 2, axis=1))
 
 
-def _log_loss(found: Predictions, weight: Floats | None = None) -> Floats:
-    scores = found.needed_scores[np.arange(len(found.truth)), found.truth]
+def _log_loss(own: Predictions, weight: Floats | None = None) -> Floats:
+    scores = own.needed_scores[np.arange(len(own.truth)), own.truth]
     return -np.log(np.maximum(scores, LEAST_PROBABILITY))
 
 
@@ -203,8 +203,8 @@ def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
         return Loss(scoring, measure, None, partial(_minus_score, read_scorer(scoring), classes))
     of_rows = ROW_LOSSES[scoring][1]
 
-    def of_split(found: Predictions, weight: Floats | None = None) -> float:
-        return float(np.average(of_rows(found, weight), weights=weight))
+    def of_split(own: Predictions, weight: Floats | None = None) -> float:
+        return float(np.average(of_rows(own, weight), weights=weight))
 
     return Loss(scoring, measure, of_rows, of_split, scoring not in OF_CLASSES)
 
@@ -270,13 +270,13 @@ def read_scorer(scoring: Any) -> Any:
 
 
 def _minus_score(
-    scorer: Any, classes: AnyArray, found: Predictions, weight: Floats | None = None
+    scorer: Any, classes: AnyArray, own: Predictions, weight: Floats | None = None
 ) -> float:
     """Return minus the score of predictions, or NaN if it is undefined without some class."""
-    classifier, truth = StoredClassifier(found, classes), classes[found.truth]
+    classifier, truth = StoredClassifier(own, classes), classes[own.truth]
     rows = np.arange(len(truth))[:, None]
     options = {} if weight is None else {"sample_weight": weight}
-    if len(np.unique(found.truth)) == len(classes):
+    if len(np.unique(own.truth)) == len(classes):
         return -float(scorer(classifier, rows, truth, **options))
     with warnings.catch_warnings():
         # What scikit-learn only warns of, such as a precision of 0 / 0, is undefined as well.
