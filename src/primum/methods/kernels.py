@@ -6,7 +6,7 @@ the rows of the fit.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from primum.methods.base import (
     fitting,
     nearest_probabilities,
 )
-from primum.methods.parameters import RangesByName
+from primum.methods.parameters import with_parameters
 from primum.reading.arrays import locating_bad_values, refuse_other_library
 from primum.reading.data import FitArguments, in_memory, read_arguments, stack_rows
 from primum.reading.labels import KnownLabels
@@ -54,45 +54,25 @@ class KernelRows:
         return replace(self, index=self.index[:n])
 
 
-class KernelClassifier(
-    RangesByName, KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
-):
+@with_parameters
+class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
     """Predictions from scores that are linear in kernel values, fitted to labels 0 and 1.
 
     As in the linear classifiers, two classes have one score, and ``decision_function`` is the score
     minus 1/2. K > 2 classes have one score each.
     """
 
+    alpha: float = field(default=0.01, kw_only=False)
+    kernel: Any = "rbf"
+    gamma: float | str | None = "scale"
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
     _several_classes: ClassVar[bool] = True
     _ranges: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({*kernel_metrics(), "precomputed"}), callable],
         "gamma": [StrOptions({"scale"}), *NOT_NEGATIVE, None],
     }
-    classes_: AnyArray
-    dual_coef_: Floats
-    intercept_: Floats
-    X_fit_: Any
-    gamma_: float | None
-    n_features_in_: int
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str | None = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
 
     @property
     def _precomputed(self) -> bool:

@@ -5,7 +5,7 @@ from the names of its parameters.
 """
 
 from dataclasses import dataclass, field
-from inspect import signature
+from inspect import get_annotations, signature
 from numbers import Real
 from typing import Any, dataclass_transform
 
@@ -53,32 +53,23 @@ RANGES: dict[str, list[Any]] = {
 }
 
 
-class RangesByName:
-    """An estimator whose parameters are validated by their names.
-
-    ``_ranges`` are the constraints of a class and of its subclasses that differ from the table.
-    """
-
-    def __init_subclass__(cls, **given: Any) -> None:
-        super().__init_subclass__(**given)
-        _validate_by_name(cls)
-
-
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 def with_parameters(cls: Any) -> Any:
     """Make the annotated attributes of a class the parameters of its constructor.
 
-    They are those of its bases and its own, as in a dataclass, and passed by name unless a field
-    says otherwise. What ``fit`` finds must not be annotated in the class.
+    They are those of its decorated bases and its own, as in a dataclass, and passed by name unless
+    a field says otherwise. Annotations of other bases are types and nothing more. ``_ranges`` are
+    the constraints of a class and of its subclasses that differ from the table.
     """
+    if fitted := [name for name in get_annotations(cls) if name.endswith("_")]:
+        raise TypeError(
+            f"{cls.__name__} annotates {', '.join(fitted)}, which would become parameters of its "
+            "constructor: state the type of what fit finds in fit."
+        )
     dataclass(eq=False, repr=False, match_args=False, kw_only=True)(cls)
-    _validate_by_name(cls)
-    return cls
-
-
-def _validate_by_name(cls: Any) -> None:
     ranges = dict(RANGES)
     for kind in reversed(cls.__mro__):
         ranges |= vars(kind).get("_ranges", {})
     names = signature(cls.__init__).parameters
     cls._parameter_constraints = {name: ranges[name] for name in names if name in ranges}
+    return cls

@@ -9,16 +9,19 @@ unlabelled ones, take the one with the least loss on the labelled rows:
 The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
 """
 
+from dataclasses import field
 from typing import Any, Self
 
 from sklearn.utils import Tags
 
 from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
 from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.parameters import with_parameters
 from primum.reading.data import TrainingData
 from primum.solvers import ONE_NUMBER
 
 
+@with_parameters
 class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
     """Implicitly constrained least squares: a semi-supervised linear classifier.
 
@@ -146,28 +149,16 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        *,
-        alpha_labeled: float | None = None,
-        metric: str | float = "auto",
-        prior: Any = None,
-        prior_level: float = 0.95,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 10000,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(alpha, fit_intercept=fit_intercept, n_jobs=n_jobs)
-        self.alpha_labeled = alpha_labeled
-        self.metric = metric
-        self.prior = prior
-        self.prior_level = prior_level
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
+    alpha: float = field(default=0.0, kw_only=False)
+    alpha_labeled: float | None = None
+    metric: str | float = "auto"
+    prior: Any = None
+    prior_level: float = 0.95
+    fit_intercept: bool = True
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int = 10000
+    n_jobs: int | None = None
 
     def fit(
         self,

@@ -18,12 +18,13 @@ from primum.methods.base import unfitted_like
 from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
 from primum.methods.kernels import KernelClassifier, KernelRows
 from primum.methods.least_squares.kernel import KernelLeastSquaresClassifier
-from primum.methods.parameters import POSITIVE
+from primum.methods.parameters import POSITIVE, with_parameters
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.labels import KnownLabels
 from primum.rows import joined_weights
 
 
+@with_parameters
 class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
     """Implicitly constrained least squares with a kernel: a semi-supervised classifier.
 
@@ -154,39 +155,16 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
     True
     """
 
+    alpha_labeled: float | None = None
+    metric: str | float = "auto"
+    prior: Any = None
+    prior_level: float = 0.95
+    fit_intercept: bool = True
+    tol: float = 1e-8
+    max_iter: int = 10000
+
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha_labeled": [*POSITIVE, None]}
     solver = "auto"
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str | None = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        alpha_labeled: float | None = None,
-        metric: str | float = "auto",
-        prior: Any = None,
-        prior_level: float = 0.95,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 10000,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha_labeled = alpha_labeled
-        self.metric = metric
-        self.prior = prior
-        self.prior_level = prior_level
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
 
     def fit(
         self,

@@ -17,7 +17,7 @@ ones first. The proof is always about the bounds themselves.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,7 @@ from primum.labellings import ImplicitProblem, LabelInterval
 from primum.methods.base import unfitted_like
 from primum.methods.icls.base import ImplicitlyConstrained
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
+from primum.methods.parameters import with_parameters
 from primum.reading.data import TrainingData
 from primum.reading.targets import KnownTargets
 from primum.rows import to_numpy
@@ -38,6 +39,7 @@ from primum.rows import to_numpy
 NEAR, WIDER = 1e2, 1e3
 
 
+@with_parameters
 class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     """Implicitly constrained least squares: semi-supervised linear regression within bounds.
 
@@ -161,26 +163,15 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        *,
-        alpha_labeled: float | None = None,
-        bounds: tuple[float, float] | None = None,
-        metric: str | float = "auto",
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 10000,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(alpha, fit_intercept=fit_intercept, n_jobs=n_jobs)
-        self.alpha_labeled = alpha_labeled
-        self.bounds = bounds
-        self.metric = metric
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
+    alpha: float = field(default=0.0, kw_only=False)
+    alpha_labeled: float | None = None
+    bounds: tuple[float, float] | None = None
+    metric: str | float = "auto"
+    fit_intercept: bool = True
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int = 10000
+    n_jobs: int | None = None
 
     def fit(
         self,

@@ -7,6 +7,7 @@ the grid (``least_squares/search.py``).
 """
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -22,8 +23,10 @@ from primum.methods.least_squares.tuning import (
     TunedImplicit,
     TunedRegressor,
 )
+from primum.methods.parameters import with_parameters
 
 
+@with_parameters
 class ICLSClassifierCV(WithPrior, TunedImplicit, TunedClassifier):
     """Implicitly constrained least squares, with ridge and metric chosen by cross-validation.
 
@@ -128,39 +131,22 @@ class ICLSClassifierCV(WithPrior, TunedImplicit, TunedClassifier):
     True
     """
 
+    alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
+    metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
+    alpha_labeled: float | None = None
+    prior: Any = None
+    prior_level: float = 0.95
+    cv: Any = None
+    scoring: Any = None
+    fit_intercept: bool = True
+    tol: float = 1e-8
+    max_iter: int = 10000
+    shuffle: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+
     _plain: ClassVar[type] = ICLSClassifier
     _tuned_twin: ClassVar[type] = LeastSquaresClassifierCV
-
-    def __init__(
-        self,
-        alphas: Sequence[float] = ALPHAS,
-        metrics: Sequence[str | float] = METRIC_GRID,
-        *,
-        alpha_labeled: float | None = None,
-        prior: Any = None,
-        prior_level: float = 0.95,
-        cv: Any = None,
-        scoring: Any = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 10000,
-        shuffle: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.metrics = metrics
-        self.alpha_labeled = alpha_labeled
-        self.prior = prior
-        self.prior_level = prior_level
-        self.cv = cv
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -223,6 +209,7 @@ class ICLSClassifierCV(WithPrior, TunedImplicit, TunedClassifier):
         return self.best_estimator_.soft_labels(X_unlabeled)
 
 
+@with_parameters
 class ICLSRegressorCV(TunedImplicit, TunedRegressor):
     """ICLSRegressor, with the ridge and the metric chosen by cross-validation.
 
@@ -314,37 +301,21 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
     ['alpha', 'metric']
     """
 
+    alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
+    metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
+    bounds: tuple[float, float] | None = None
+    alpha_labeled: float | None = None
+    cv: Any = None
+    scoring: Any = None
+    fit_intercept: bool = True
+    tol: float = 1e-8
+    max_iter: int = 10000
+    shuffle: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+
     _plain: ClassVar[type] = ICLSRegressor
     _tuned_twin: ClassVar[type] = LeastSquaresRegressorCV
-
-    def __init__(
-        self,
-        alphas: Sequence[float] = ALPHAS,
-        metrics: Sequence[str | float] = METRIC_GRID,
-        *,
-        bounds: tuple[float, float] | None = None,
-        alpha_labeled: float | None = None,
-        cv: Any = None,
-        scoring: Any = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 10000,
-        shuffle: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.metrics = metrics
-        self.bounds = bounds
-        self.alpha_labeled = alpha_labeled
-        self.cv = cv
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(
         self,

@@ -8,6 +8,7 @@ not unique, the w of minimum norm is taken (with the features centred).
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -31,15 +32,18 @@ from primum.methods.base import (
     predicted_classes,
     unfitted_like,
 )
-from primum.methods.parameters import RangesByName
+from primum.methods.parameters import with_parameters
 from primum.reading.arrays import ArrayBackend, backend_of, refuse_masked
 from primum.reading.data import TrainingData, open_outside, read_arguments, split_rows
 from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
 
 
-class LinearEstimator(RangesByName, BaseEstimator):
+class LinearEstimator(BaseEstimator):
     """A fitted linear map of rows that are in memory, in files, on a cluster or on a device."""
 
+    alpha: float
+    fit_intercept: bool
+    n_jobs: int | None
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": NOT_NEGATIVE}
     # How the arguments of ``fit`` are read.
     _read: ClassVar[Any]
@@ -47,13 +51,6 @@ class LinearEstimator(RangesByName, BaseEstimator):
     _device_attributes: ClassVar[tuple[str, ...]] = ()
     coef_: Any
     intercept_: Any
-
-    def __init__(
-        self, alpha: float = 0.0, *, fit_intercept: bool = True, n_jobs: int | None = None
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
 
     def _equations(self, parts: Sequence[Rows]) -> NormalEquations:
         """Return the least-squares fits to the rows of some parts together."""
@@ -264,11 +261,13 @@ class LeastSquaresBase(
         return (coef.T, intercept) if len(self.classes_) > 2 else (coef[0, :], intercept[0])
 
 
+@with_parameters
 class SupervisedLeastSquares(LinearEstimator):
     """Least squares on labelled rows, with a ridge on the mean loss."""
 
-    solver_: str
-    n_features_in_: int
+    alpha: float = field(default=0.0, kw_only=False)
+    fit_intercept: bool = True
+    n_jobs: int | None = None
 
     def _fitted_to(self, labeled: LabeledRows, known: Linear | None = None) -> Linear:
         """Fit to rows, or take a fit that is known, and return its (coefficients, intercept)."""

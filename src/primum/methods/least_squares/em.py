@@ -46,7 +46,7 @@ exactly the decrease of the step.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +59,7 @@ from primum.labellings import LeastSquaresFamily, sets
 from primum.labellings.sets import LabelSet, along, directions_of, keys_of
 from primum.methods.base import convergence_advice
 from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.parameters import with_parameters
 from primum.methods.self_learning import alternate
 from primum.reading.data import TrainingData, not_in_memory
 from primum.reading.labels import targets_of
@@ -239,6 +240,7 @@ def _weight(design: Design) -> Floats:
     return np.ones(design.n_rows) if weight is None else weight
 
 
+@with_parameters
 class EMLeastSquaresClassifier(LeastSquaresBase):
     """Least squares on all rows, with the labels of the unlabelled rows also fitted. Not safe.
 
@@ -302,22 +304,14 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
     array([1.])
     """
 
-    _ranges: ClassVar[dict[str, list[Any]]] = {"labels": [StrOptions({"soft", "hard"})]}
+    labels: str = field(default="soft", kw_only=False)
+    alpha: float = 0.0
+    fit_intercept: bool = True
+    max_iter: int = 10000
+    tol: float = 1e-8
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        labels: str = "soft",
-        *,
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = 10000,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(alpha, fit_intercept=fit_intercept, n_jobs=n_jobs)
-        self.labels = labels
-        self.max_iter = max_iter
-        self.tol = tol
+    _ranges: ClassVar[dict[str, list[Any]]] = {"labels": [StrOptions({"soft", "hard"})]}
 
     def _fit_data(self, data: TrainingData) -> None:
         if not data.unlabeled.in_memory:

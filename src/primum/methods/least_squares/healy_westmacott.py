@@ -26,9 +26,11 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._typing import Floats
 from primum.labellings import LeastSquaresFamily
 from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.parameters import with_parameters
 from primum.reading.data import TrainingData, not_in_memory
 
 
+@with_parameters
 class HealyWestmacottClassifier(LeastSquaresBase):
     """Least squares refitted to its own predictions until they no longer change.
 
@@ -109,20 +111,12 @@ class HealyWestmacottClassifier(LeastSquaresBase):
     0.7
     """
 
-    alpha = 0.0  # a ridge would have another limit than the twin
+    fit_intercept: bool = True
+    max_iter: int = 10_000
+    tol: float = 1e-10
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        tol: float = 1e-10,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
+    alpha = 0.0  # a ridge would have another limit than the twin
 
     def _fit_data(self, data: TrainingData) -> None:
         if not data.unlabeled.in_memory:

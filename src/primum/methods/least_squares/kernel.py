@@ -12,10 +12,12 @@ from primum._typing import AnyArray, Floats
 from primum.equations import kernel_ridge
 from primum.labellings import LabeledRows
 from primum.methods.kernels import KernelClassifier, KernelRows
+from primum.methods.parameters import with_parameters
 from primum.reading.data import FitArguments, split_rows
 from primum.reading.labels import KnownLabels
 
 
+@with_parameters
 class KernelLeastSquaresClassifier(KernelClassifier):
     """Supervised least-squares classifier with a kernel; unlabelled rows are ignored.
 
@@ -88,6 +90,8 @@ class KernelLeastSquaresClassifier(KernelClassifier):
     >>> KernelLeastSquaresClassifier(gamma=1.0).fit(X, y).predict([[0.1], [1.6], [3.1]])
     array([0, 1, 0])
     """
+
+    fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to the labelled rows.

@@ -7,7 +7,7 @@ are scored, and what an estimator remembers of a model.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -30,6 +30,7 @@ from primum.methods.least_squares.classifier import (
 )
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.methods.least_squares.search import FoldScores, Grid, Search
+from primum.methods.parameters import with_parameters
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, TrainingData
 from primum.reading.folds import read_folds
@@ -43,31 +44,16 @@ METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
 class Tuned(LinearEstimator):
     """An estimator whose parameters are chosen by cross-validation of the labelled rows."""
 
+    alphas: Sequence[float]
+    cv: Any
+    scoring: Any
+    shuffle: bool
+    random_state: Any
     # The estimators that are compared: those of the grid, if it has metrics, and supervised ones.
     _plain: ClassVar[Any] = None
     _supervised: ClassVar[Any]
     # How models are scored if ``scoring`` is None.
     _default_score: ClassVar[Any]
-    best_estimator_: Any
-
-    def __init__(
-        self,
-        alphas: Sequence[float] = ALPHAS,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        fit_intercept: bool = True,
-        shuffle: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _fit_to(self, X: Any, y: Any, more: Any, weight: Any, groups: Any, **sets: Any) -> Self:
         """Choose the parameters, and fit with them to the arguments of ``fit``."""
@@ -194,8 +180,17 @@ class Tuned(LinearEstimator):
         return tags
 
 
+@with_parameters
 class TunedSupervised(Tuned):
     """A supervised estimator whose ridge penalty is chosen by cross-validation."""
+
+    alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
+    cv: Any = None
+    scoring: Any = None
+    fit_intercept: bool = True
+    shuffle: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _grid(self) -> Grid:
         return Grid(search.read_alphas(self.alphas), (), self.fit_intercept)

@@ -11,12 +11,16 @@ where the coordinates are not computed, it is one linear system. With K > 2 clas
 and, as w, has one column per class.
 """
 
+from dataclasses import field
+
 import numpy as np
 
 from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.parameters import with_parameters
 from primum.reading.data import TrainingData
 
 
+@with_parameters
 class USMClassifier(LeastSquaresBase):
     """Least squares with the second moment estimated on all rows. Often good, but not safe.
 
@@ -60,6 +64,10 @@ class USMClassifier(LeastSquaresBase):
     >>> USMClassifier().fit(X, y).predict([[0.0], [30.0]])
     array([0, 1])
     """
+
+    alpha: float = field(default=0.0, kw_only=False)
+    fit_intercept: bool = True
+    n_jobs: int | None = None
 
     def _fit_data(self, data: TrainingData) -> None:
         labeled = data.labeled
