@@ -223,12 +223,8 @@ class StreamedColumns(Columns):
         return np.asarray(to_numpy(self.design.add_up(gaps_of)))
 
     def take(self, index: Index) -> Floats:  # noqa: D102
-        return self.sample(index)[0]
-
-    def sample(self, index: Index) -> tuple[Floats, Floats | None]:
-        """Return (columns, weights) of the rows at sorted positions."""
-        block = self.design.rows.take(index)
-        return np.asarray(self.design.frame.view(block).dot(self.B.T)).T, block.weight
+        view = self.design.frame.view(self.design.rows.take(index))
+        return np.asarray(view.dot(self.B.T)).T
 
     def gram(self, index: Index | None = None) -> Floats:  # noqa: D102
         if index is None:

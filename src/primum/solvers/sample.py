@@ -62,9 +62,9 @@ def sample_columns(columns: StreamedColumns) -> tuple[FormedColumns, Index]:
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
     size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
     index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
-    M, weight = columns.sample(index)
-    total = n if columns.weight is None else float(columns.weight.sum())
-    weight = np.ones(size) if weight is None else weight
+    M, of_all = columns.take(index), columns.weight
+    total = n if of_all is None else float(of_all.sum())
+    weight = np.ones(size) if of_all is None else of_all[index]
     weight = weight * (total / max(float(weight.sum()), 1e-300))
     if columns.known is not None and r > 0 and total > 0:
         M = _matched(M, weight, total, columns.known)
