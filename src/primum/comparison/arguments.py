@@ -267,20 +267,11 @@ def alerts_on_data(
 
 def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
     """Return whether labelled and unlabelled rows of a table differ."""
-    labels, groups = table.labels, _every_group(table)
     parts = [
-        one_of_each(take_rows(table.X, rows), None if groups is None else groups[rows])
-        for rows in (labels.labeled, labels.unlabeled)
+        one_of_each(take_rows(table.X, rows), None if table.groups is None else table.groups[rows])
+        for rows in (table.labels.labeled, table.labels.unlabeled)
     ]
     return find_drift(*parts, prepare=prepare, random_state=seed)
-
-
-def _every_group(table: PartlyLabeledTable) -> Any:
-    """Return the groups of all rows as numbers; a row of X_unlabeled is a group of its own."""
-    if table.groups is None:
-        return None
-    names, codes = np.unique(table.groups, return_inverse=True)
-    return np.append(codes, len(names) + np.arange(len(table.codes) - len(codes)))
 
 
 # Labelled rows of a class: one is held out, and two are split again where something is tuned.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._lazy import needed
-from primum.comparison.curves import CurvePoint
 from primum.comparison.plan import N_LABELED, N_UNLABELED
+from primum.comparison.records import CurvePoint
 from primum.comparison.words import show_change, unit_of, with_article
 from primum.judging.losses import ERROR, Measure
 from primum.judging.words import (

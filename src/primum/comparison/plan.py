@@ -11,6 +11,7 @@ has done the most important ones.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from numbers import Integral
 from typing import Any, Self
 
@@ -126,16 +127,12 @@ def _read_rows(X: Any, name: str) -> Any:
 def check_numbers(n_repeats: Any, equivalence: float, level: float, time_budget: Any) -> None:
     """Raise an error for an argument of ``compare`` that is out of its range."""
     whole = isinstance(n_repeats, Integral) and int(n_repeats) > 0
+    can_end = time_budget is None or time_budget >= 0
     for name, value, valid, range_ in (
         ("n_repeats", n_repeats, whole, "an int >= 1"),
         ("equivalence", equivalence, 0 <= equivalence < np.inf, "a number of at least 0"),
         ("level", level, 0.5 < level < 1, "between 1/2 and 1"),
-        (
-            "time_budget",
-            time_budget,
-            time_budget is None or time_budget >= 0,
-            "at least 0, or None",
-        ),
+        ("time_budget", time_budget, can_end, "at least 0, or None"),
     ):
         if not valid:
             raise ValueError(f"{name} must be {range_}, got {value!r}.")
@@ -288,7 +285,7 @@ class ComparisonPlan:
         folds = [fold.test for repeat in range(self.repeats) for fold in self.folds(repeat)]
         labels = self.table.labels
         check_folds(scoring, labels.classes, folds, labels.codes)
-        return replace(self, methods=[_judged_by(entry, scoring) for entry in self.methods])
+        return replace(self, methods=[_self_judged(e, scoring=scoring) for e in self.methods])
 
     @property
     def probe(self) -> Index:
@@ -326,22 +323,25 @@ class ComparisonPlan:
         if self.curves:
             yield from self._curve_rounds()
 
-    def _round(self, stage: str, repeat: int, entries: Sequence[Entry], folds: Any) -> list[Task]:
-        return [
-            self._task(stage, repeat, fold, entry, self.table.labels.unlabeled)
-            for entry in entries
-            for fold in folds
-        ]
-
-    def _task(
-        self, stage: str, repeat: int, number: int, entry: Entry, unlabeled: Index, share: float = 1
-    ) -> Task:
-        fold, labels = self.folds(repeat)[number], self.table.labels
-        train = fold.train if share == 1 else self._part(fold.train, share, number)
-        rows = labels.labeled[train]
-        if entry.uses_unlabeled:
-            rows = np.sort(np.concatenate([rows, unlabeled]))
-        return Task(stage, entry, repeat * self.n_folds + number, rows, labels.labeled[fold.test])
+    def _round(
+        self,
+        stage: str,
+        repeat: int,
+        entries: Sequence[Entry],
+        numbers: Sequence[int],
+        *,
+        unlabeled: Index | None = None,
+        share: float = 1,
+    ) -> list[Task]:
+        """Return fits in folds of a repeat, with all or some unlabelled and labelled rows."""
+        labels, first, tasks = self.table.labels, repeat * self.n_folds, []
+        unlabeled = labels.unlabeled if unlabeled is None else unlabeled
+        for entry, number in product(entries, numbers):
+            fold = self.folds(repeat)[number]
+            train = fold.train if share == 1 else self._part(fold.train, share, number)
+            rows = _rows_for(entry, labels.labeled[train], unlabeled)
+            tasks.append(Task(stage, entry, first + number, rows, labels.labeled[fold.test]))
+        return tasks
 
     def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
         """Return a fit to all labelled rows that holds out none.
@@ -350,7 +350,7 @@ class ComparisonPlan:
         folds: then it has its own number.
         """
         labeled = self.table.labels.labeled
-        rows = np.sort(np.concatenate([labeled, unlabeled]) if entry.uses_unlabeled else labeled)
+        rows = _rows_for(entry, labeled, unlabeled)
         if self.has_number_of_folds:
             return Task(stage, entry, 0, rows, rows[:0])
         at = np.searchsorted(rows, labeled)
@@ -411,20 +411,15 @@ class ComparisonPlan:
         for share in UNLABELED_SHARES if table.n_unlabeled and (using or once) else ():
             part = order[: round(share * table.n_unlabeled)]
             stage = f"{N_UNLABELED}={len(part)}"
-            tasks = [self._task(stage, 0, fold, entry, part) for entry in using for fold in folds]
-            # One more point is enough for a slow fit; that of no unlabelled rows is known.
-            at_all = share == UNLABELED_SHARES[-1]
-            slow = [self._whole(stage, _once_repeated(e), part) for e in once if at_all]
-            yield [*tasks, *slow]
+            tasks = self._round(stage, 0, using, folds, unlabeled=part)
+            # One more point in one repeat is enough for a slow fit; that of no unlabelled rows is
+            # known.
+            if share == UNLABELED_SHARES[-1]:
+                tasks += [self._whole(stage, _self_judged(e, n_repeats=1), part) for e in once]
+            yield tasks
         for share in self._labeled_shares:
-            n_labeled = round(share * len(self.folds(0)[0].train))
-            yield [
-                self._task(
-                    f"{N_LABELED}={n_labeled}", 0, fold, entry, table.labels.unlabeled, share
-                )
-                for entry in self.split_entries
-                for fold in folds
-            ]
+            stage = f"{N_LABELED}={round(share * len(self.folds(0)[0].train))}"
+            yield self._round(stage, 0, self.split_entries, folds, share=share)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -456,19 +451,17 @@ class ComparisonPlan:
         return f"{len(folds)} folds{own}, {_checksum(folds)}"
 
 
-def _once_repeated(entry: Entry) -> Entry:
-    """Return a classifier that judges itself in one repeat: enough for a point of a curve."""
-    estimator = clone(entry.estimator)
-    last_step(estimator).set_params(n_repeats=1)
-    return Entry(entry.name, estimator, entry.uses_unlabeled)
+def _rows_for(entry: Entry, labeled: Index, unlabeled: Index) -> Index:
+    """Return the rows that a classifier is fitted to."""
+    return np.sort(np.concatenate([labeled, unlabeled])) if entry.uses_unlabeled else labeled
 
 
-def _judged_by(entry: Entry, scoring: Any) -> Entry:
-    """Return the entry; if it judges itself, by the given scoring."""
+def _self_judged(entry: Entry, **settings: Any) -> Entry:
+    """Return an entry with settings of how its classifier judges itself, if that does so."""
     if not judges_itself(last_step(entry.estimator)):
         return entry
     estimator = clone(entry.estimator)
-    last_step(estimator).set_params(scoring=scoring)
+    last_step(estimator).set_params(**settings)
     return replace(entry, estimator=estimator)
 
 

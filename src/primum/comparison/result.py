@@ -15,10 +15,9 @@ import numpy as np
 
 from primum._lazy import needed
 from primum._sklearn import take_rows
-from primum.comparison.curves import CurvePoint, learning_curves
 from primum.comparison.model import ModelCard, card_of
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
-from primum.comparison.records import Failure, Records
+from primum.comparison.records import CurvePoint, Failure, Records, learning_curves
 from primum.comparison.words import (
     BASELINE,
     TWIN,
