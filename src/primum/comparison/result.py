@@ -17,7 +17,7 @@ from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum.comparison.model import ModelCard, card_of
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
-from primum.comparison.records import CurvePoint, Failure, Records, learning_curves
+from primum.comparison.records import CurvePoint, Failure, OwnDifference, Records, learning_curves
 from primum.comparison.words import (
     BASELINE,
     TWIN,
@@ -193,20 +193,26 @@ class ComparisonResult:
         fits = self.records.every(entry.name)
         return joined([self.records.predictions(fit, twin) for fit in fits])
 
+    def _own(self, entry: Entry, against: str = BASELINE) -> OwnDifference | None:
+        """Return the difference that a method that judged itself has found, if it has."""
+        fit = self.records.cross_fitted.get(entry.name)
+        return None if fit is None else fit.verdicts.get(against)
+
     def _difference(self, entry: Entry) -> Difference:
-        if entry.name in self.records.cross_fitted:
-            return self.records.cross_fitted[entry.name].verdicts["baseline"].difference
+        if (own := self._own(entry)) is not None:
+            return own.difference
         return self._judge.difference(self._predictions(entry), self._baseline, self.loss)
 
     def _disagreement(self, entry: Entry) -> Disagreement | None:
         """Return how often a method and the baseline disagree, if they are judged by errors."""
-        if entry.name in self.records.cross_fitted:
-            return self.records.cross_fitted[entry.name].verdicts["baseline"].disagreement
+        if (own := self._own(entry)) is not None:
+            return own.disagreement
         if self.loss.scoring != "accuracy":
             return None
-        n_rows, own = len(self.plan.probe), self._predictions(entry)
+        n_rows = len(self.plan.probe)
         n_different = n_rows * self.records.changed_share(entry.name) if n_rows else 0
-        return self._judge.disagreement(own, self._baseline, n_different, n_rows)
+        predictions = self._predictions(entry)
+        return self._judge.disagreement(predictions, self._baseline, n_different, n_rows)
 
     def _verdict(
         self,
@@ -231,12 +237,9 @@ class ComparisonResult:
     def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
         """Return the verdict against the method's own supervised twin, and in which loss it is."""
         fits, loss = self.records.every(entry.name), self.loss
-        if entry.name in self.records.cross_fitted:
-            own = self.records.cross_fitted[entry.name].verdicts.get("supervised")
-            if own is None:
-                return None, None
+        if (own := self._own(entry, "supervised")) is not None:
             posterior = self._posterior(own.difference, own.disagreement)
-        elif not entry.uses_unlabeled or any(fit.twin is None for fit in fits):
+        elif not (entry.uses_unlabeled and fits) or any(fit.twin is None for fit in fits):
             return None, None
         else:
             both = self._predictions(entry), self._predictions(entry, twin=True)
@@ -307,12 +310,10 @@ class ComparisonResult:
         """What the headline is written from."""
         main, judged = (ALL, CROSS_FITTED), {method.name for method in self.methods}
         failed = {f.name for f in self.failures if f.stage in main} - judged
-        compared, sample = self.compared, ""
-        if compared:
-            sample = str(self._judge.sample).rstrip(",")
+        sample = str(self._judge.sample).rstrip(",") if self.compared else ""
         return Findings(
-            *(compared, self.recommended, self.loss.measure, self.plan.table.n_unlabeled, sample),
-            *(sorted(failed), bool(self._hurry)),
+            *(self.compared, self.recommended, self.loss.measure, self.plan.table.n_unlabeled),
+            *(sample, sorted(failed), bool(self._hurry)),
         )
 
     @cached_property

@@ -12,14 +12,14 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegressionCV
@@ -32,6 +32,7 @@ from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
     ComparisonPlan,
+    PartlyLabeledTable,
     Task,
     classifier_name,
     last_step,
@@ -144,22 +145,22 @@ def run_comparison(
         return run.all_rounds(stored, store)
 
 
+@dataclass
 class _Run:
     """The fits of a plan, within a time budget."""
 
-    def __init__(
-        self,
-        plan: ComparisonPlan,
-        n_jobs: int,
-        time_budget: float | None,
-        verbose: bool,
-        start: float,
-    ) -> None:
-        self.plan, self.n_jobs, self.verbose, self.start = plan, n_jobs, verbose, start
-        self.time_budget = time_budget
-        self.records = Records(plan)
-        self.dropped: set[str] = set()
-        self.folder: str | None = None  # where fits leave how long they expect to take
+    plan: ComparisonPlan
+    n_jobs: int
+    time_budget: float | None
+    verbose: bool
+    start: float
+    dropped: set[str] = field(default_factory=set)
+    folder: str | None = None  # where fits leave how long they expect to take
+
+    @cached_property
+    def records(self) -> Records:
+        """The finished fits."""
+        return Records(self.plan)
 
     def all_rounds(self, stored: dict[Unit, Fit], store: ResultStore | None) -> Records:
         records, rounds = self.records, list(self.plan.rounds())
@@ -308,10 +309,8 @@ class Shared:
 
     Attributes
     ----------
-    X, codes, groups
-        The rows, their classes and their groups.
-    n_classes : int
-        Number of classes.
+    table : PartlyLabeledTable
+        The rows.
     probe, compared : array of int
         Unlabelled rows whose predictions are kept, and those searched for changed predictions.
     baselines : set of str
@@ -322,10 +321,7 @@ class Shared:
         Where fits leave how long they expect to take, if that is shown.
     """
 
-    X: Any
-    codes: Index
-    groups: Any
-    n_classes: int
+    table: PartlyLabeledTable
     probe: Index
     compared: Index
     baselines: frozenset[str]
@@ -335,11 +331,17 @@ class Shared:
     @classmethod
     def of(cls, plan: ComparisonPlan) -> "Shared":
         """Return what the fits of a plan have in common."""
-        names, n_classes = (entry.name for entry in plan.baselines), len(plan.table.labels.classes)
-        return cls(
-            *(plan.table.X, plan.table.codes, plan.groups, n_classes, plan.probe, plan.compared),
-            *(frozenset(names), plan.seed),
-        )
+        names = frozenset(entry.name for entry in plan.baselines)
+        return cls(plan.table, plan.probe, plan.compared, names, plan.seed)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.table.labels.classes)
+
+    def rows(self, numbers: Index) -> Any:
+        """Return some rows of the table."""
+        return take_rows(self.table.X, numbers)
 
 
 def run_task(task: Task, shared: Shared, seconds: float | None = None) -> tuple[Unit, Fit]:
@@ -365,8 +367,8 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
         limit_time(estimator, seconds)
     if task.cv is not None:
         last_step(estimator).set_params(cv=task.cv)
-    groups = None if shared.groups is None else shared.groups[task.train]
-    X, codes = take_rows(shared.X, task.train), shared.codes[task.train]
+    groups = None if shared.table.groups is None else shared.table.groups[task.train]
+    X, codes = shared.rows(task.train), shared.table.codes[task.train]
     with _reported(shared.folder, task.unit):
         return fit_entry(replace(entry, estimator=estimator), X, codes, groups)
 
@@ -385,11 +387,10 @@ def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
         codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
         at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
         keep_groups(estimator, at, codes, groups[labeled])
-        return Entry(entry.name, estimator, entry.uses_unlabeled).fit(X, y)
+        return replace(entry, estimator=estimator).fit(X, y)
     steps = getattr(entry.estimator, "steps", None)
     name = "groups" if steps is None else f"{steps[-1][0]}__groups"
-    with config_context(enable_metadata_routing=False):  # the groups have one destination
-        return entry.fit(X, y, **{name: groups})
+    return entry.fit(X, y, **{name: groups})
 
 
 def limit_time(estimator: Any, seconds: float) -> None:
@@ -406,7 +407,7 @@ def _predicted(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
         return _own_findings(fitted, task, shared, fit)
     # Rows are prepared once for all predictions: with a table, that takes longer than predicting.
     both = np.concatenate([task.test, shared.probe])
-    rows = prepared_rows(fitted, take_rows(shared.X, both))
+    rows = prepared_rows(fitted, shared.rows(both))
     classifier, n_test, name = last_step(fitted), len(task.test), task.entry.name
     held_out = take_rows(rows, np.arange(n_test))
     predicted, scores, twin, twin_scores = _predictions(classifier, held_out, shared, name)
@@ -449,7 +450,7 @@ def _assigned(fitted: Any, shared: Shared) -> tuple[list[int], list[list[int]]]:
     """
     if len(shared.compared) == 0:
         return [0] * shared.n_classes, []
-    rows = prepared_rows(fitted, take_rows(shared.X, shared.compared))
+    rows = prepared_rows(fitted, shared.rows(shared.compared))
     last = last_step(fitted)
     own, others = (np.asarray(model.predict(rows)) for model in (last, last.baseline_))
     changed = [[int(i), int(others[i]), int(own[i])] for i in np.flatnonzero(own != others)]

@@ -36,10 +36,6 @@ from primum._files import open_itself, write_file
 from primum._typing import AnyArray, Index
 
 
-class FolderInUseError(Exception):
-    """Another run holds the lock of a folder; the message is its process id."""
-
-
 class FolderLock:
     """The lock of a folder, held from construction to ``release``."""
 
@@ -51,7 +47,10 @@ class FolderLock:
             self._file.seek(0)
             holder = self._file.read().strip()
             self._file.close()
-            raise FolderInUseError(holder) from None
+            raise ResultsError(
+                f"Another run (process {holder}) is writing to {folder}: wait until it ends, or "
+                f"{OTHER_FOLDER}."
+            ) from None
         except OSError:
             self._file.close()
             raise
@@ -145,11 +144,6 @@ class ResultStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = FolderLock(self.folder)
-        except FolderInUseError as problem:
-            raise ResultsError(
-                f"Another run (process {problem}) is writing to {self.folder}: wait until it "
-                f"ends, or {OTHER_FOLDER}."
-            ) from None
         except OSError as problem:
             raise self._cannot_write(problem) from problem
         try:
@@ -390,13 +384,8 @@ def _describe_function(function: FunctionType, what: str) -> Any:
     name = f"{function.__module__}.{function.__qualname__}"
     if _is_installed(function.__module__) and "<" not in name:
         return name
-    captured = dict(
-        zip(
-            function.__code__.co_freevars,
-            (cell.cell_contents for cell in function.__closure__ or ()),
-            strict=True,
-        )
-    )
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    captured = dict(zip(function.__code__.co_freevars, values, strict=True))
     return {
         "name": f"{name}, source {_sha256([_source(function)])}",
         "captured": describe(captured, what),
