@@ -279,14 +279,15 @@ class Design:
         view = partial(self.frame.view, rough=rough)
         return self.rows.map_reduce(of_converted(kernel, view), add)
 
-    def weighted_sum(self, q: Floats) -> Floats:
+    def weighted_sum(self, q: Floats | Callable[[View], Any]) -> Floats:
         """Return the sum of the design rows, each times its weight and its label.
 
-        With several labels per row, one per class, there are as many sums, as columns.
+        With several labels per row, one per class, there are as many sums, as columns. The labels
+        are given, or a function of the rows.
         """
         if self.n_rows == 0:
-            return np.zeros((self.n_columns, *q.shape[1:]))
-        labels = GivenLabels(q)
+            return np.zeros((self.n_columns, *getattr(q, "shape", ())[1:]))
+        labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
         return np.asarray(to_numpy(self.add_up(lambda view: view.sum(labels(view)))))
 
     def gram(self, V: Floats, chosen: Floats) -> Floats:

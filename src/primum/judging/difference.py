@@ -337,3 +337,12 @@ def holm(p_values: Any) -> Floats:
     result = np.empty(len(p))
     result[order] = np.minimum(adjusted, 1.0)
     return result
+
+
+def cautious_variance(values: Floats, n_units: float) -> float:
+    """Return the variance of values of so many units, and that of one more with the largest value.
+
+    Where hardly any value differs, the observed variance alone says little.
+    """
+    largest = float(np.abs(values).max()) or 1.0
+    return float(values.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units)

@@ -31,8 +31,13 @@ from typing import Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index
-from primum.judging.difference import PRACTICAL_EQUIVALENCE, Difference, Disagreement, Posterior
-from primum.judging.loss_interval import cautious_variance
+from primum.judging.difference import (
+    PRACTICAL_EQUIVALENCE,
+    Difference,
+    Disagreement,
+    Posterior,
+    cautious_variance,
+)
 from primum.judging.losses import Loss, Predictions, repeats_of, undefined_in_a_fold
 from primum.judging.words import Sample
 from primum.reading.folds import Fold

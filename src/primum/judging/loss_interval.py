@@ -47,6 +47,7 @@ import numpy as np
 from scipy import stats
 
 from primum._typing import AnyArray, Floats, Index
+from primum.judging.difference import cautious_variance
 
 
 def tails_of(level: float, n_methods: float = 1.0) -> tuple[float, float]:
@@ -146,15 +147,6 @@ def mean_interval(
     """
     error = float(np.sqrt(cautious_variance(values, n_units) / n_rows))
     return around(mean, error, max(n_units - 1, 1), tails)
-
-
-def cautious_variance(values: Floats, n_units: float) -> float:
-    """Return the variance of values of so many units, and that of one more with the largest value.
-
-    Where hardly any value differs, the observed variance alone says little.
-    """
-    largest = float(np.abs(values).max()) or 1.0
-    return float(values.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units)
 
 
 def around(

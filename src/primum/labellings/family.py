@@ -29,7 +29,7 @@ from primum.equations.coordinates import (
     rounding_of,
 )
 from primum.equations.normal import equations_of
-from primum.labellings.labelling import Labelling, sum_of
+from primum.labellings.labelling import Labelling
 from primum.labellings.problem import Columns, FormedColumns
 from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.streamed import KnownSums, StreamedColumns
@@ -94,7 +94,7 @@ class LeastSquaresFamily:
 
         ``start``, the coordinates of a similar fit, is a warm start.
         """
-        return self.gamma_of(sum_of(self.unlabeled, q), start)
+        return self.gamma_of(self.unlabeled.weighted_sum(q), start)
 
     def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
         """Return the same from ``sum x q``, the only quantity that depends on q."""

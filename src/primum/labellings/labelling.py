@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats, Index
-from primum.equations import Design, Frame, View
+from primum.equations import Frame, View
 from primum.labellings.sets import LabelSet
 from primum.rows import to_numpy
 
@@ -49,13 +49,6 @@ class Labelling(ABC):
     @property
     def hyperplane(self) -> "HyperplaneLabels | None":  # noqa: D102
         return None
-
-
-def sum_of(design: Design, q: Floats | Labelling) -> Floats:
-    """Return the sum of the design rows, each times its weight and its label."""
-    if isinstance(q, np.ndarray):
-        return design.weighted_sum(q)
-    return np.asarray(to_numpy(design.add_up(lambda view: view.sum(q(view)))))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from primum._typing import Floats
 from primum.equations import Frame, Linear, View
 from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem
-from primum.labellings.labelling import HyperplaneLabels, Labelling, sum_of
+from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.problem import LabelProblem, Solution
 from primum.rows import to_numpy
 
@@ -237,7 +237,7 @@ class LastPass:
         """Return the model of a solution and what was measured of it: a pass, if not done yet."""
         q, moment = solution.labels, solution.moment
         if moment is None:
-            moment = sum_of(self.family.unlabeled, q)
+            moment = self.family.unlabeled.weighted_sum(q)
         if isinstance(q, np.ndarray):
             return self._of_given_labels(q, moment)
         last = self._last

@@ -22,7 +22,7 @@ from scipy import sparse
 from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Design, Frame, GivenLabels, View
-from primum.labellings.labelling import HyperplaneLabels, Labelling, scores_of, sum_of
+from primum.labellings.labelling import HyperplaneLabels, Labelling, scores_of
 from primum.labellings.problem import Columns, solved
 from primum.labellings.sets import LabelSet, grouped, key_of_all, keys_of
 from primum.rows import BLOCK_NUMBERS, Block, joined_weights, stack, to_numpy
@@ -205,7 +205,7 @@ class StreamedColumns(Columns):
         return self.design.dot(self.B.T @ xi)
 
     def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:  # noqa: D102
-        return self.B @ (sum_of(self.design, q) if moment is None else moment)
+        return self.B @ (self.design.weighted_sum(q) if moment is None else moment)
 
     def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:  # noqa: D102
         # All duals side by side, so that one product with the rows serves all of them.
