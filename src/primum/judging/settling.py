@@ -79,8 +79,8 @@ SETTLED = (HELP, NO_DIFFERENCE, HARM)
 # A state is kept if its log evidence is at least log(alpha) - ROUNDING. The error of sums of
 # log-factorials is below this for 10^7 rows, and alpha changes by a millionth.
 ROUNDING = 1e-6
-# Up to so many rows with three outcomes, all states are enumerated: two million.
-LARGEST_ENUMERATED = 2000
+# Up to so many rows with three outcomes, all states are enumerated: half a million.
+LARGEST_ENUMERATED = 1000
 # A forecast looks at no more than about this many numbers of labels.
 N_LOOKS = 200
 # The range of a forecast leaves out this share of the draws on either side.
@@ -160,13 +160,14 @@ class Bounds:
         Whether all rows on which the models differ are labelled: the bounds are exact.
     answer : {"help", "no_difference", "harm", "not_worse", "not_better", "open"}
         One of the first three is settled; "not_worse" and "not_better" leave one side open.
-    n_to_settle : int or None
+    labels_needed : int or None
         The number of rows after which the answer was settled; None if it is not.
-    n_to_not_worse : int or None
+    labels_for_not_worse : int or None
         The number of rows after which it was known that the challenger is not worse by more than
         the margin; None if it is not.
     decidable : Bounds or None
-        The same for the rows that can be decided, if some were undecided.
+        The same for the rows that can be decided, if some were undecided; ``complete`` if no row is
+        blank.
     """
 
     pair: Pair
@@ -180,8 +181,8 @@ class Bounds:
     contradicted: bool
     complete: bool
     answer: str
-    n_to_settle: int | None
-    n_to_not_worse: int | None
+    labels_needed: int | None
+    labels_for_not_worse: int | None
     decidable: "Bounds | None" = None
 
     @property
@@ -249,7 +250,7 @@ def shared_level(
     if not 0 < level <= 1:
         raise ValueError(f"level must be above 0 and at most 1, got {level}.")
     open_pairs = [Pair(n_rows, n, True, 0.0, margin).needs_labels for n in n_different]
-    share = round(1 - level, 12) / max(sum(open_pairs), 1)
+    share = round(1 - level, 12) / max(sum(open_pairs), 1)  # 1 - 0.95 is not quite 0.05
     return [share if needs else 0.0 for needs in open_pairs]
 
 
@@ -275,7 +276,7 @@ def settle(pair: Pair, outcomes: Any) -> Bounds:
     >>> from primum.judging.settling import BASELINE, CHALLENGER, Pair, settle
     >>> pair = Pair(n_rows=1000, n_different=100, two_outcomes=True, alpha=0.05)
     >>> found = settle(pair, [CHALLENGER] * 12 + [BASELINE] + [CHALLENGER] * 5)
-    >>> found.low, found.high, found.answer, found.n_to_settle
+    >>> found.low, found.high, found.answer, found.labels_needed
     (-98, -32, 'help', 9)
     """
     codes = _read(pair, outcomes)
@@ -283,8 +284,9 @@ def settle(pair: Pair, outcomes: Any) -> Bounds:
     found = _settled(pair, codes)
     if not undecided.any():
         return found
-    decidable = replace(pair, two_outcomes=False)
-    return replace(found, decidable=_settled(decidable, np.where(undecided, NEITHER, codes)))
+    decidable = _settled(replace(pair, two_outcomes=False), np.where(undecided, NEITHER, codes))
+    counted = {"n_labels": found.n_labels, "n_undecided": found.n_undecided}
+    return replace(found, decidable=replace(decidable, **counted))
 
 
 def _read(pair: Pair, outcomes: Any) -> Index:
@@ -310,7 +312,7 @@ def _settled(pair: Pair, codes: Index) -> Bounds:
     """Return the bounds of outcomes that were read."""
     counts = _running_counts(codes)
     enumerated = not pair.two_outcomes and pair.n_different <= LARGEST_ENUMERATED
-    path, empty = _enumerated(pair, codes) if enumerated else _by_ends(pair, counts)
+    path, empty = _by_states(pair, codes) if enumerated else _by_ends(pair, counts)
     path = np.where(empty[:, None], _certain(pair, counts), path)
     low, high = (int(end) for end in path[-1])
     n_labels, n_undecided = int(counts[-1].sum()), int(np.sum(codes == UNDECIDED))
@@ -328,8 +330,8 @@ def _settled(pair: Pair, codes: Index) -> Bounds:
         contradicted=bool(empty[-1]) and not complete,
         complete=complete,
         answer=_answer(pair, low, high),
-        n_to_settle=_since(settled),
-        n_to_not_worse=_since(not_worse),
+        labels_needed=_since(settled),
+        labels_for_not_worse=_since(not_worse),
     )
 
 
@@ -440,8 +442,9 @@ def _log_factorials(largest: int) -> Floats:
 class _States:
     """The states with three outcomes that are still possible.
 
-    ``rows`` has their numbers of rows of each outcome, ``best`` the best completions of the counts
-    (one for all states while no row is unknown), and ``evidence`` the logarithms of the evidence.
+    ``rows`` has their numbers of rows of each outcome, and ``evidence`` the logarithms of the
+    evidence. ``known`` counts the known rows, and ``best`` is the best completion of these counts
+    in every state, if there are unknown rows.
     """
 
     def __init__(self, n_all: int, alpha: float) -> None:
@@ -449,14 +452,14 @@ class _States:
         t, f = np.nonzero(np.tri(n_all + 1, dtype=bool)[::-1])
         self.rows = np.stack([t, f, n_all - t - f]).astype(float)
         self.evidence = np.zeros(len(t))
-        self.known, self.best = np.zeros(NEITHER + 1), np.zeros((NEITHER + 1, 1))
+        self.known = np.zeros(NEITHER + 1)
+        self.best: Floats | None = None
 
     def read(self, code: int) -> None:
         """Exclude the states that one more row excludes."""
-        if code <= NEITHER and self.best.shape[1] == 1:
-            gain = self._add(code)
-        else:
-            gain = self._add_best(code)
+        if self.best is None and code > NEITHER:
+            self.best = np.repeat(self.known[:, None], len(self.evidence), axis=1)
+        gain = self._gain(code) if self.best is None else self._best_gain(code, self.best)
         if code <= NEITHER:
             self.known[code] += 1
         laplace = (self.n_read + NEITHER + 1) / (self.n_all - self.n_read)
@@ -465,30 +468,30 @@ class _States:
         self.n_read += 1
         self._keep(self.evidence >= self.cut)
 
-    def _add(self, code: int) -> Floats:
-        """Count a known row, the same way in all states."""
-        count = self.best[code, 0]
-        self.best[code] += 1
-        return np.asarray((self.rows[code] - count) / (count + 1))
+    def _gain(self, code: int) -> Floats:
+        """Return the gain of a known row, where all are."""
+        return np.asarray((self.rows[code] - self.known[code]) / (self.known[code] + 1))
 
-    def _add_best(self, code: int) -> Floats:
-        """Count a row where it is best, but a known one where no unknown can make room for it."""
-        if self.best.shape[1] == 1:
-            self.best = np.repeat(self.best, len(self.evidence), axis=1)
-        gains = (self.rows - self.best) / (self.best + 1)
-        where = gains.argmax(axis=0)
+    def _best_gain(self, code: int, best: Floats) -> Floats:
+        """Count a row where it is best, but a known one where no unknown makes room for it."""
+        gains = (self.rows - best) / (best + 1)
+        gain = gains.max(axis=0)
+        where = np.where(gains[CHALLENGER] == gain, CHALLENGER, NEITHER)
+        where = np.where(gains[BASELINE] == gain, BASELINE, where)  # faster than argmax
         if code <= NEITHER:
-            where = np.where(self.best[code] > self.known[code], where, code)
-        at = where, np.arange(len(where))
-        self.best[at] += 1
-        return np.asarray(gains[at])
+            full = best[code] == self.known[code]
+            gain, where = np.where(full, gains[code], gain), np.where(full, code, where)
+        for outcome in range(NEITHER + 1):
+            best[outcome] += where == outcome
+        return np.asarray(gain)
 
     def _keep(self, kept: Mask) -> None:
         if kept.all():
             return
-        self.rows, self.evidence = self.rows[:, kept], self.evidence[kept]
-        if self.best.shape[1] > 1:
-            self.best = self.best[:, kept]
+        places = np.flatnonzero(kept)  # faster than the mask itself
+        self.rows, self.evidence = self.rows.take(places, axis=1), self.evidence.take(places)
+        if self.best is not None:
+            self.best = self.best.take(places, axis=1)
 
     def ends(self) -> tuple[int, int]:
         """Return the least and the largest F - T."""
@@ -496,7 +499,7 @@ class _States:
         return int(change.min()), int(change.max())
 
 
-def _enumerated(pair: Pair, codes: Index) -> tuple[Index, Mask]:
+def _by_states(pair: Pair, codes: Index) -> tuple[Index, Mask]:
     """Return the running bounds and where no state is possible, from all states."""
     path = np.zeros((len(codes) + 1, 2), dtype=np.intp)
     empty = np.zeros(len(codes) + 1, dtype=bool)
@@ -558,10 +561,8 @@ def forecast(
     counts = known + _drawn(pair, known, wins, looks, np.random.default_rng(seed), n_draws)
     path, empty = _by_ends(pair, counts, now.n_read + looks)
     path = np.where(empty[..., None], _certain(pair, counts), path)
-    path[..., 0], path[..., 1] = (
-        np.maximum(path[..., 0], now.low),
-        np.minimum(path[..., 1], now.high),
-    )
+    np.maximum(path[..., 0], now.low, out=path[..., 0])
+    np.minimum(path[..., 1], now.high, out=path[..., 1])
     not_worse = (path[..., 1] <= pair.n_margin) | (path[..., 0] > pair.n_margin)
     return Forecast(*_range(_is_settled(pair, path), looks), *_range(not_worse, looks))
 
