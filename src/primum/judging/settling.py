@@ -14,7 +14,7 @@ state is its likelihood relative to the mean over all states,
     E_n = M C(T,t) C(F,f) C(R,r) / S_n,
     S_n = C(N+1, n+1) with two outcomes, C(N+2, n+2) with three,
 
-and a state stays possible while E_n > alpha. One label of the outcome k changes the evidence by
+and a state stays possible while E_n >= alpha. One label of the outcome k changes the evidence by
 the factor
 
     ((T_k - t_k) / (N - n)) / ((t_k + 1) / (n + K)),        K = 2 or 3 outcomes,
@@ -76,8 +76,8 @@ CHALLENGER, BASELINE, NEITHER, UNDECIDED, BLANK = range(5)
 # Answers beyond those of a verdict: one side is settled, or none.
 NOT_WORSE, NOT_BETTER, OPEN = "not_worse", "not_better", "open"
 SETTLED = (HELP, NO_DIFFERENCE, HARM)
-# A state is kept if its log evidence is at least log(alpha) - ROUNDING. The error of sums of
-# log-factorials is below this for 10^7 rows, and alpha changes by a millionth.
+# A state is kept if its log evidence is at least log(alpha) - ROUNDING, so that errors of rounding,
+# which are smaller for up to 10^7 rows, only keep states: alpha is less by a millionth of itself.
 ROUNDING = 1e-6
 # Up to so many rows with three outcomes, all states are enumerated: half a million.
 LARGEST_ENUMERATED = 1000
@@ -285,8 +285,8 @@ def settle(pair: Pair, outcomes: Any) -> Bounds:
     if not undecided.any():
         return found
     decidable = _settled(replace(pair, two_outcomes=False), np.where(undecided, NEITHER, codes))
-    counted = {"n_labels": found.n_labels, "n_undecided": found.n_undecided}
-    return replace(found, decidable=replace(decidable, **counted))
+    decidable = replace(decidable, n_labels=found.n_labels, n_undecided=found.n_undecided)
+    return replace(found, decidable=decidable)
 
 
 def _read(pair: Pair, outcomes: Any) -> Index:
