@@ -1,0 +1,391 @@
+// One row at a time, until the question is settled: see label.py. The bounds are in settle.js.
+const task = JSON.parse(document.getElementById("task").textContent);
+const UNDECIDED = "?";
+const KEYS = "123456789abc";
+const at = (id) => document.getElementById(id);
+const written = (number) => number.toLocaleString("en");
+const counted = (number, what) => `${written(number)} ${what}${number === 1 ? "" : "s"}`;
+const create = (tag, ...content) => {
+  const element = document.createElement(tag);
+  element.append(...content);
+  return element;
+};
+const say = (text) => { at("said").textContent = text; };
+
+// ---- Answers: for every row its label, "?" or null; `past` has what undo brings back.
+const STORE = `primum.labels.${task.key}`;
+const nothing = () => ({ answers: task.rows.map(() => null), past: [], shortcuts: true });
+const isAnswer = (value) => value === null || value === UNDECIDED || task.classes.includes(value);
+const isSaved = (saved) => Array.isArray(saved?.answers) && Array.isArray(saved.past)
+  && saved.answers.length === task.rows.length && saved.answers.every(isAnswer)
+  && saved.past.every(([row, before]) => row in saved.answers && isAnswer(before));
+
+let state = nothing();
+let place = 0;
+let storage = null; // why the browser keeps nothing, if so
+let isDownloaded = true;
+
+const readSaved = (text) => {
+  if (text === null) return nothing();
+  try {
+    const saved = JSON.parse(text);
+    if (isSaved(saved)) return saved;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  storage = "What this browser stored for this page cannot be read: it was left as it is.";
+  return nothing();
+};
+const load = () => {
+  try {
+    state = readSaved(localStorage.getItem(STORE));
+  } catch {
+    storage = "This browser keeps nothing for this page.";
+  }
+};
+const save = () => {
+  isDownloaded = false;
+  if (storage) return;
+  try {
+    localStorage.setItem(STORE, JSON.stringify(state));
+  } catch {
+    storage = "This browser keeps nothing more for this page.";
+    showStorage();
+  }
+};
+const showStorage = () => {
+  if (!storage) return;
+  const text = `${storage} Download the sheet before you close the page.`;
+  const alert = create("div", create("p", create("b", "Warning:"), ` ${text}`));
+  alert.className = "alert";
+  alert.setAttribute("role", "alert");
+  at("news").before(alert);
+};
+
+const nextWithout = (row) => {
+  const later = state.answers.indexOf(null, row + 1);
+  return later >= 0 ? later : state.answers.indexOf(null);
+};
+const answer = (value) => {
+  const row = place;
+  state.past.push([row, state.answers[row]]);
+  state.answers[row] = value;
+  save();
+  const next = nextWithout(row);
+  show(next < 0 ? row : next);
+  const given = value === UNDECIDED ? "Undecided" : value;
+  say(next < 0 ? `${given}. Every row has an answer.` : `${given}. ${title(place)}.`);
+  judgeSoon();
+};
+const undo = () => {
+  const last = state.past.pop();
+  if (!last) return say("There is nothing to undo.");
+  [place, state.answers[last[0]]] = last;
+  save();
+  show(place);
+  say(`Taken back. ${title(place)}.`);
+  judgeSoon();
+};
+const go = (row) => {
+  if (row < 0 || row >= task.rows.length) return;
+  show(row);
+  say(`${title(row)}.`);
+};
+
+// ---- The card. Its layout is that of the columns, so that a value is where it was in the last row.
+const LONG = 48;
+const FEW = 12;
+const title = (row) => `Row ${written(row + 1)} of ${written(task.rows.length)}`;
+const isLong = (column) => task.rows.some(
+  ({ [column]: text }) => text.length > LONG || text.includes("\n"));
+const values = task.shown.map((column) => {
+  const value = create("dd");
+  const group = create("div", create("dt", task.header[column]), value);
+  group.classList.toggle("long", isLong(column));
+  return [column, value, group];
+});
+const option = (row) => {
+  const given = state.answers[row];
+  return `${row + 1}${given === null ? "" : given === UNDECIDED ? " · cannot say" : ` · ${given}`}`;
+};
+const show = (row) => {
+  const before = at("rows").options[place];
+  if (before) before.text = option(place);
+  place = row;
+  at("row").textContent = title(row);
+  for (const [column, value] of values) {
+    const text = task.rows[row][column];
+    value.textContent = text || "empty";
+    value.classList.toggle("empty", !text);
+  }
+  at("values").scrollTop = 0;
+  at("rows").value = String(row);
+  at("rows").options[row].text = option(row);
+  // A disabled button would lose the focus.
+  at("previous").setAttribute("aria-disabled", String(row === 0));
+  at("next").setAttribute("aria-disabled", String(row === task.rows.length - 1));
+  at("undo").setAttribute("aria-disabled", String(!state.past.length));
+  for (const button of [...classButtons, at("undecided")]) {
+    button.setAttribute("aria-pressed", String(button.value === state.answers[row]));
+  }
+  showCounts();
+};
+const showCounts = () => {
+  const last = state.answers.findLastIndex((given) => given !== null);
+  const undecided = state.answers.filter((given) => given === UNDECIDED).length;
+  const given = state.answers.filter((given) => given !== null).length;
+  const skipped = last + 1 - given;
+  at("progress").value = given;
+  at("counts").firstChild.data = [
+    `${written(given - undecided)} of ${counted(task.rows.length, "row")} labelled`,
+    undecided ? `${written(undecided)} undecided` : "",
+    skipped ? `${written(skipped)} skipped` : "",
+  ].filter(Boolean).join(" · ");
+};
+
+// ---- Classes: a key for each, or a list to search where they are many.
+const isSearched = task.classes.length > KEYS.length;
+const classButtons = task.classes.map((label, k) => {
+  const button = create("button", create("span", label));
+  button.type = "button";
+  button.value = label;
+  if (!isSearched) {
+    button.prepend(create("kbd", KEYS[k]));
+    button.setAttribute("aria-keyshortcuts", KEYS[k]);
+  }
+  button.addEventListener("click", () => byButton(() => answer(label)));
+  return button;
+});
+// What to read next is the card: it gets the focus, also for the keys that scroll it.
+const byButton = (act) => {
+  act();
+  at("values").focus();
+};
+const found = () => {
+  const wanted = at("filter").value.trim().toLowerCase();
+  const begins = (button) => button.value.toLowerCase().startsWith(wanted);
+  const matches = classButtons.filter((button) => button.value.toLowerCase().includes(wanted));
+  return [...matches.filter(begins), ...matches.filter((button) => !begins(button))];
+};
+const search = () => {
+  const matches = found();
+  at("classes").replaceChildren(...matches);
+  const first = at("filter").value.trim() && matches.length ? `, Enter: ${matches[0].value}` : "";
+  at("found").textContent = `${written(matches.length)} of ${task.classes.length} classes${first}`;
+  classButtons.forEach((button) => button.classList.toggle("first", first && button === matches[0]));
+};
+const searchKey = (event) => {
+  const { value } = at("filter");
+  const act = { "?": () => answer(UNDECIDED), Backspace: undo }[event.key];
+  if (!value && act) {
+    event.preventDefault();
+    act();
+  } else if (event.key === "Enter" && value.trim() && found().length) {
+    event.preventDefault();
+    answer(found()[0].value);
+    at("filter").value = "";
+    search();
+  }
+};
+
+// ---- What the labels say.
+const outcomeOf = (code, given, unsaid) => {
+  if (given === null) return UNKNOWN;
+  if (given === UNDECIDED) return unsaid;
+  const [baseline, challenger] = code;
+  const label = task.classes.indexOf(given);
+  return label === challenger ? CHALLENGER : label === baseline ? BASELINE : NEITHER;
+};
+class Question {
+  constructor(pair) {
+    this.pair = pair;
+    this.own = pair.codes.map((code, row) => (code ? row : -1)).filter((row) => row >= 0);
+    this.all = new Bounds(pair);
+    this.decidable = null; // an undecided row counts as neither: made when there is one
+  }
+
+  judge() {
+    const last = this.own.findLastIndex((row) => state.answers[row] !== null);
+    const outcomes = (unsaid) => this.own.slice(0, last + 1).map(
+      (row) => outcomeOf(this.pair.codes[row], state.answers[row], unsaid));
+    this.all.update(outcomes(UNKNOWN));
+    const hasUndecided = this.own.some((row) => state.answers[row] === UNDECIDED);
+    if (!hasUndecided) this.decidable = null;
+    else {
+      this.decidable ??= new Bounds({ ...this.pair, two_outcomes: false });
+      this.decidable.update(outcomes(NEITHER));
+    }
+  }
+
+  get answer() {
+    return this.all.answer(task.margin);
+  }
+
+  get answerIfDecidable() {
+    return (this.decidable ?? this.all).answer(task.margin);
+  }
+}
+
+const SETTLED = ["help", "no_difference", "harm"];
+const NOT_WORSE = ["help", "no_difference", "not_worse"];
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const range = (low, high) =>
+  low === high ? `exactly ${written(low)}` : `between ${written(low)} and ${written(high)}`;
+const errors = ({ low, high }) => {
+  if (low === 0 && high === 0) return "as many errors as";
+  if (high <= 0) return `${range(-high, -low)} fewer errors than`;
+  if (low >= 0) return `${range(low, high)} more errors than`;
+  return `between ${written(-low)} fewer and ${written(high)} more errors than`;
+};
+const statement = ({ challenger, baseline }, bounds) =>
+  `${capital(challenger)} makes ${errors(bounds)} ${baseline}`;
+const WORDS = {
+  help: "it is better",
+  harm: "it is worse",
+  no_difference: "no difference that matters",
+  not_worse: "it is not worse; whether it is better is open",
+  not_better: "it is not better; whether it is worse is open",
+  open: "still open",
+};
+const lines = (question) => {
+  const { pair, all, decidable } = question;
+  const rows = `on your ${counted(task.n_rows, "row")}`;
+  const told = [`${statement(pair, all)} ${rows}: ${WORDS[question.answer]}.`];
+  if (all.contradicted) {
+    told.push("The labels contradict the random order, which is improbable: only what is certain "
+      + "is said. Were rows labelled that belong to another sheet?");
+  }
+  if (decidable && question.answerIfDecidable !== question.answer) {
+    told.push(`On the rows that can be decided: ${errors(decidable)} ${pair.baseline}; `
+      + `${WORDS[question.answerIfDecidable]}.`);
+  }
+  return told;
+};
+
+// The strongest of these that holds for all pairs is announced, once.
+const newsOf = () => {
+  const every = (among, which = "answer") => questions.every((one) => among.includes(one[which]));
+  if (every(SETTLED)) return ["settled", "Settled: you may stop."];
+  if (every(NOT_WORSE)) {
+    return ["aside", "Settled that it is not worse: you may stop if that is enough."];
+  }
+  if (questions.every((one) => one.answer !== "open")) {
+    return ["aside", "Settled on one side: you may stop if that is enough."];
+  }
+  if (every(SETTLED, "answerIfDecidable")) {
+    return ["aside", "Settled for the rows that can be decided: you may stop if that is enough."];
+  }
+  return ["open", nextWithout(-1) < 0 ? "Every row has an answer, and the question is open." : ""];
+};
+const sure = () => {
+  const level = 1 - task.pairs.reduce((sum, { alpha }) => sum + alpha, 0);
+  return level < 1 ? `At least ${written(Math.round(level * 1000) / 10)} % sure.` : "";
+};
+const showNews = () => {
+  const [kind, headline] = newsOf();
+  const told = questions.flatMap(lines).map((line) => create("li", line));
+  at("standing").querySelector("ul").replaceChildren(...told);
+  at("counts").lastChild.data = kind === "settled" ? " · settled" : " · still open";
+  at("download").classList.toggle("main", kind === "settled");
+  if (at("news").dataset.headline === headline && kind !== "settled") return;
+  const box = create("div", ...(headline ? [create("p", headline)] : []));
+  box.className = `verdict ${kind}`;
+  box.firstChild?.classList.add("answer");
+  if (kind === "settled") {
+    const last = [sure(), task.next_step].filter(Boolean).join(" ");
+    box.append(create("ul", ...told.map((line) => line.cloneNode(true))), create("p", last));
+  }
+  // A live region that has not changed is not read again.
+  if (at("news").textContent === box.textContent) return;
+  at("news").dataset.headline = headline;
+  at("news").replaceChildren(...(headline ? [box] : []));
+};
+let waiting = 0;
+const judge = () => {
+  waiting = 0;
+  questions.forEach((question) => question.judge());
+  showNews();
+};
+// After the next card has been painted: with thousands of rows it takes a moment.
+const judgeSoon = () => {
+  waiting ||= requestAnimationFrame(() => setTimeout(judge));
+};
+
+// ---- The sheet, as Python's csv module writes it, with a mark by which Excel knows UTF-8.
+const cell = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const sheet = () => {
+  const target = task.header.indexOf(task.target);
+  const rows = task.rows.map((row, k) =>
+    row.map((text, column) => (column === target ? state.answers[k] ?? "" : text)));
+  return [task.header, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+};
+const download = () => {
+  const link = create("a");
+  link.href = URL.createObjectURL(new Blob(["\ufeff", sheet()], { type: "text/csv;charset=utf-8" }));
+  link.download = task.file_name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  isDownloaded = true;
+  say(`${task.file_name} was downloaded.`);
+};
+
+// ---- Keys. Keys of one letter can be switched off, for those who speak to their computer.
+const byKey = (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("select, input:not([type=checkbox])")) return;
+  const k = isSearched ? -1 : KEYS.indexOf(event.key.toLowerCase());
+  const actions = {
+    "?": () => answer(UNDECIDED), u: undo, Backspace: undo,
+    ArrowLeft: () => go(place - 1), ArrowRight: () => go(place + 1),
+  };
+  const act = k >= 0 && k < task.classes.length
+    ? () => answer(task.classes[k]) : actions[event.key];
+  if (!act || (event.key.length === 1 && !state.shortcuts)) return;
+  event.preventDefault();
+  act();
+};
+
+const start = () => {
+  load();
+  showStorage();
+  at("counts").append("", "");
+  at("rows").append(...task.rows.map((_, row) => new Option(option(row), row)));
+  const list = at("values").querySelector("dl");
+  list.append(...values.map(([, , group]) => group));
+  list.classList.toggle("few", values.length <= FEW);
+  at("undecided").value = UNDECIDED;
+  at("find").hidden = !isSearched;
+  at("shortcuts").checked = state.shortcuts;
+  at("keys").textContent = `Keys: ${isSearched ? "" : "the digit or letter on a button, "}? for `
+    + "“cannot say”, u or Backspace to undo, the left and right arrows for another row.";
+  if (isSearched) search();
+  else at("classes").append(...classButtons);
+  show(Math.max(nextWithout(-1), 0));
+  judge();
+};
+at("download").addEventListener("click", download);
+at("undecided").addEventListener("click", () => byButton(() => answer(UNDECIDED)));
+at("undo").addEventListener("click", () => byButton(undo));
+at("previous").addEventListener("click", () => go(place - 1));
+at("next").addEventListener("click", () => go(place + 1));
+at("rows").addEventListener("change", () => go(Number(at("rows").value)));
+at("filter").addEventListener("input", search);
+at("filter").addEventListener("keydown", searchKey);
+at("shortcuts").addEventListener("change", () => {
+  state.shortcuts = at("shortcuts").checked;
+  save();
+});
+document.addEventListener("keydown", byKey);
+addEventListener("beforeunload", (event) => {
+  if (storage && !isDownloaded) event.preventDefault();
+});
+// The same page in another tab.
+addEventListener("storage", (event) => {
+  if (event.key !== STORE) return;
+  state = readSaved(event.newValue);
+  at("rows").replaceChildren(...task.rows.map((_, row) => new Option(option(row), row)));
+  show(place);
+  judge();
+});
+const questions = task.pairs.map((pair) => new Question(pair));
+start();

@@ -1,0 +1,245 @@
+"""The page on which a person labels rows: one at a time, until the question is settled.
+
+The page is one file with its own script and needs no network. It holds the sheet of rows that a
+comparison asks for, in their stored random order, and for every pair of models what the two predict
+on each row. Predictions are never shown, for they would influence the labeller; neither are the
+bounds, unless the labeller asks for them, before the question is settled: whoever sees them move
+with a label learns what the models had predicted. ``settle.js`` computes the bounds of
+`primum.judging.settling`, ``label.js`` is the page's behaviour.
+
+Answers are kept in the storage of the browser, and downloaded as the sheet with its target filled
+in, as Python's ``csv`` module writes it.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from primum.pages.page import asset
+
+# Written for a row that nobody can decide.
+UNDECIDED = "?"
+
+
+@dataclass(frozen=True)
+class LabellingPair:
+    """Two fitted models whose errors the labels compare.
+
+    Attributes
+    ----------
+    challenger, baseline : str
+        Their names in words, as they follow "on your rows": "the safe stack", "the baseline".
+    n_different : int
+        Number of unlabelled rows on which the two predict different classes. The sheet may have
+        fewer of them.
+    two_outcomes : bool
+        Whether one of the two is right on every such row.
+    alpha : float
+        Probability with which the bounds of this pair may be wrong.
+    codes : sequence of (int, int) or None
+        For every row of the sheet the index of the class that the baseline and the challenger
+        predict; None if the two predict the same class.
+    """
+
+    challenger: str
+    baseline: str
+    n_different: int
+    two_outcomes: bool
+    alpha: float
+    codes: Sequence[tuple[int, int] | None]
+
+
+@dataclass(frozen=True)
+class LabellingTask:
+    """The rows to label, and the pairs of models that their labels decide between.
+
+    Attributes
+    ----------
+    title : str
+        Heading of the page.
+    target : str
+        Name of the column to label.
+    key : str
+        Name of the comparison, under which a browser stores the answers. Two pages with the same
+        key share them.
+    file_name : str
+        Name of the sheet that is downloaded.
+    classes : sequence of str
+        The labels as they are written in the sheet.
+    header : sequence of str
+        Names of the sheet's columns, the target among them.
+    rows : sequence of sequence of str
+        The rows of the sheet in their stored random order; the target is empty.
+    shown : sequence of int
+        Places of the columns that the labeller sees.
+    n_rows : int
+        Number of unlabelled rows that the statement is about.
+    margin : float
+        Region of practical equivalence, in rows: differences up to it do not matter.
+    pairs : sequence of LabellingPair
+        The pairs of models, each with its own alpha.
+    next_step : str, default=""
+        What to do with the sheet after downloading it, in a sentence.
+    """
+
+    title: str
+    target: str
+    key: str
+    file_name: str
+    classes: Sequence[str]
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    shown: Sequence[int]
+    n_rows: int
+    margin: float
+    pairs: Sequence[LabellingPair]
+    next_step: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.rows or not self.pairs:
+            raise ValueError(
+                "A page for labelling needs rows and pairs of models, "
+                f"got {len(self.rows)} rows and {len(self.pairs)} pairs."
+            )
+        self._check_sheet()
+        self._check_classes()
+        for pair in self.pairs:
+            if len(pair.codes) != len(self.rows):
+                raise ValueError(
+                    f"There are {len(self.rows)} rows to label, but {len(pair.codes)} codes of "
+                    f"{pair.challenger} and {pair.baseline}: give one, or None, for every row."
+                )
+
+    def _check_sheet(self) -> None:
+        if list(self.header).count(self.target) != 1:
+            raise ValueError(
+                f"The header of the sheet must have the target {self.target!r} once, "
+                f"got {list(self.header)}."
+            )
+        place = list(self.header).index(self.target)
+        for number, row in enumerate(self.rows, start=1):
+            if len(row) != len(self.header):
+                raise ValueError(
+                    f"Row {number} of the sheet has {len(row)} cells, "
+                    f"but its header has {len(self.header)}."
+                )
+            if row[place]:
+                raise ValueError(
+                    f"Row {number} of the sheet has the label {row[place]!r} already: "
+                    "leave it out, or its label empty."
+                )
+
+    def _check_classes(self) -> None:
+        if len(set(self.classes)) < len(self.classes) or {"", UNDECIDED} & set(self.classes):
+            raise ValueError(
+                f"The classes must be different texts, neither empty nor {UNDECIDED!r}, which "
+                f"means undecided, got {list(self.classes)}."
+            )
+
+    def to_json(self) -> str:
+        """Return the task as JSON that can neither end a script element nor begin a comment."""
+        values = {**vars(self), "pairs": [vars(pair) for pair in self.pairs]}
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.replace("<", "\\u003c")
+
+
+def labelling_page(task: LabellingTask) -> str:
+    """Return a page on which a person labels rows, one at a time.
+
+    Parameters
+    ----------
+    task : LabellingTask
+        The rows, and the pairs of models that their labels decide between.
+
+    Returns
+    -------
+    str
+        The page: HTML that loads nothing and runs nothing but its own script.
+    """
+    style = "\n" + "".join(map(asset, ("page.css", "chart.css", "label.css")))
+    script = "\n" + "".join(map(asset, ("settle.js", "label.js")))
+    return (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">'
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>{escape(task.title)}</title><style>{style}</style></head>\n"
+        f"<body class='primum labelling'>\n{_body(task)}"
+        f"<script type='application/json' id='task'>{task.to_json()}</script>\n"
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a policy that allows this style and this script, and nothing else."""
+    allowed = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (style, script)
+    )
+    style_hash, script_hash = (f"'sha256-{digest}'" for digest in allowed)
+    return (
+        f"default-src 'none'; style-src {style_hash}; script-src {script_hash}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _body(task: LabellingTask) -> str:
+    """Return what the script fills: progress, the card of a row, the answers, the folds."""
+    return f"""<div class='work'>
+<header>
+<div><h1>{escape(task.title)}</h1><p id='counts'></p></div>
+<button type='button' id='download'>Download the sheet</button>
+<progress id='progress' value='0' max='{max(len(task.rows), 1)}' aria-label='Rows with an answer'>
+</progress>
+</header>
+<div id='news' role='status'></div>
+<noscript><div class='alert'><p>This page needs JavaScript. Without it, fill in the column
+{escape(task.target)} of {escape(task.file_name)}.</p></div></noscript>
+<main>
+<div class='card'>
+<div class='place'>
+<h2 id='row'></h2>
+<nav aria-label='Rows'>
+<button type='button' id='previous' aria-label='Previous row' aria-keyshortcuts='ArrowLeft'>
+\u2190</button>
+<select id='rows' aria-label='Go to row'></select>
+<button type='button' id='next' aria-label='Next row' aria-keyshortcuts='ArrowRight'>\u2192</button>
+</nav>
+</div>
+<section id='values' tabindex='0' aria-labelledby='row'><dl></dl></section>
+</div>
+<fieldset id='answers'>
+<legend>Which <b>{escape(task.target)}</b> is it?</legend>
+<div id='find' hidden><label for='filter'>Find a class</label>
+<input id='filter' type='search' autocomplete='off' spellcheck='false' aria-describedby='found'>
+<span id='found' role='status'></span></div>
+<div id='classes'></div>
+<div class='others'>
+<button type='button' id='undecided' aria-keyshortcuts='?'><kbd>?</kbd> Cannot say</button>
+<button type='button' id='undo' aria-keyshortcuts='u Backspace'><kbd>u</kbd> Undo</button>
+</div>
+</fieldset>
+</main>
+</div>
+<footer>
+<details id='standing'><summary>How the models stand so far</summary>
+<p>Better not to look before it is settled: who sees the numbers move with a label learns what
+the models predicted, and may label accordingly.</p><ul></ul></details>
+<details><summary>How to label</summary>
+<ul>
+<li>Label what is true, one row after the other. If a row cannot be decided, say so: a guess can
+make the answer wrong, \u201ccannot say\u201d only makes it wider.</li>
+<li>The rows come in random order, which the answer relies on. A row that is skipped counts as
+undecided until it has a label.</li>
+<li>Stop whenever you like. The page says when the question is settled.</li>
+<li>Your answers stay in this browser. Download the sheet to use them.</li>
+<li id='keys'></li>
+</ul>
+<p><label><input type='checkbox' id='shortcuts' checked> Keys of a single letter or digit give
+answers</label></p></details>
+<p>Written by primum. This file is complete: nothing is sent or loaded.</p>
+</footer>
+<p id='said' role='status'></p>
+"""
