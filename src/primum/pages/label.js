@@ -74,7 +74,8 @@ const answer = (value) => {
   const next = nextWithout(row);
   show(next < 0 ? row : next);
   const given = value === UNDECIDED ? "Undecided" : value;
-  say(next < 0 ? `${given}. Every row has an answer.` : `${given}. ${title(place)}.`);
+  say(next < 0 ? `${given}. Every row has an answer.`
+    : `${given}. ${at("counts").firstChild.data}. ${title(place)}.`);
   judgeSoon();
 };
 const undo = () => {
@@ -237,8 +238,6 @@ const errors = ({ low, high }) => {
   if (low >= 0) return `${range(low, high)} more errors than`;
   return `between ${written(-low)} fewer and ${written(high)} more errors than`;
 };
-const statement = ({ challenger, baseline }, bounds) =>
-  `${capital(challenger)} makes ${errors(bounds)} ${baseline}`;
 const WORDS = {
   help: "it is better",
   harm: "it is worse",
@@ -249,11 +248,11 @@ const WORDS = {
 };
 const lines = (question) => {
   const { pair, all, decidable } = question;
-  const rows = `on your ${counted(task.n_rows, "row")}`;
-  const told = [`${statement(pair, all)} ${rows}: ${WORDS[question.answer]}.`];
+  const told = [`${capital(pair.challenger)} makes ${errors(all)} ${pair.baseline}: `
+    + `${WORDS[question.answer]}.`];
   if (all.contradicted) {
-    told.push("The labels contradict the random order, which is improbable: only what is certain "
-      + "is said. Were rows labelled that belong to another sheet?");
+    told.push("These labels contradict the random order of the rows, which happens by chance with "
+      + `a probability of at most ${written(pair.alpha * 100)} %: only what is certain is said.`);
   }
   if (decidable && question.answerIfDecidable !== question.answer) {
     told.push(`On the rows that can be decided: ${errors(decidable)} ${pair.baseline}; `
@@ -267,7 +266,7 @@ const newsOf = () => {
   const every = (among, which = "answer") => questions.every((one) => among.includes(one[which]));
   if (every(SETTLED)) return ["settled", "Settled: you may stop."];
   if (every(NOT_WORSE)) {
-    return ["aside", "Settled that it is not worse: you may stop if that is enough."];
+    return ["aside", "Settled: not worse. You may stop if that is enough."];
   }
   if (questions.every((one) => one.answer !== "open")) {
     return ["aside", "Settled on one side: you may stop if that is enough."];
@@ -277,27 +276,26 @@ const newsOf = () => {
   }
   return ["open", nextWithout(-1) < 0 ? "Every row has an answer, and the question is open." : ""];
 };
-const sure = () => {
+const scope = () => {
   const level = 1 - task.pairs.reduce((sum, { alpha }) => sum + alpha, 0);
-  return level < 1 ? `At least ${written(Math.round(level * 1000) / 10)} % sure.` : "";
+  const sure = level < 1 ? `, at least ${written(Math.round(level * 1000) / 10)} % sure` : "";
+  return `On your ${counted(task.n_rows, "row")}${sure}:`;
 };
 const showNews = () => {
   const [kind, headline] = newsOf();
-  const told = questions.flatMap(lines).map((line) => create("li", line));
-  at("standing").querySelector("ul").replaceChildren(...told);
+  const told = questions.flatMap(lines);
+  at("standing").querySelector("ul").replaceChildren(...told.map((line) => create("li", line)));
   at("counts").lastChild.data = kind === "settled" ? " · settled" : " · still open";
   at("download").classList.toggle("main", kind === "settled");
-  if (at("news").dataset.headline === headline && kind !== "settled") return;
-  const box = create("div", ...(headline ? [create("p", headline)] : []));
+  const box = create("div", create("p", headline));
   box.className = `verdict ${kind}`;
-  box.firstChild?.classList.add("answer");
+  box.firstChild.className = "answer";
   if (kind === "settled") {
-    const last = [sure(), task.next_step].filter(Boolean).join(" ");
-    box.append(create("ul", ...told.map((line) => line.cloneNode(true))), create("p", last));
+    box.append(create("p", scope()), create("ul", ...told.map((line) => create("li", line))));
+    if (task.next_step) box.append(create("p", task.next_step));
   }
-  // A live region that has not changed is not read again.
-  if (at("news").textContent === box.textContent) return;
-  at("news").dataset.headline = headline;
+  // A live region is read again whenever it is written, also if it says the same.
+  if (at("news").textContent === (headline && box.textContent)) return;
   at("news").replaceChildren(...(headline ? [box] : []));
 };
 let waiting = 0;

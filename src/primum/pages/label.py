@@ -211,7 +211,7 @@ def _body(task: LabellingTask) -> str:
 <section id='values' tabindex='0' aria-labelledby='row'><dl></dl></section>
 </div>
 <fieldset id='answers'>
-<legend>Which <b>{escape(task.target)}</b> is it?</legend>
+<legend>Your label for <b>{escape(task.target)}</b></legend>
 <div id='find' hidden><label for='filter'>Find a class</label>
 <input id='filter' type='search' autocomplete='off' spellcheck='false' aria-describedby='found'>
 <span id='found' role='status'></span></div>
@@ -226,7 +226,8 @@ def _body(task: LabellingTask) -> str:
 <footer>
 <details id='standing'><summary>How the models stand so far</summary>
 <p>Better not to look before it is settled: who sees the numbers move with a label learns what
-the models predicted, and may label accordingly.</p><ul></ul></details>
+the models predicted, and may label accordingly.</p>
+<p>On the {task.n_rows:,} unlabelled rows:</p><ul></ul></details>
 <details><summary>How to label</summary>
 <ul>
 <li>Label what is true, one row after the other. If a row cannot be decided, say so: a guess can
