@@ -107,11 +107,7 @@ class LabellingTask:
         self._check_sheet()
         self._check_classes()
         for pair in self.pairs:
-            if len(pair.codes) != len(self.rows):
-                raise ValueError(
-                    f"There are {len(self.rows)} rows to label, but {len(pair.codes)} codes of "
-                    f"{pair.challenger} and {pair.baseline}: give one, or None, for every row."
-                )
+            self._check_pair(pair)
 
     def _check_sheet(self) -> None:
         if list(self.header).count(self.target) != 1:
@@ -120,6 +116,11 @@ class LabellingTask:
                 f"got {list(self.header)}."
             )
         place = list(self.header).index(self.target)
+        if not set(self.shown) <= set(range(len(self.header))) - {place}:
+            raise ValueError(
+                f"The shown columns must be places in the header, from 0 to "
+                f"{len(self.header) - 1}, without that of the target, got {list(self.shown)}."
+            )
         for number, row in enumerate(self.rows, start=1):
             if len(row) != len(self.header):
                 raise ValueError(
@@ -139,10 +140,32 @@ class LabellingTask:
                 f"means undecided, got {list(self.classes)}."
             )
 
+    def _check_pair(self, pair: LabellingPair) -> None:
+        names = f"{pair.challenger} and {pair.baseline}"
+        if len(pair.codes) != len(self.rows):
+            raise ValueError(
+                f"There are {len(self.rows)} rows to label, but {len(pair.codes)} codes of "
+                f"{names}: give one, or None, for every row."
+            )
+        given = [code for code in pair.codes if code is not None]
+        if len(given) > pair.n_different:
+            raise ValueError(
+                f"{names} differ on {pair.n_different} rows, but {len(given)} of them are in the "
+                "sheet."
+            )
+        for code in given:
+            if len(set(code)) != 2 or not set(code) <= set(range(len(self.classes))):
+                raise ValueError(
+                    f"{names} have the codes {code}, but there are {len(self.classes)} classes and "
+                    "their predictions differ: give None where they do not."
+                )
+
     def to_json(self) -> str:
         """Return the task as JSON that can neither end a script element nor begin a comment."""
         values = {**vars(self), "pairs": [vars(pair) for pair in self.pairs]}
-        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(
+            values, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=list
+        )
         return text.replace("<", "\\u003c")
 
 
