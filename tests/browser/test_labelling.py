@@ -120,7 +120,7 @@ def test_any_row_can_be_visited_and_the_next_one_without_an_answer_follows(open_
     page.get_by_role("button", name="Previous row").click()
     assert page.locator("#classes [aria-pressed=true]").inner_text().endswith("no")
     page.get_by_label("Go to row").select_option(index=39)
-    page.keyboard.press("1")  # in a list of rows, keys choose rows
+    page.get_by_label("Go to row").press("?")  # keys in the list are not answers
     page.locator("#classes button").first.click()
     assert page.locator("#row").inner_text() == "Row 1 of 40"
 
@@ -192,6 +192,18 @@ def test_answers_of_another_page_are_neither_used_nor_lost(open_task):
     assert "cannot be read" in page.get_by_role("alert").inner_text()
     page.keyboard.press("1")
     assert page.evaluate("localStorage.getItem(STORE)") == other
+
+
+def test_two_tabs_share_their_answers(open_task):
+    page = open_task(make_task())
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.keyboard.press("1")
+    page.bring_to_front()  # hidden tabs need not answer
+    page.get_by_text("1 of 40 rows labelled").wait_for()
+    page.keyboard.press("u")
+    other.bring_to_front()
+    other.get_by_text("0 of 40 rows labelled").wait_for()
 
 
 def test_keys_of_one_letter_can_be_switched_off(open_task):

@@ -18,7 +18,8 @@ const nothing = () => ({ answers: task.rows.map(() => null), past: [], shortcuts
 const isAnswer = (value) => value === null || value === UNDECIDED || task.classes.includes(value);
 const isSaved = (saved) => Array.isArray(saved?.answers) && Array.isArray(saved.past)
   && saved.answers.length === task.rows.length && saved.answers.every(isAnswer)
-  && saved.past.every(([row, before]) => row in saved.answers && isAnswer(before));
+  && saved.past.every((one) => Array.isArray(one) && one[0] in saved.answers && isAnswer(one[1]))
+  && typeof saved.shortcuts === "boolean";
 
 let state = nothing();
 let place = 0;
@@ -38,9 +39,10 @@ const readSaved = (text) => {
 };
 const load = () => {
   try {
-    state = readSaved(localStorage.getItem(STORE));
+    return localStorage.getItem(STORE);
   } catch {
     storage = "This browser keeps nothing for this page.";
+    return null;
   }
 };
 const save = () => {
@@ -344,7 +346,7 @@ const byKey = (event) => {
 };
 
 const start = () => {
-  load();
+  state = readSaved(load());
   showStorage();
   at("counts").append("", "");
   at("rows").append(...task.rows.map((_, row) => new Option(option(row), row)));
@@ -380,7 +382,9 @@ addEventListener("beforeunload", (event) => {
 // The same page in another tab.
 addEventListener("storage", (event) => {
   if (event.key !== STORE) return;
+  const known = storage;
   state = readSaved(event.newValue);
+  if (storage !== known) showStorage();
   at("rows").replaceChildren(...task.rows.map((_, row) => new Option(option(row), row)));
   show(place);
   judge();
