@@ -7,7 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from primum.judging.settling import BLANK, CHALLENGER, UNDECIDED, Pair, settle
+from primum.judging.settling import (
+    BASELINE,
+    BLANK,
+    CHALLENGER,
+    LARGEST_ENUMERATED,
+    NEITHER,
+    ROUNDING,
+    UNDECIDED,
+    Pair,
+    settle,
+)
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
 
 EVIL = "</script><!--<script>alert(1)</script>"
@@ -323,7 +333,7 @@ def random_case(rng, k):
     """Return a pair and the outcomes of its rows: fair or not, with and without unknowns."""
     two = k % 2 == 0
     n_all = int(rng.integers(0, 150 if two else 45))
-    n_all += 2000 * (k % 100 == 1)  # three outcomes that are not enumerated
+    n_all += LARGEST_ENUMERATED * (k % 100 == 1)  # three outcomes that are not enumerated
     n_listed = int(rng.integers(0, min(n_all, 150) + 1))
     shares = rng.dirichlet([0.7] * (2 if two else 3))
     outcomes = rng.choice(len(shares), n_listed, p=shares)
@@ -349,7 +359,9 @@ def test_the_page_computes_the_bounds_of_python(open_task):
         }
         for pair, outcomes in cases
     ]
-    computed = open_task(make_task()).evaluate(PATHS, given)
+    page = open_task(make_task())
+    assert page.evaluate("[LARGEST_ENUMERATED, ROUNDING]") == [LARGEST_ENUMERATED, ROUNDING]
+    computed = page.evaluate(PATHS, given)
     found = [settle(pair, outcomes) for pair, outcomes in cases]
     for bounds, paths in zip(found, computed, strict=True):
         np.testing.assert_array_equal(paths["path"][: bounds.n_read + 1], bounds.path)
@@ -361,14 +373,15 @@ def test_the_page_computes_the_bounds_of_python(open_task):
 
 
 @pytest.mark.slow
-def test_two_thousand_rows_with_three_outcomes_are_as_in_python(open_task):
+def test_the_most_states_that_are_enumerated_are_as_in_python(open_task):
     rng = np.random.default_rng(1)
-    outcomes = rng.choice([CHALLENGER, 1, 2, UNDECIDED], 100, p=[0.5, 0.2, 0.2, 0.1])
-    pair = Pair(10_000, 2000, False, 0.05)
+    codes = [CHALLENGER, BASELINE, NEITHER, UNDECIDED]
+    outcomes = rng.choice(codes, 100, p=[0.5, 0.2, 0.2, 0.1])
+    pair = Pair(10_000, LARGEST_ENUMERATED, False, 0.05)
     given = {
-        "n_different": 2000,
+        "n_different": pair.n_different,
         "two_outcomes": False,
-        "alpha": 0.05,
+        "alpha": pair.alpha,
         "margin": pair.n_margin,
         "outcomes": outcomes.tolist(),
         "back": 50,

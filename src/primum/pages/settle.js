@@ -4,7 +4,7 @@
 // on R, which is 0 with two outcomes. After n labels with the counts (t, f, r) a state (T, F, R)
 // stays possible while
 //
-//     C(T, t) C(F, f) C(R, r) > alpha S / (number of states),
+//     C(T, t) C(F, f) C(R, r) >= alpha S / (number of states),
 //     S = C(N + 1, n + 1) with two outcomes, C(N + 2, n + 2) with three,
 //
 // and has been possible after every label before. A row without a label counts for every state as
@@ -14,7 +14,7 @@ const [CHALLENGER, BASELINE, NEITHER, UNKNOWN] = [0, 1, 2, 3];
 // As in Python: rounding excludes no state.
 const ROUNDING = 1e-6;
 // With more rows and three outcomes, T and F are bounded one by one, each at alpha / 2.
-const LARGEST_ENUMERATED = 2000;
+const LARGEST_ENUMERATED = 1000;
 
 // The sums are compensated (Kahan), for a million rows have logarithms of 10^7.
 const logFactorials = (largest) => {
