@@ -1,0 +1,300 @@
+"""Labels as people give them: by the name of a row, with cells as spreadsheets leave them.
+
+A row has up to three names: its key ("r17", its place in the stored order), its id, and its
+position in the table. All names of one set of labels are read in the same way. If two ways are
+possible and mean different rows, the labels are refused, for a label on the wrong row would make a
+guarantee void without anybody noticing.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from primum._words import listed
+
+# The code of a row that nobody can decide, and how people write it.
+CANNOT_SAY, CANNOT_SAY_CELL = -1, "?"
+# Columns of a sheet: the keys of its rows, and the labels if the target has no name.
+KEY_COLUMN, LABEL_COLUMN = "primum_row", "label"
+# Known labels by name: positions are numbers, ids are texts.
+Known = Mapping[int | str | None, int]
+
+
+@dataclass(frozen=True)
+class RowNames:
+    """The names of the rows to label.
+
+    Attributes
+    ----------
+    keys : sequence of str
+        By their places in the stored order.
+    positions : sequence of int
+        In the table.
+    ids : sequence of str or None
+        As written in the table, if it has them.
+    id_name : str or None
+        The name of their column.
+    """
+
+    keys: Sequence[str]
+    positions: Sequence[int]
+    ids: Sequence[str] | None = None
+    id_name: str | None = None
+
+    @property
+    def places(self) -> "dict[str, dict[Any, int]]":
+        """The places in the order by name, for every kind of name."""
+        kinds: dict[str, Sequence[Any]] = {"keys": self.keys, "positions": self.positions}
+        if self.ids is not None:
+            kinds["ids"] = self.ids
+        return {kind: {name: i for i, name in enumerate(of)} for kind, of in kinds.items()}
+
+
+def read_labels(
+    given: Any,
+    names: RowNames,
+    classes: Sequence[str],
+    *,
+    target: str | None = None,
+    known: Known | None = None,
+) -> tuple[dict[int, int], list[str]]:
+    """Return labels by the places of their rows, and sentences on what does not count.
+
+    Parameters
+    ----------
+    given : mapping, Series or DataFrame
+        Labels by name of the row, or a table with the keys or ids of its rows in a column and their
+        labels in the target's, or with positions in its index. Empty cells are no labels, "?" is a
+        row that nobody can decide.
+    names : RowNames
+        Of the rows that were asked for.
+    classes : sequence of str
+        The classes as they are written.
+    target : str, optional
+        The column with the labels; otherwise "label".
+    known : mapping of position or id to class code, optional
+        The labels of other rows. Given again, they do not count; others in their place are refused.
+
+    Returns
+    -------
+    labels : dict of int to int
+        Class codes, or ``CANNOT_SAY``, by place in the order.
+    notes : list of str
+        What was not counted, and why.
+    """
+    column = LABEL_COLUMN if target is None else target
+    kinds, cells = _named_cells(given, names, column)
+    filled = [(name, cell) for name, cell in cells if not _is_blank(cell, classes)]
+    codes = [(name, read_class(cell, classes, name)) for name, cell in filled]
+    kind = _kind_of_names([name for name, _ in codes], names, known or {}, kinds)
+    return _placed(codes, kind, names, known or {}, classes)
+
+
+def _named_cells(
+    given: Any, names: RowNames, column: str
+) -> tuple[Sequence[str], list[tuple[Any, Any]]]:
+    """Return the kinds of names that there can be, and pairs of a name and a cell."""
+    columns = getattr(given, "columns", None)
+    if columns is None:
+        if not hasattr(given, "items"):
+            raise TypeError(
+                "Pass labels by row, as a mapping, a Series or the DataFrame of rows to label with "
+                f"its label column filled, got {type(given).__name__}."
+            )
+        return list(names.places), list(given.items())
+    if column not in columns:
+        raise ValueError(
+            f"The table of labels has no column {column!r}, got {listed(list(columns))}."
+        )
+    for name, kind in ((KEY_COLUMN, "keys"), (names.id_name, "ids")):
+        if name is not None and name in columns and kind in names.places:
+            return [kind], list(zip(given[name], given[column], strict=True))
+    return list(names.places), list(zip(given.index, given[column], strict=True))
+
+
+def _is_blank(cell: Any, classes: Sequence[str]) -> bool:
+    """Return whether a cell has no label: empty, missing, or -1 unless that is a class."""
+    written = _text(cell)
+    if written in classes:
+        return False
+    return cell is None or written in ("", "nan", "<NA>", "NaT", "-1")
+
+
+def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
+    """Return the code of the class in a cell, or ``CANNOT_SAY``.
+
+    Classes are found again if a program has changed how they are written: capitals, spaces around
+    them, 1.0 for 1.
+
+    Parameters
+    ----------
+    cell : object
+        What is written there.
+    classes : sequence of str
+        The classes as they were written.
+    name : object, optional
+        The name of the row, for the error.
+
+    Returns
+    -------
+    int
+        The code.
+    """
+    written = _text(cell)
+    if written in classes:
+        return list(classes).index(written)
+    if written == CANNOT_SAY_CELL:
+        return CANNOT_SAY
+    for alike in (str.casefold, _as_number):
+        meant = [code for code, one in enumerate(classes) if alike(one) == alike(written)]
+        if len(meant) == 1 and alike(written) is not None:
+            return meant[0]
+    where = "" if name is None else f" of row {name}"
+    raise ValueError(
+        f"The label {written!r}{where} is none of the classes {listed(list(classes))}: correct it, "
+        f"or write {CANNOT_SAY_CELL!r} if nobody can decide the row."
+    )
+
+
+def _text(cell: Any) -> str:
+    """Return a name or a class as it is written; whole numbers without decimals."""
+    if isinstance(cell, Real) and not isinstance(cell, Integral) and float(cell).is_integer():
+        return str(int(float(cell)))
+    return str(cell).strip()
+
+
+def _as_number(written: str) -> float | None:
+    try:
+        return float(written)
+    except ValueError:
+        return None
+
+
+def _place(name: Any, kind: str, places: dict[str, dict[Any, int]]) -> int | None:
+    """Return the place of a row by its name, if it was asked for."""
+    return places[kind].get(_as_name(name, kind))
+
+
+def _as_name(name: Any, kind: str) -> int | str | None:
+    """Return a name as it is stored; None if it cannot be one of this kind."""
+    if kind != "positions":
+        return _text(name)
+    text = _text(name)
+    return int(text) if isinstance(name, Real) and text.lstrip("-").isdigit() else None
+
+
+def _kind_of_names(
+    given: Sequence[Any], names: RowNames, known: Known, kinds: Sequence[str]
+) -> str:
+    """Return how names are meant: the only way in which all, or some, are those of rows."""
+    places = names.places
+    found = {kind: [_place(name, kind, places) for name in given] for kind in kinds}
+    asked = {kind: [place is not None for place in one] for kind, one in found.items()}
+    whole = {
+        kind
+        for kind, hits in asked.items()
+        if all(hit or _as_name(name, kind) in known for hit, name in zip(hits, given, strict=True))
+    }
+    possible = [kind for kind in kinds if any(asked[kind])]
+    possible = [kind for kind in possible if kind in whole] or possible
+    different = {tuple(found[kind]) for kind in possible}
+    if len(different) > 1:
+        raise ValueError(
+            f"The names of rows such as {given[0]!r} may be {' or '.join(possible)}, which are "
+            f"different rows: name the rows by their keys, in a column {KEY_COLUMN!r}."
+        )
+    if possible:
+        return possible[0]
+    return next((kind for kind in kinds if kind in whole), kinds[0])
+
+
+def _placed(
+    codes: Sequence[tuple[Any, int]],
+    kind: str,
+    names: RowNames,
+    known: Known,
+    classes: Sequence[str],
+) -> tuple[dict[int, int], list[str]]:
+    """Return codes by place; rows not asked for are left out with a sentence."""
+    places, labels, others = names.places, dict[int, int](), list[str]()
+    twice = Counter(names.ids) if kind == "ids" and names.ids is not None else Counter[str]()
+    for name, code in codes:
+        place, stored = _place(name, kind, places), known.get(_as_name(name, kind))
+        if twice[_text(name)] > 1:
+            raise ValueError(
+                f"There are {twice[_text(name)]} rows to label with the id {_text(name)!r}: name "
+                f"them by their keys, in a column {KEY_COLUMN!r}."
+            )
+        if place is not None:
+            _put(labels, place, code, name, classes)
+        elif stored is None:
+            others.append(_text(name))
+        elif stored != code:
+            raise ValueError(
+                f"Row {name} has the label {_shown(stored, classes)} in the table already, but is "
+                f"given {_shown(code, classes)}: leave it out, or correct the table and compare "
+                "again."
+            )
+    return labels, _not_asked(others, len(codes))
+
+
+def _put(labels: dict[int, int], place: int, code: int, name: Any, classes: Sequence[str]) -> None:
+    """Add a label, unless the row has another."""
+    if labels.setdefault(place, code) != code:
+        raise ValueError(
+            f"Row {name} is given twice, with the labels {_shown(labels[place], classes)} and "
+            f"{_shown(code, classes)}: keep one of them."
+        )
+
+
+def _not_asked(others: Sequence[str], n_given: int) -> list[str]:
+    """Return a sentence on labels of rows that were not asked for."""
+    if not others:
+        return []
+    if len(others) == n_given:
+        raise ValueError(
+            f"None of the rows was asked for, such as {others[0]}: name rows by the column "
+            f"{KEY_COLUMN!r} of the rows to label, by their id, or by their position in the table."
+        )
+    are = "row was" if len(others) == 1 else "rows were"
+    return [
+        f"{len(others):,} labelled {are} not asked for and not counted, because chosen rows would "
+        f"make the guarantee void: {listed(others)}."
+    ]
+
+
+def _shown(code: int, classes: Sequence[str]) -> str:
+    return repr(CANNOT_SAY_CELL if code == CANNOT_SAY else classes[code])
+
+
+def contradictions(
+    before: Mapping[int, int], now: Mapping[int, int], names: RowNames, classes: Sequence[str]
+) -> Iterator[str]:
+    """Yield a sentence for every row whose label is another than before.
+
+    A row that could not be decided before may be decided now.
+
+    Parameters
+    ----------
+    before, now : mapping of place to class code
+        The labels.
+    names : RowNames
+        Of the rows.
+    classes : sequence of str
+        The classes as they are written.
+
+    Yields
+    ------
+    str
+        A sentence.
+    """
+    for place, code in now.items():
+        old = before.get(place, CANNOT_SAY)
+        if old not in (CANNOT_SAY, code):
+            yield (
+                f"Row {names.keys[place]} was given the label {_shown(old, classes)} before and "
+                f"{_shown(code, classes)} now: keep the first, or pass correct=True if it was "
+                "a mistake."
+            )

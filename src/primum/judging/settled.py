@@ -1,0 +1,328 @@
+"""What labels have settled about two fitted models, in words, and which of the two to use.
+
+The statement is about these two models on these rows. What is settled for the challenger, or for
+the baseline, decides; where the models make no practical difference the baseline is used, which is
+the simpler one; what is open leaves the baseline in use meanwhile. "Not worse" is enough to use the
+challenger if it also made fewer errors on the rows that have been labelled.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from primum._words import counted
+from primum.judging.settling import (
+    NOT_BETTER,
+    NOT_WORSE,
+    OPEN,
+    Bounds,
+    Pair,
+)
+from primum.judging.words import (
+    HARM,
+    HELP,
+    NO_DIFFERENCE,
+    percent_of_level,
+    rounded_up,
+)
+
+MEANING = {
+    HELP: "",
+    HARM: "",
+    NO_DIFFERENCE: ", which makes no practical difference",
+    NOT_WORSE: ", so it is not worse in practice",
+    NOT_BETTER: ", so it is not better in practice",
+    OPEN: "",
+}
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is known of the errors of two fitted models on the unlabelled rows.
+
+    Attributes
+    ----------
+    challenger, baseline : str
+        The two in words.
+    answer : {"help", "no_difference", "harm", "not_worse", "not_better", "open"}
+        One of the first three is settled; "not_worse" and "not_better" leave one side open.
+    low, high : int
+        Bounds of errors(challenger) - errors(baseline) on these rows, in rows.
+    n_labels : int
+        Number of labels that count.
+    expected_more : (int, int)
+        About how many more labels settle it, as a range; (0, 0) if it is settled.
+    expected_to_not_worse : (int, int)
+        The same until it is known whether the challenger is not worse.
+    errors_so_far : (int, int)
+        Errors of challenger and baseline on the rows on which they differ, as far as labelled.
+    level : float
+        Probability with which all answers of a settlement hold together.
+    bounds : Bounds
+        The bounds, with their path from label to label.
+    """
+
+    challenger: str
+    baseline: str
+    n_labels: int
+    expected_more: tuple[int, int]
+    expected_to_not_worse: tuple[int, int]
+    errors_so_far: tuple[int, int]
+    level: float
+    bounds: Bounds = field(repr=False)
+
+    @property
+    def pair(self) -> Pair:
+        """How many rows there are, and on how many the two differ."""
+        return self.bounds.pair
+
+    @property
+    def answer(self) -> str:
+        """The answer."""
+        return self.bounds.answer
+
+    @property
+    def low(self) -> int:
+        """The lower bound, in rows."""
+        return self.bounds.low
+
+    @property
+    def high(self) -> int:
+        """The upper bound, in rows."""
+        return self.bounds.high
+
+    @property
+    def settled(self) -> bool:
+        """Whether the answer is help, no difference or harm."""
+        return self.bounds.settled
+
+    @property
+    def uses_challenger(self) -> bool:
+        """Whether the challenger is the one to use on these rows."""
+        own, others = self.errors_so_far
+        return self.answer == HELP or (self.answer == NOT_WORSE and own < others)
+
+    @property
+    def text(self) -> str:
+        """What is settled, or what is open and how many labels it needs: a few sentences."""
+        if not self.pair.needs_labels:
+            return _without_labels(self)
+        if not self.bounds.n_read:
+            return f"{certain(self)} {self.needed}"
+        parts = (_contradicted(self), _between(self), self.needed, _decidable(self))
+        return " ".join(filter(None, parts))
+
+    @property
+    def needed(self) -> str:
+        """How many labels were needed, or will be, in a sentence."""
+        return _were_needed(self) if self.settled else _will_be_needed(self)
+
+    @property
+    def deploy(self) -> str:
+        """Which of the two to use on these rows, in a sentence."""
+        return _deploy(self)
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.deploy}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain JSON values."""
+        decidable = self.bounds.decidable
+        return {
+            "challenger": self.challenger,
+            "baseline": self.baseline,
+            "answer": self.answer,
+            "settled": self.settled,
+            "low": self.low,
+            "high": self.high,
+            "n_rows": self.pair.n_rows,
+            "n_different": self.pair.n_different,
+            "n_margin": self.pair.n_margin,
+            "alpha": self.pair.alpha,
+            "level": self.level,
+            "n_labels": self.n_labels,
+            "n_undecided": self.bounds.n_undecided,
+            "n_blank": self.bounds.n_blank,
+            "expected_more": list(self.expected_more),
+            "expected_to_not_worse": list(self.expected_to_not_worse),
+            "errors_so_far": list(self.errors_so_far),
+            "complete": self.bounds.complete,
+            "contradicted": self.bounds.contradicted,
+            "decidable": decidable and [decidable.low, decidable.high],
+            "path": self.bounds.path.tolist(),
+            "uses_challenger": self.uses_challenger,
+            "text": self.text,
+            "deploy": self.deploy,
+        }
+
+
+def compared(low: int, high: int, than: str) -> str:
+    """Return bounds of a change in errors in words.
+
+    Parameters
+    ----------
+    low, high : int
+        Bounds of errors(challenger) - errors(baseline).
+    than : str
+        The baseline in words.
+
+    Returns
+    -------
+    str
+        Such as "between 72 and 150 fewer errors than the baseline".
+
+    Examples
+    --------
+    >>> from primum.judging.settled import compared
+    >>> compared(-12, 31, "the baseline")
+    'between 12 fewer and 31 more errors than the baseline'
+    """
+    if low == high == 0:
+        return f"exactly as many errors as {than}"
+    if low == high:
+        more = "fewer" if low < 0 else "more"
+        return f"exactly {counted(abs(low), f'{more} error')} than {than}"
+    if high <= 0:
+        return f"between {-high:,} and {-low:,} fewer errors than {than}"
+    if low >= 0:
+        return f"between {low:,} and {high:,} more errors than {than}"
+    return f"between {-low:,} fewer and {high:,} more errors than {than}"
+
+
+def certain(found: Settled) -> str:
+    """Return what is certain without any label, in a sentence.
+
+    Parameters
+    ----------
+    found : Settled
+        The two models and their rows.
+
+    Returns
+    -------
+    str
+        Such as "On your 5,293 rows the safe stack and the baseline differ in 150 predictions, so
+        at most these change."
+    """
+    both, n_different = f"{found.challenger} and {found.baseline}", found.pair.n_different
+    where = f"On your {counted(found.pair.n_rows, 'row')} {both}"
+    if n_different == 0:
+        return f"{where} predict the same classes, so nothing changes."
+    change = "this one changes" if n_different == 1 else "these change"
+    return f"{where} differ in {counted(n_different, 'prediction')}, so at most {change}."
+
+
+def about(low: int, high: int, most: int) -> str:
+    """Return a range of numbers of labels, with two digits that are not 0.
+
+    Parameters
+    ----------
+    low, high : int
+        The range.
+    most : int
+        How many rows there are to label.
+
+    Returns
+    -------
+    str
+        Such as "20 to 60".
+    """
+    low, high = min(rounded_up(low), most), min(rounded_up(high), most)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _without_labels(found: Settled) -> str:
+    """Return the answer that needs no label: the models differ on too few rows."""
+    pair = found.pair
+    if pair.n_different == 0:
+        return f"{certain(found)} No label was needed."
+    share = f"at most {percent_of_level(pair.margin)} of the rows"
+    known = "" if found.low == -found.high else f" ({_change(found)})"
+    return f"{certain(found)} This is {share}, no practical difference{known}. No label was needed."
+
+
+def _change(found: Settled) -> str:
+    """Return the bounds as part of a sentence, by the name of the challenger."""
+    return f"{found.challenger} makes {compared(found.low, found.high, found.baseline)}"
+
+
+def _between(found: Settled) -> str:
+    """Return the bounds and what they mean, in a sentence."""
+    bounds, pair = found.bounds, found.pair
+    lead = "Still open: on" if found.answer == OPEN else "On"
+    differ = f"they differ on {counted(pair.n_different, 'row')}"
+    sure = f"{percent_of_level(found.level)} sure; {differ}"
+    if bounds.complete:
+        sure = f"{differ}, and all are labelled"
+    elif bounds.contradicted:
+        sure = f"certain; {differ}"
+    rows = counted(pair.n_rows, "row")
+    return f"{lead} your {rows} {_change(found)} ({sure}){MEANING[found.answer]}."
+
+
+def _contradicted(found: Settled) -> str:
+    """Return what is to be thought of labels that exclude everything."""
+    if not found.bounds.contradicted:
+        return ""
+    chance = percent_of_level(1 - found.level)
+    return (
+        "These labels contradict a random order of the rows, which happens by chance in at most "
+        f"{chance} of all cases: check that no label is on the wrong row. Only what is certain is "
+        "claimed."
+    )
+
+
+def _were_needed(found: Settled) -> str:
+    """Return how many labels an answer has needed."""
+    bounds, enough = found.bounds, found.bounds.n_to_settle
+    labels = counted(found.n_labels, "label")
+    if enough == bounds.n_read or enough is None:
+        return f"{labels} {'was' if found.n_labels == 1 else 'were'} needed."
+    return f"It was settled after {counted(enough, 'row')}; there are {labels}."
+
+
+def _will_be_needed(found: Settled) -> str:
+    """Return how many more labels will be needed, as a range."""
+    more = "more labels" if found.bounds.n_read else f"of these {found.pair.n_different:,} rows"
+    if found.expected_more[1] == 0:
+        return "No row is left to label that could settle it."
+    most = found.pair.n_different - found.n_labels
+    amount = about(*found.expected_more, most)
+    not_worse = about(*found.expected_to_not_worse, most)
+    if not found.bounds.n_read:
+        first = f"Labels for about {amount} {more} settle which one is better"
+    elif found.answer in (NOT_WORSE, NOT_BETTER):
+        what = "better" if found.answer == NOT_WORSE else "worse"
+        return f"Whether it is {what} needs about {amount} {more}."
+    else:
+        first = f"About {amount} {more} settle it"
+    return f"{first}; to know only whether it is not worse, {not_worse}."
+
+
+def _decidable(found: Settled) -> str:
+    """Return the bounds for the rows that can be decided, named as such."""
+    alone, count = found.bounds.decidable, found.bounds.n_undecided
+    if alone is None:
+        return ""
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    return (
+        f"{rows} could not be decided; on the decidable rows alone it makes "
+        f"{compared(alone.low, alone.high, found.baseline)} "
+        f"({percent_of_level(found.level)} sure)."
+    )
+
+
+def _deploy(found: Settled) -> str:
+    """Return which of the two to use, and why, in a sentence."""
+    own, other = found.challenger, found.baseline
+    errors = f"made {found.errors_so_far[0]:,} errors where {other} made {found.errors_so_far[1]:,}"
+    return {
+        HELP: f"Use {own} on these rows.",
+        HARM: f"Use {other} on these rows: {own} would do harm.",
+        NO_DIFFERENCE: f"Use {other}, the simpler of the two.",
+        NOT_WORSE: (
+            f"Use {own} on these rows: it is not worse, and so far it {errors}."
+            if found.uses_challenger
+            else f"Use {other} meanwhile: so far {own} {errors}."
+        ),
+        NOT_BETTER: f"Use {other} on these rows: {own} is not better.",
+        OPEN: f"Use {other} meanwhile, the cautious choice.",
+    }[found.answer]

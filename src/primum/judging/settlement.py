@@ -1,0 +1,456 @@
+"""Settling which of two fitted models makes fewer errors: the rows to label, and their labels.
+
+A settlement asks one or several questions, each about two fitted models. Its rows are those on
+which the models of some question predict different classes, in one random order, from the top. A
+random order of all is also a random order of the rows of every question. So each is bounded by its
+own rows as `primum.judging.settling` describes, with its share of the probability of error.
+
+Questions whose models differ on so few rows that it makes no practical difference have an answer
+without any label, and ask for no row. The order, the models and the questions are fixed before the
+first label. A settlement has neither models nor tables: class codes, names of rows and counts only,
+so that it can be stored as JSON.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from primum._typing import Index, Mask
+from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
+from primum.judging.named_labels import (
+    CANNOT_SAY,
+    Known,
+    RowNames,
+    contradictions,
+    read_labels,
+)
+from primum.judging.settled import Settled, about
+from primum.judging.settling import (
+    BASELINE,
+    BLANK,
+    CHALLENGER,
+    NEITHER,
+    UNDECIDED,
+    Forecast,
+    Pair,
+    forecast,
+    settle,
+    shared_level,
+)
+
+# The version of the JSON form.
+FORMAT = 1
+# In the codes of a question: the row is none of those on which its models differ.
+SAME = -1
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether one fitted model makes fewer errors than another on the unlabelled rows.
+
+    Attributes
+    ----------
+    challenger, baseline : str
+        The two in words, as parts of a sentence: "the safe stack", "the baseline".
+    pair : Pair
+        How many rows there are, on how many the two differ, alpha and margin.
+    codes : array of shape (n_listed, 2)
+        The classes that baseline and challenger predict for every listed row, as codes; (-1, -1)
+        where they agree.
+    wins : (float, float)
+        Numbers of labelled rows, held out in cross-validation, on which the challenger alone and
+        the baseline alone was right: for forecasts only.
+    """
+
+    challenger: str
+    baseline: str
+    pair: Pair
+    codes: Index = field(repr=False, compare=False)
+    wins: tuple[float, float] = (0.0, 0.0)
+
+    @cached_property
+    def differs(self) -> Mask:
+        """Where the two predict different classes, among the listed rows."""
+        return np.asarray(self.codes[:, 0] != SAME)
+
+    def outcomes(self, labels: Mapping[int, int]) -> Index:
+        """Return what labels say of the rows on which the two differ, in the stored order.
+
+        Parameters
+        ----------
+        labels : mapping of place to class code
+            The labels.
+
+        Returns
+        -------
+        array of int
+            ``CHALLENGER``, ``BASELINE`` or ``NEITHER`` is right, or ``UNDECIDED`` or ``BLANK``.
+        """
+        every = np.full(len(self.codes), BLANK, dtype=np.intp)
+        for place, code in labels.items():
+            baseline, challenger = self.codes[place]
+            right = {int(baseline): BASELINE, int(challenger): CHALLENGER}
+            every[place] = UNDECIDED if code == CANNOT_SAY else right.get(code, NEITHER)
+        return every[self.differs]
+
+    def answer(self, labels: Mapping[int, int], level: float) -> Settled:
+        """Return what labels settle.
+
+        Parameters
+        ----------
+        labels : mapping of place to class code
+            The labels.
+        level : float
+            Probability with which all answers of a settlement hold together.
+
+        Returns
+        -------
+        Settled
+            The bounds, the answer and its words.
+        """
+        outcomes = self.outcomes(labels)
+        bounds = settle(self.pair, outcomes)
+        known = np.bincount(outcomes, minlength=BLANK + 1)
+        wrong = known[BASELINE] + known[NEITHER], known[CHALLENGER] + known[NEITHER]
+        more = self.forecast(labels)
+        return Settled(
+            *(self.challenger, self.baseline, bounds.n_labels),
+            *((more.low, more.high), (more.not_worse_low, more.not_worse_high)),
+            errors_so_far=(int(wrong[0]), int(wrong[1])),
+            level=level,
+            bounds=bounds,
+        )
+
+    def forecast(self, labels: Mapping[int, int]) -> Forecast:
+        """Return how many more labels of rows on which the two differ will be needed.
+
+        Parameters
+        ----------
+        labels : mapping of place to class code
+            The labels so far.
+
+        Returns
+        -------
+        Forecast
+            Ranges; no more than there are listed rows without a label.
+        """
+        outcomes = self.outcomes(labels)
+        if settle(self.pair, outcomes).settled:
+            return Forecast(0, 0, 0, 0)
+        left = int(np.sum(outcomes == BLANK))
+        found = forecast(self.pair, outcomes, wins=self.wins)
+        return Forecast(*(min(number, left) for number in vars(found).values()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain JSON values."""
+        return {
+            "challenger": self.challenger,
+            "baseline": self.baseline,
+            "pair": {
+                "n_rows": self.pair.n_rows,
+                "n_different": self.pair.n_different,
+                "two_outcomes": self.pair.two_outcomes,
+                "alpha": self.pair.alpha,
+                "margin": self.pair.margin,
+            },
+            "codes": self.codes.tolist(),
+            "wins": list(self.wins),
+        }
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """Return a question that was stored by ``to_dict``."""
+        codes = np.array(values["codes"], dtype=np.intp).reshape(-1, 2)
+        better, worse = values["wins"]
+        pair = Pair(**values["pair"])
+        return cls(values["challenger"], values["baseline"], pair, codes, (better, worse))
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """Questions about fitted models, the rows that answer them, and their labels so far.
+
+    A settlement does not change: ``with_labels`` returns another one.
+
+    Attributes
+    ----------
+    questions : tuple of Question
+        The first is the one that leads.
+    rows : array of int, of shape (n_listed,)
+        Positions in the table of the rows to label, in the stored random order.
+    classes : tuple of str
+        The classes as they are written.
+    ids : tuple of str or None
+        The ids of these rows, if the table has them.
+    id_name, target : str or None
+        Names of the columns of the table with the ids and with the labels.
+    labels : dict of int to int
+        Class codes by place in the order; -1 where nobody can decide.
+    notes : tuple of str
+        What of the last labels was not counted, and why.
+    """
+
+    questions: tuple[Question, ...]
+    rows: Index = field(repr=False, compare=False)
+    classes: tuple[str, ...]
+    ids: tuple[str, ...] | None = field(default=None, repr=False)
+    id_name: str | None = None
+    target: str | None = None
+    labels: dict[int, int] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.questions:
+            raise ValueError("A settlement needs at least one pair of models, got none.")
+        for question in self.questions:
+            if len(question.codes) != len(self.rows):
+                raise ValueError(
+                    f"There are {len(self.rows)} rows to label, but {len(question.codes)} codes of "
+                    f"{question.challenger} and {question.baseline}: give one pair for every row."
+                )
+        if self.ids is not None and len(self.ids) != len(self.rows):
+            raise ValueError(f"There are {len(self.rows)} rows to label, but {len(self.ids)} ids.")
+
+    @classmethod
+    def ask(
+        cls,
+        pairs: Sequence[tuple[str, str]],
+        rows: Any,
+        codes: Any,
+        *,
+        n_rows: int,
+        classes: Sequence[str],
+        n_different: Sequence[int] | None = None,
+        level: float = LEVEL,
+        margin: float = PRACTICAL_EQUIVALENCE,
+        wins: Sequence[tuple[float, float]] | None = None,
+        ids: Sequence[str] | None = None,
+        id_name: str | None = None,
+        target: str | None = None,
+    ) -> Self:
+        """Return a settlement without labels; rows that no question needs are left out.
+
+        Parameters
+        ----------
+        pairs : sequence of (str, str)
+            Challenger and baseline of every question, in words.
+        rows : array of int, of shape (n_listed,)
+            Positions of the rows on which models of some pair differ, or of a random part of them,
+            in random order.
+        codes : array of int, of shape (n_listed, n_pairs, 2)
+            Classes predicted by (baseline, challenger) of each pair.
+        n_rows : int
+            Number of all unlabelled rows.
+        classes : sequence of str
+            The classes as they are written.
+        n_different : sequence of int, optional
+            Numbers of unlabelled rows on which the pairs differ, if ``rows`` is a part of them.
+        level : float, default=0.95
+            Probability with which all answers hold.
+        margin : float, default=0.01
+            Region of practical equivalence.
+        wins : sequence of (float, float), optional
+            For every question, as in ``Question``.
+        ids : sequence of str, optional
+            The ids of the rows.
+        id_name, target : str, optional
+            Names of columns of the table.
+
+        Returns
+        -------
+        Settlement
+            The questions and the rows to label.
+
+        Examples
+        --------
+        >>> from primum.judging.settlement import Settlement
+        >>> asked = Settlement.ask(
+        ...     [("the safe stack", "the baseline")],
+        ...     rows=[17, 4, 9],
+        ...     codes=[[[0, 1]], [[1, 0]], [[0, 1]]],
+        ...     n_rows=100,
+        ...     classes=["no", "yes"],
+        ... )
+        >>> found = asked.with_labels({"r1": "yes", "r2": "no", "r3": "yes"})
+        >>> print(found.answers()[0])
+        On your 100 rows the safe stack makes exactly 3 fewer errors than the baseline (they \
+differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stack on these rows.
+        """
+        shape = (len(rows), len(pairs), 2)
+        codes = np.asarray(codes, dtype=np.intp).reshape(shape)
+        codes = np.where((codes[..., :1] == codes[..., 1:]), SAME, codes)
+        counts = np.sum(codes[..., 0] != SAME, axis=0).tolist()
+        counts = counts if n_different is None else list(n_different)
+        alphas = shared_level(level, n_rows, counts, margin=margin)
+        asked = [
+            Pair(n_rows, count, len(classes) == 2, alpha, margin)
+            for count, alpha in zip(counts, alphas, strict=True)
+        ]
+        needs = [pair.needs_labels for pair in asked]
+        kept = np.flatnonzero((codes[:, needs, 0] != SAME).any(axis=1))
+        scores = [(0.0, 0.0)] * len(pairs) if wins is None else wins
+        questions = tuple(
+            Question(*names, pair, codes[kept, number], (float(won[0]), float(won[1])))
+            for number, (names, pair, won) in enumerate(zip(pairs, asked, scores, strict=True))
+        )
+        chosen = None if ids is None else tuple(str(ids[place]) for place in kept.tolist())
+        positions = np.asarray(rows, dtype=np.intp)[kept]
+        return cls(questions, positions, tuple(map(str, classes)), chosen, id_name, target)
+
+    @property
+    def level(self) -> float:
+        """Probability with which all answers hold together."""
+        return round(1 - sum(question.pair.alpha for question in self.questions), 12)
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the rows by their places in the order: "r1", "r2", ..."""
+        return tuple(f"r{place + 1}" for place in range(len(self.rows)))
+
+    @cached_property
+    def names(self) -> RowNames:
+        """All names of the rows."""
+        return RowNames(self.keys, self.rows.tolist(), self.ids, self.id_name)
+
+    def with_labels(
+        self, labels: Any, *, known: Known | None = None, correct: bool = False
+    ) -> Self:
+        """Return the settlement with further labels.
+
+        Rows may be labelled in any order, but the answer relies on the order of the rows: a row
+        that is left blank above the last one filled counts as undecided. Labels of rows that were
+        not asked for do not count, and ``notes`` says so.
+
+        Parameters
+        ----------
+        labels : mapping, Series or DataFrame
+            Classes by key, id or position of the row, or the table of rows to label with its
+            label column filled. Empty cells are no labels, "?" means that nobody can decide.
+        known : mapping of position or id to class code, optional
+            The labels of the labelled rows of the table, which must not be contradicted.
+        correct : bool, default=False
+            Whether labels may replace other ones that were given before.
+
+        Returns
+        -------
+        Settlement
+            With all labels so far.
+        """
+        new, notes = read_labels(labels, self.names, self.classes, target=self.target, known=known)
+        if not correct:
+            for sentence in contradictions(self.labels, new, self.names, self.classes):
+                raise ValueError(sentence)
+        return replace(self, labels={**self.labels, **new}, notes=tuple(notes))
+
+    def cleared(self) -> Self:
+        """Return the settlement without its labels."""
+        return replace(self, labels={}, notes=())
+
+    def answers(self) -> list[Settled]:
+        """Return what is settled, for every question."""
+        return list(self._answers)
+
+    @cached_property
+    def _answers(self) -> tuple[Settled, ...]:
+        return tuple(question.answer(self.labels, self.level) for question in self.questions)
+
+    @property
+    def leading(self) -> Settled:
+        """The answer to the first question."""
+        return self._answers[0]
+
+    @property
+    def settled(self) -> bool:
+        """Whether every question has an answer."""
+        return all(answer.settled for answer in self._answers)
+
+    @cached_property
+    def places_to_label(self) -> Index:
+        """Places of the rows without a label that a question which is still open needs."""
+        needed = np.zeros(len(self.rows), dtype=bool)
+        for question, answer in zip(self.questions, self._answers, strict=True):
+            if not answer.settled:
+                needed |= question.differs
+        needed[list(self.labels)] = False
+        return np.flatnonzero(needed)
+
+    def forecast(self) -> Forecast:
+        """Return how many more rows have to be labelled, from the top, for the first open question.
+
+        Rows that only other open questions need are between them, and counted.
+
+        Returns
+        -------
+        Forecast
+            Ranges; zeros if all is settled.
+        """
+        for question, answer in zip(self.questions, self._answers, strict=True):
+            if not answer.settled:
+                own = np.flatnonzero(question.differs[self.places_to_label]) + 1
+                until = np.concatenate([[0], own])
+                found = (*answer.expected_more, *answer.expected_to_not_worse)
+                return Forecast(*(int(until[number]) for number in found))
+        return Forecast(0, 0, 0, 0)
+
+    @property
+    def request(self) -> str:
+        """How many rows to label, in a sentence; empty if all is settled.
+
+        Such as "Label about 20 to 60 of the 311 rows on which they disagree; to know only whether
+        it is not worse, 8 to 25."
+        """
+        more, most = self.forecast(), len(self.places_to_label)
+        if more.high == 0:
+            return ""
+        amount = about(more.low, more.high, most)
+        not_worse = about(more.not_worse_low, more.not_worse_high, most)
+        return (
+            f"Label about {amount} {'more ' if self.labels else ''}of the {len(self.rows):,} rows "
+            f"on which they disagree; to know only whether it is not worse, {not_worse}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values; ``read`` reads them."""
+        return {
+            "format": FORMAT,
+            "questions": [question.to_dict() for question in self.questions],
+            "rows": self.rows.tolist(),
+            "classes": list(self.classes),
+            "ids": None if self.ids is None else list(self.ids),
+            "id_name": self.id_name,
+            "target": self.target,
+            "labels": {self.keys[place]: code for place, code in sorted(self.labels.items())},
+        }
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """Return a settlement that was stored by ``to_dict``.
+
+        Parameters
+        ----------
+        values : mapping
+            The JSON values.
+
+        Returns
+        -------
+        Settlement
+            The same questions, rows and labels.
+        """
+        if values.get("format") != FORMAT:
+            raise ValueError(
+                f"This settlement has the format {values.get('format')!r}, but this version of "
+                f"primum reads {FORMAT}: compare again, or use the version that wrote it."
+            )
+        ids = values["ids"]
+        return cls(
+            questions=tuple(Question.read(question) for question in values["questions"]),
+            rows=np.array(values["rows"], dtype=np.intp),
+            classes=tuple(values["classes"]),
+            ids=None if ids is None else tuple(ids),
+            id_name=values["id_name"],
+            target=values["target"],
+            labels={int(key[1:]) - 1: code for key, code in values["labels"].items()},
+        )
