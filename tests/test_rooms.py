@@ -36,7 +36,6 @@ KNOWS = {
     "rows/parquet.py": {"pyarrow"},
     "reading/data.py": {"pandas"},
     "_progress.py": {"tqdm"},
-    "safe/candidates/entrants.py": {"pandas"},
 }
 
 

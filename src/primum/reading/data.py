@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from primum._lazy import needed
 from primum._sklearn import check_parameters, check_sample_weight
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings import LabeledRows, LabelSet
@@ -310,6 +311,16 @@ def stack_rows(parts: Sequence[Any], dtype: Any = None) -> Any:
         p if hasattr(p, "iloc") else pd.DataFrame(np.asarray(p), columns=names) for p in parts
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def as_table(X: Any, columns: AnyArray | None) -> Any:
+    """Return rows as a DataFrame, if their columns have names and they are not sparse."""
+    if columns is None or sparse.issparse(X):
+        return X
+    with needed("Models with names of columns"):
+        import pandas as pd
+
+    return pd.DataFrame(X, columns=columns)
 
 
 def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> AnyArray:

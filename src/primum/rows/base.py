@@ -70,7 +70,9 @@ class Block:
             return
         for low in range(0, self.n_rows, rows):
             part = slice(low, min(low + rows, self.n_rows))
-            yield replace(self.with_rows(part, self.X[part, :]), start=self.start + low)
+            first = None if self.first is None else self.first + low
+            piece = self.with_rows(part, self.X[part, :])
+            yield replace(piece, start=self.start + low, first=first)
 
     def with_rows(self, chosen: Any, X: Any) -> "Block":
         """Return the chosen rows, which are X, with their weights."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from primum._typing import AnyArray, Floats, Index
 from primum.reading.classifiers import Entry, class_scores, read_entries
+from primum.reading.data import as_table
 from primum.safe.candidates import CANDIDATES, DEFAULT
 from primum.safe.candidates.base import (
     Candidate,
@@ -32,15 +33,6 @@ class WrappedModel(CandidateModel):
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
         return class_scores(self.classifier, as_table(X, self.columns), self.n_classes)
-
-
-def as_table(X: Any, columns: AnyArray | None) -> Any:
-    """Return rows as a DataFrame, if their columns have names."""
-    if columns is None:
-        return X
-    import pandas as pd
-
-    return pd.DataFrame(X, columns=columns)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,297 @@
+"""The unlabelled rows on which fitted models predict different classes, in random order.
+
+For pairs j of models, D_j are the rows on which the two predict different classes, and D is the
+union of all D_j. Row i has a random number that depends on a seed and on i alone: the i-th word of
+the counter-based generator Philox (Salmon et al. 2011), which finds it without those before. The
+rows of D, sorted by these numbers, are in random order, and the first m of them are a uniform
+sample without replacement. So one pass over the rows, wherever they are, that keeps the m rows of D
+with the smallest numbers, is a reservoir and a shuffle at once. Two such parts join into one by the
+same rule, in any grouping: neither the size of blocks nor the number of threads or workers
+matters, and a second pass gives the same order. The sizes of all D_j and of D are counted over all
+rows.
+
+References
+----------
+Salmon, J. K., Moraes, M. A., Dror, R. O. & Shaw, D. E. (2011). Parallel random numbers: as easy as
+1, 2, 3. Proceedings of SC11.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from primum._sklearn import take_rows
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Index
+from primum._words import listed
+from primum.reading.arrays import locating_bad_values, on_this_machine
+from primum.reading.data import as_table, open_outside, stack_rows
+from primum.rows import Block, Rows, first_non_finite, refuse_non_finite
+
+# Words of Philox per step of its counter.
+WORDS = 4
+# At most so many rows are listed: more than anybody labels.
+MOST_LISTED = 5000
+# Rows are predicted in blocks of at most this many: kernels and neighbours compare every one of
+# them with the rows that a model was fitted to.
+ROWS_PER_BLOCK = 2**13
+# A code of a row on which the two models of a pair agree.
+SAME = -1
+
+# The class codes (n_rows, n_models) that fitted models predict for rows.
+Predict = Callable[[Any], Index]
+
+
+@dataclass(frozen=True)
+class Disagreements:
+    """The rows on which pairs of fitted models predict different classes.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of all rows.
+    n_union : int
+        Number of rows on which the models of some pair differ.
+    n_different : tuple of int
+        For each pair, the number of rows on which its two models differ.
+    pairs : tuple of (int, int)
+        The pairs, by the positions of their models.
+    positions : array of shape (n_listed,)
+        Positions of the listed rows among all rows, in random order: all rows on which the models
+        of some pair differ, or a uniform sample of them.
+    codes : array of shape (n_listed, n_models)
+        The class codes that the models predict for the listed rows.
+    X : DataFrame, array or CSR array of shape (n_listed, n_features)
+        The listed rows, in this order.
+    """
+
+    n_rows: int
+    n_union: int
+    n_different: tuple[int, ...]
+    pairs: tuple[tuple[int, int], ...]
+    positions: Index
+    codes: Index
+    X: Any = field(repr=False)
+
+    @property
+    def n_listed(self) -> int:
+        """Number of listed rows."""
+        return len(self.positions)
+
+    def codes_of(self, pair: int) -> Index:
+        """Return the codes of the two models of a pair for the listed rows.
+
+        Parameters
+        ----------
+        pair : int
+            Position of the pair.
+
+        Returns
+        -------
+        array of shape (n_listed, 2)
+            The codes, in the order of the pair; -1 where the two models agree.
+        """
+        codes = self.codes[:, list(self.pairs[pair])]
+        return np.where(codes[:, :1] != codes[:, 1:], codes, SAME)
+
+
+def find_disagreements(
+    models: Sequence[Any],
+    X: Any,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    seed: int,
+    most: int = MOST_LISTED,
+    predict: Predict | None = None,
+) -> Disagreements:
+    """Return the rows on which pairs of fitted models predict different classes.
+
+    Parameters
+    ----------
+    models : sequence of classifiers
+        Fitted classifiers or pipelines, of the same classes and features.
+    X : array-like, sparse matrix, DataFrame, path or Dask collection
+        Unlabelled rows. A Parquet file or folder, or a Dask array or DataFrame, is read once, block
+        by block.
+    pairs : sequence of (int, int)
+        The pairs of models to compare, by their positions.
+    seed : int
+        Of the random order, which depends on it and on the positions of rows only.
+    most : int, default=5000
+        The largest number of rows to list.
+    predict : callable, optional
+        Function of rows that returns the class codes (n_rows, n_models) which all models predict;
+        by default each model's ``predict`` is called.
+
+    Returns
+    -------
+    Disagreements
+        The counts over all rows, and the listed rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import LeastSquaresClassifier
+    >>> from primum.judging.disagreements import find_disagreements
+    >>> models = [LeastSquaresClassifier().fit([[0.0], [x]], [0, 1]) for x in (2.0, 4.0)]
+    >>> found = find_disagreements(models, np.arange(6.0)[:, None] / 2, [(0, 1)], seed=0)
+    >>> found.n_rows, found.n_different, sorted(found.positions.tolist())
+    (6, (2,), [2, 3])
+    """
+    outside = open_outside(models[0], X)
+    X = _sliceable(X) if outside is None else None
+    predict = predict or _predicted_by(models)
+    names = None if outside is None else getattr(models[0], "feature_names_in_", None)
+    kernel = _Kernel(predict, np.asarray(pairs, dtype=np.intp), seed, most, names)
+    with one_blas_thread():
+        part = _over_memory(kernel, X) if outside is None else _over_outside(kernel, outside)
+    order = np.lexsort([part.positions, part.keys])
+    rows = part.X[order] if X is None else take_rows(X, part.positions[order])
+    return Disagreements(
+        n_rows=part.n_rows,
+        n_union=part.n_union,
+        n_different=tuple(part.n_different.tolist()),
+        pairs=tuple((int(first), int(second)) for first, second in pairs),
+        positions=part.positions[order],
+        codes=part.codes[order],
+        X=as_table(rows, names),
+    )
+
+
+def random_words(seed: int, start: int, n: int) -> NDArray[np.uint64]:
+    """Return the random numbers of n consecutive rows, which depend on their positions only."""
+    generator = np.random.Philox(key=seed)
+    generator.advance(start // WORDS)
+    before = start % WORDS
+    return np.asarray(generator.random_raw(before + n)[before:], dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What some of the rows contribute: counts, and the rows with the smallest random numbers."""
+
+    n_rows: int
+    n_union: int
+    n_different: Index
+    keys: NDArray[np.uint64]
+    positions: Index
+    codes: Index
+    X: Any
+
+    def limited(self, most: int) -> "_Part":
+        """Return the same with at most so many rows, those with the smallest numbers."""
+        if len(self.keys) <= most:
+            return self
+        kept = np.lexsort([self.positions, self.keys])[:most]
+        return _Part(
+            *(self.n_rows, self.n_union, self.n_different),
+            *(self.keys[kept], self.positions[kept], self.codes[kept]),
+            None if self.X is None else self.X[kept],
+        )
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """Finds the rows of a block on which models differ; it runs on the workers of a cluster too.
+
+    ``names`` are those of the columns of rows outside memory.
+    """
+
+    predict: Predict
+    pairs: Index
+    seed: int
+    most: int
+    names: AnyArray | None = None
+
+    def of_array(self, block: Block) -> _Part:
+        """Return what a block of rows outside memory contributes, and the rows themselves."""
+        return reduce(self.join, map(self._of_piece, block.split(ROWS_PER_BLOCK)))
+
+    def _of_piece(self, block: Block) -> _Part:
+        try:
+            codes = self.predict(as_table(block.X, self.names))
+        except ValueError:
+            if first_non_finite(block.X) is not None:
+                refuse_non_finite(block)
+            raise
+        return self.of_codes(block.start, codes, block.X)
+
+    def of_codes(self, start: int, codes: Index, X: Any = None) -> _Part:
+        """Return what consecutive rows with given codes contribute."""
+        apart = codes[:, self.pairs[:, 0]] != codes[:, self.pairs[:, 1]]
+        chosen = np.flatnonzero(apart.any(axis=1))
+        keys = random_words(self.seed, start, len(codes))[chosen]
+        rows = None if X is None else X[chosen]
+        counts = len(codes), len(chosen), apart.sum(axis=0)
+        return _Part(*counts, keys, start + chosen, codes[chosen], rows).limited(self.most)
+
+    def join(self, first: _Part, second: _Part) -> _Part:
+        """Return what two parts contribute together."""
+        both = (first, second)
+        return _Part(
+            first.n_rows + second.n_rows,
+            first.n_union + second.n_union,
+            first.n_different + second.n_different,
+            np.concatenate([part.keys for part in both]),
+            np.concatenate([part.positions for part in both]),
+            np.concatenate([part.codes for part in both]),
+            None if first.X is None else stack_rows([part.X for part in both]),
+        ).limited(self.most)
+
+
+def _over_outside(kernel: _Kernel, rows: Rows) -> _Part:
+    """Return what rows in files or on a cluster contribute."""
+    if not rows.n_rows:
+        raise _no_rows()
+    return rows.map_reduce(kernel.of_array, kernel.join)
+
+
+def _over_memory(kernel: _Kernel, X: Any) -> _Part:
+    """Return what rows in memory contribute."""
+    if not (n_rows := X.shape[0]):
+        raise _no_rows()
+
+    def parts() -> Iterable[_Part]:
+        for start in range(0, n_rows, ROWS_PER_BLOCK):
+            rows = take_rows(X, slice(start, min(start + ROWS_PER_BLOCK, n_rows)))
+            yield kernel.of_codes(start, kernel.predict(rows))
+
+    with locating_bad_values(X, "X"):
+        return reduce(kernel.join, parts())
+
+
+def _sliceable(X: Any) -> Any:
+    """Return rows in memory in a form that can be sliced."""
+    as_csr: Any = sparse.csr_array
+    if sparse.issparse(X):
+        return as_csr(X)
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def _no_rows() -> ValueError:
+    return ValueError("X has no rows, so models cannot differ on them: pass unlabelled rows.")
+
+
+def _predicted_by(models: Sequence[Any]) -> Predict:
+    """Return a function of rows that returns the class codes predicted by all models."""
+    classes = models[0].classes_
+    for model in models:
+        if not np.array_equal(model.classes_, classes):
+            raise ValueError(
+                f"The models predict different classes, {listed(classes.tolist(), 5)} and "
+                f"{listed(model.classes_.tolist(), 5)}: compare models that were fitted to the "
+                "same labels."
+            )
+    order = np.argsort(classes)
+
+    def predict(rows: Any) -> Index:
+        predicted = [np.asarray(on_this_machine(model.predict(rows))) for model in models]
+        places = [np.searchsorted(classes, values, sorter=order) for values in predicted]
+        return np.stack([order[place] for place in places], axis=1)
+
+    return predict
