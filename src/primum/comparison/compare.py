@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._files import write_file
-from primum._sklearn import take_rows
-from primum._typing import Index
 from primum._words import listed
 from primum.comparison.arguments import (
     alerts_on_data,
@@ -46,12 +44,25 @@ from primum.comparison.page import comparison_fragment, comparison_markdown, com
 from primum.comparison.plan import ComparisonPlan, check_numbers, last_step, read_table
 from primum.comparison.result import ComparisonResult
 from primum.comparison.run import run_comparison
-from primum.comparison.words import BASELINE
+from primum.comparison.settle import (
+    Models,
+    Settling,
+    ask,
+    fit_with_labels,
+    known_labels,
+    rows_to_label,
+    settling_of,
+    why_not,
+)
+from primum.comparison.words import BASELINE, Headline, compose_headline
 from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
 from primum.judging.losses import read_scoring
+from primum.judging.settlement import Settlement
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from primum.tables.columns import Column
     from primum.tables.problem import TableProblem
 
@@ -97,6 +108,12 @@ class Comparison(ComparisonResult):
         The unlabelled rows for which the recommended method and the baseline predict different
         classes; if the baseline is recommended, the most promising method is compared with it. None
         if there are no unlabelled rows, no such method, or baselines without probabilities.
+    settlement : Settlement or None
+        The questions that labels of some unlabelled rows can settle, those rows, and the labels so
+        far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
+        are no unlabelled rows, or if the baselines cannot be averaged to one model.
+    settled : Settling or None
+        What is settled so far, which may be much before the first label.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
 
@@ -135,6 +152,8 @@ class Comparison(ComparisonResult):
         """Fit the recommended model, with its preparation, to all rows.
 
         The baseline, if that is recommended, is the average of the probabilities of its parts.
+        After ``settle`` it is the model to use on the unlabelled rows, fitted to all labels, the
+        new ones included: a new model, other than the one that was judged, which ``fit`` returns.
 
         Returns
         -------
@@ -142,10 +161,13 @@ class Comparison(ComparisonResult):
             A fitted scikit-learn Pipeline of preparation and classifier (without ``prepare``, the
             classifier alone), which predicts classes by name from rows as they were given.
         """
-        return self.fit(self.recommended)
+        asked = self.settlement if self._settlements else None
+        if asked is None or not asked.labels:
+            return self.fit(self.recommended)
+        return fit_with_labels(self, settling_of(self, asked).deployed, asked)
 
     def fit(self, name: str) -> Any:
-        """Fit a model of the table by its name, with its preparation, to all rows.
+        """Return a model of the table by its name, with its preparation, fitted to all rows.
 
         Parameters
         ----------
@@ -166,7 +188,9 @@ class Comparison(ComparisonResult):
 
     def _model(self, name: str) -> Any:
         if name not in self._models:
-            self._models[name] = fit_model(self.plan, name, self.prepare)
+            fit = self.records.cross_fitted.get(name)
+            kept = None if fit is None else fit.model
+            self._models[name] = fit_model(self.plan, name, self.prepare) if kept is None else kept
         return self._models[name]
 
     @cached_property
@@ -181,35 +205,117 @@ class Comparison(ComparisonResult):
 
     def _assigned(self) -> Sequence[int] | None:
         """Return the unlabelled rows that the recommended model assigns to every class."""
-        name, rows = self.recommended, self.plan.compared
-        if len(rows) == 0 or (name == BASELINE and not can_be_averaged(self.plan.baselines)):
+        name, table = self.recommended, self.plan.table
+        if not table.n_unlabeled or (name == BASELINE and not can_be_averaged(self.plan.baselines)):
             return None
-        if name in self.records.cross_fitted:
-            return self.records.cross_fitted[name].assigned
-        return np.bincount(
-            self._codes_by(name), minlength=len(self.plan.table.labels.classes)
-        ).tolist()
+        codes = self._predicted.codes(name)
+        return np.bincount(codes, minlength=len(table.labels.classes)).tolist()
 
-    def _codes_by(self, name: str) -> Index:
-        """Return the predicted codes of the unlabelled rows that are compared."""
-        X = take_rows(self.plan.table.X, self.plan.compared)
-        return np.searchsorted(self.plan.table.labels.classes, self._model(name).predict(X))
+    @cached_property
+    def _predicted(self) -> Models:
+        """The predictions of fitted models for the unlabelled rows."""
+        return Models(self)
 
     @cached_property
     def changed(self) -> Changes | None:
         """The unlabelled rows for which a method and the baseline predict different classes."""
-        best, stored = self.findings.best, self.records.cross_fitted
-        if best is None or len(self.plan.compared) == 0:
+        best, table = self.findings.best, self.plan.table
+        if best is None or not (table.n_unlabeled and can_be_averaged(self.plan.baselines)):
             return None
-        if best.name in stored:
-            own, baseline = stored[best.name].both_codes(len(self.plan.compared))
-        elif can_be_averaged(self.plan.baselines):
-            own, baseline = self._codes_by(best.name), self._codes_by(BASELINE)
-        else:
-            return None
+        own, baseline = (self._predicted.codes(name) for name in (best.name, BASELINE))
         ids = None if self.problem is None else self.problem.ids
-        classes = self.plan.table.labels.classes.tolist()
-        return changes_of(best.name, own, baseline, self.plan.compared, classes, ids)
+        classes = table.labels.classes.tolist()
+        return changes_of(best.name, own, baseline, table.labels.unlabeled, classes, ids)
+
+    @property
+    def settlement(self) -> Settlement | None:
+        """What labels of some unlabelled rows can settle, and those given so far."""
+        if why_not(self):
+            return None
+        if not self._settlements:
+            self._settlements.append(ask(self, self._predicted))
+        return self._settlements[-1]
+
+    @cached_property
+    def _settlements(self) -> list[Settlement]:
+        """The settlement after every call of ``settle``, and before the first."""
+        return []
+
+    def _asked(self) -> Settlement:
+        """Return the settlement; raise an error if there can be none."""
+        if (asked := self.settlement) is None:
+            raise ValueError(why_not(self))
+        return asked
+
+    def rows_to_label(
+        self, n: int | None = None, *, show_predictions: bool = False
+    ) -> "pd.DataFrame":
+        """Return the unlabelled rows whose labels settle which model is better on these rows.
+
+        They are rows for which fitted models predict different classes, in a random order that
+        depends on ``random_state`` only and on which the answer of ``settle`` relies: label them
+        from the top. Rows that have a label already are left out.
+
+        Parameters
+        ----------
+        n : int, default=None
+            How many; None means as many as are expected to be needed, the upper end of the range
+            that ``settlement.request`` says.
+        show_predictions : bool, default=False
+            Whether to add columns with what the models predict. A labeller who sees them is
+            biased.
+
+        Returns
+        -------
+        DataFrame
+            "primum_row", the name of the row; the target column, empty (without a table,
+            "label"); "primum_chosen"; the id; and the other columns as they were written. The index
+            is the position of the row in the table.
+        """
+        return rows_to_label(self, self._asked(), n, show_predictions, self._predicted)
+
+    def settle(self, labels: Any, *, correct: bool = False, verbose: bool = True) -> Settling:
+        """Settle which model makes fewer errors on the unlabelled rows, by labels of some of them.
+
+        Labels add up over calls. One may look after every label, and stop at any time.
+
+        Parameters
+        ----------
+        labels : mapping, Series or DataFrame
+            Classes of rows of ``rows_to_label`` by their name ("r17"), id or position, or that
+            table with its label column filled. Empty cells are no labels, "?" is a row that nobody
+            can decide.
+        correct : bool, default=False
+            Whether labels may replace others that were given before.
+        verbose : bool, default=True
+            Whether to print what is settled.
+
+        Returns
+        -------
+        Settling
+            With ``answer``, ``low`` and ``high`` (bounds of the change in errors, in rows),
+            ``n_labels``, ``expected_more``, ``pairs`` and ``text``.
+        """
+        known = known_labels(self)
+        settlement = self._asked().with_labels(labels, known=known, correct=correct)
+        self._settlements.append(settlement)
+        settling = settling_of(self, settlement)
+        if verbose:
+            print(settling)
+        return settling
+
+    @property
+    def settled(self) -> Settling | None:
+        """What is settled so far; None if labels cannot settle this comparison."""
+        asked = self.settlement
+        return None if asked is None else settling_of(self, asked)
+
+    @property
+    def headline(self) -> Headline:
+        """Alerts, what to use, what is certain, why, and what to do next."""
+        settled = self.settled
+        words = None if settled is None else settled.in_headline()
+        return compose_headline(self.findings, self.alerts, words)
 
     @cached_property
     def coefficients(self) -> list[Coefficient]:
@@ -228,13 +334,14 @@ class Comparison(ComparisonResult):
         dict
             Numbers, texts, lists and dictionaries only.
         """
-        changed, card = self.changed, self.model_card
+        changed, card, settled = self.changed, self.model_card, self.settled
         return {
             **super().to_dict(),
             "model_card": None if card is None else card.to_dict(),
             "target": None if self.problem is None else self.problem.target,
             "columns": [column.to_dict() for column in self.columns],
             "changed": None if changed is None else changed.to_dict(),
+            "settlement": None if settled is None else settled.to_dict(),
             "coefficients": [one.to_dict() for one in self.coefficients],
         }
 
@@ -417,8 +524,8 @@ def compare(
     Returns
     -------
     Comparison
-        With ``verdict``, ``table``, ``plot()``, ``fit_recommended()``, ``fit(name)`` and
-        ``to_dict()``.
+        With ``verdict``, ``table``, ``plot()``, ``rows_to_label()``, ``settle(labels)``,
+        ``fit_recommended()``, ``fit(name)`` and ``to_dict()``.
 
     See Also
     --------
@@ -427,8 +534,10 @@ def compare(
 
     Notes
     -----
-    With few labelled rows the right verdict is often that one cannot tell; it then says about how
-    many more labels would settle it, or that labels at random would not.
+    With few labelled rows the right verdict is often that one cannot tell. Two fitted models can
+    differ in error only on the unlabelled rows for which they predict different classes, so labels
+    of these settle which one is better on your rows: ``rows_to_label`` lists them, and ``settle``
+    gives an answer that is exact, however many there are.
 
     Rows may belong together if a column has values that repeat, and far fewer of them occur in both
     labelled and unlabelled rows than with labels at random (at most half as many, with a

@@ -28,7 +28,7 @@ from primum._words import key_of, listed
 from primum.comparison.arguments import with_preparation
 from primum.comparison.plan import ComparisonPlan, last_step
 from primum.comparison.records import HeldOutPredictions
-from primum.comparison.run import fit_entry
+from primum.comparison.run import fit_entry, fit_whole, takes_names
 from primum.comparison.words import BASELINE, show_loss
 from primum.comparison.workers import seeded
 from primum.judging.loss_interval import (
@@ -468,9 +468,33 @@ def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
 
     It has the seeds of its first fit, so that the model is the one judged.
     """
+    for entry in plan.cross_fitted:
+        if entry.name == name and takes_names(entry):
+            return fit_whole(plan, entry)
+    return fit_to_all(plan, name, prepare)
+
+
+def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any, chosen: Index | None = None) -> Any:
+    """Return a method, or the averaged baseline, fitted to all rows by the names of classes.
+
+    Parameters
+    ----------
+    plan : ComparisonPlan
+        The rows and classifiers.
+    name : str
+        Which of them.
+    prepare : transformer or None
+        Put before every classifier.
+    chosen : array of int, optional
+        Labelled rows that were chosen rather than drawn at random.
+
+    Returns
+    -------
+    classifier
+        With the seeds of its first fit.
+    """
     labels, rows = plan.table.labels, np.arange(len(plan.table.codes))
-    y = np.full(len(rows), None, dtype=object)
-    y[labels.labeled] = labels.classes[labels.codes]
+    y = plan.table.names
     if name == BASELINE:
         entry = _average(plan, prepare)
     else:
@@ -478,10 +502,11 @@ def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     if not entry.uses_unlabeled:
         rows, y = labels.labeled, labels.classes[labels.codes]
     groups = None if plan.groups is None else plan.groups[rows]
-    estimator = seeded(entry.estimator, plan.seed, entry.name, 0)
+    marked = None if chosen is None else np.isin(rows, chosen)
+    one = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
     with one_blas_thread():
         # Rows without a label are left out above, so that all of these are used.
-        return fit_entry(Entry(entry.name, estimator), take_rows(plan.table.X, rows), y, groups)
+        return fit_entry(one, take_rows(plan.table.X, rows), y, groups, marked)
 
 
 def find_name(name: str, names: Sequence[str]) -> str | None:
@@ -498,7 +523,7 @@ def find_name(name: str, names: Sequence[str]) -> str | None:
 def _taking_names(entry: Entry) -> Entry:
     """Return an entry that can be fitted to the names of classes, with None where unknown."""
     last = last_step(entry.estimator)
-    if not entry.uses_unlabeled or type(last).__module__.startswith("primum."):
+    if not entry.uses_unlabeled or takes_names(entry):
         return entry
     named = NamedClassifier(last)
     if last is not entry.estimator:

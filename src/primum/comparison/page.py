@@ -147,7 +147,7 @@ def _name(method: str) -> str:
 def _lead(result: "Comparison") -> list[Block]:
     """Return the answer, a few numbers and the picture."""
     head, table, measure = result.headline, result.plan.table, result.loss.measure
-    reasons = [("Why", head.reason), ("Next", head.next_step)]
+    reasons = [("Certain", head.certain), ("Why", head.reason), ("Next", head.next_step)]
     answer = Answer(head.answer, head.kind, reasons, [alert.text for alert in head.alerts])
     shown = [m for m in result.methods if m.name in (BASELINE, result.recommended)]
     facts = [

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
-from primum._typing import Index
+from primum._typing import AnyArray, Index
 from primum.comparison.store import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
@@ -38,8 +38,6 @@ CROSS_FITTED = "cross-fitted"
 N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
 # Predictions for this many unlabelled rows are kept, to see how often two classifiers differ.
 MAX_PROBE_ROWS = 300
-# At most this many unlabelled rows are searched for changed predictions.
-MAX_COMPARED_ROWS = 20_000
 # Shares of the rows at which learning curves are computed, beside all of them.
 UNLABELED_SHARES = (0.0, 1 / 16, 1 / 4)
 LABELED_SHARES = (1 / 4, 1 / 2)
@@ -68,6 +66,13 @@ class PartlyLabeledTable:
     codes: Index
     labels: KnownLabels
     groups: Any = None
+
+    @property
+    def names(self) -> AnyArray:
+        """Classes by name; None where unknown."""
+        names = np.full(len(self.codes), None, dtype=object)
+        names[self.labels.labeled] = self.labels.classes[self.labels.codes]
+        return names
 
     @property
     def n_labeled(self) -> int:
@@ -290,19 +295,11 @@ class ComparisonPlan:
     @property
     def probe(self) -> Index:
         """Unlabelled rows for which predictions are kept."""
-        return self._some_unlabeled("probe", MAX_PROBE_ROWS)
-
-    @property
-    def compared(self) -> Index:
-        """Unlabelled rows that are searched for changed predictions."""
-        return self._some_unlabeled("compared", MAX_COMPARED_ROWS)
-
-    def _some_unlabeled(self, purpose: str, most: int) -> Index:
         unlabeled = self.table.labels.unlabeled
-        if len(unlabeled) <= most:
+        if len(unlabeled) <= MAX_PROBE_ROWS:
             return unlabeled
-        rng = rng_for(self.seed, purpose)
-        return np.sort(rng.choice(unlabeled, most, replace=False))
+        rng = rng_for(self.seed, "probe")
+        return np.sort(rng.choice(unlabeled, MAX_PROBE_ROWS, replace=False))
 
     def rounds(self) -> Iterator[list[Task]]:
         """Yield the fits in rounds, the most important first.
@@ -313,9 +310,8 @@ class ComparisonPlan:
         """
         entries, folds = self.split_entries, range(self.n_folds)
         others = [entry for entry in entries if entry not in self.baselines]
-        unlabeled = self.table.labels.unlabeled
         yield self._round(ALL, 0, self.baselines, folds)
-        yield [self._whole(CROSS_FITTED, entry, unlabeled) for entry in self.cross_fitted]
+        yield [self.cross_fitting(entry) for entry in self.cross_fitted]
         yield self._round(ALL, 0, others, [0])
         yield self._round(ALL, 0, others, folds[1:])
         for repeat in range(1, self.repeats):
@@ -342,6 +338,10 @@ class ComparisonPlan:
             rows = _rows_for(entry, labels.labeled[train], unlabeled)
             tasks.append(Task(stage, entry, first + number, rows, labels.labeled[fold.test]))
         return tasks
+
+    def cross_fitting(self, entry: Entry) -> Task:
+        """Return the fit to all rows of a method that judges itself."""
+        return self._whole(CROSS_FITTED, entry, self.table.labels.unlabeled)
 
     def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
         """Return a fit to all labelled rows that holds out none.

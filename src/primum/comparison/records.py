@@ -9,7 +9,7 @@ the baseline, plus the difference that it found.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -98,11 +98,10 @@ class Fit:
         Whether it left out something for lack of time.
     held_out : CrossFitted or None
         Its cross-fitted predictions.
-    assigned : list of int or None
-        Number of unlabelled rows that it assigns to every class.
-    changed : list of [int, int, int]
-        Unlabelled rows (positions) that its baseline assigns to another class: the two classes, its
-        own last.
+    unlabeled : dict of str to list of int
+        Classes of all unlabelled rows, by such a method ("own") and by its "supervised" stack.
+    model : classifier or None
+        Such a method as it was fitted, to the names of classes. It is not stored.
     """
 
     stage: str
@@ -122,28 +121,18 @@ class Fit:
     notes: list[str] = field(default_factory=list)
     limited: bool = False
     held_out: CrossFitted | None = None
-    assigned: list[int] | None = None
-    changed: list[list[int]] = field(default_factory=list)
+    unlabeled: dict[str, list[int]] = field(default_factory=dict)
+    model: Any = field(default=None, repr=False, compare=False)
 
     @property
     def unit(self) -> Unit:
         """Its name in a store of results."""
         return f"{self.stage}/{self.name}", self.number
 
-    def both_codes(self, n_rows: int) -> tuple[Index, Index]:
-        """Return codes of unlabelled rows by a method that judged itself and by its baseline.
-
-        Only those of rows with different classes are stored: elsewhere both are 0.
-        """
-        own, baseline = np.zeros((2, n_rows), dtype=np.intp)
-        for place, other, new in self.changed:
-            own[place], baseline[place] = new, other
-        return own, baseline
-
     def to_dict(self) -> dict[str, Any]:
         """Return what is stored under ``unit``, as plain JSON values."""
-        where = ("stage", "name", "number")
-        return {k: v for k, v in asdict(self).items() if k not in where and v is not None}
+        where, plain = ("stage", "name", "number"), replace(self, model=None)
+        return {k: v for k, v in asdict(plain).items() if k not in where and v is not None}
 
     @classmethod
     def read(cls, unit: Unit, stored: dict[str, Any]) -> Self:
@@ -154,7 +143,9 @@ class Fit:
             "verdicts": {key: OwnDifference.read(value) for key, value in verdicts.items()},
             "held_out": held_out and CrossFitted(**held_out),
         }
-        return cls(stage, name, unit[1], **stored | typed)
+        known = {one.name for one in fields(cls)}
+        kept = {key: value for key, value in stored.items() if key in known}
+        return cls(stage, name, unit[1], **kept | typed)
 
 
 @dataclass(frozen=True)

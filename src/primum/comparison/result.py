@@ -297,7 +297,7 @@ class ComparisonResult:
         done = {fit.name for fit in self.records.done.values()}
         left = [e.name for e in self.plan.methods if e.uses_unlabeled and e.name not in done]
         if any(fit.limited for fit in self.records.cross_fitted.values()):
-            left.append("candidates of the safe stack (a fit without the limit has them)")
+            left.append("candidates of the safe stack")
         if not left:
             return ""
         return (
@@ -316,7 +316,7 @@ class ComparisonResult:
             *(sample, sorted(failed), bool(self._hurry)),
         )
 
-    @cached_property
+    @property
     def headline(self) -> Headline:
         """Alerts, what to use, why, and what to do next."""
         return compose_headline(self.findings, self.alerts)

@@ -23,11 +23,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegressionCV
+from sklearn.utils.validation import has_fit_parameter
 
 from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_left
-from primum._sklearn import take_rows
+from primum._sklearn import count_rows, take_rows
 from primum._threads import one_blas_thread
-from primum._typing import Index
+from primum._typing import Index, Mask
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
@@ -96,6 +97,8 @@ TRIAL_PART, TRIAL_ROWS = 8, 50
 LEAST_SPLITS = 10
 # Its share of the time that is left when it begins.
 SELF_JUDGED_SHARE = 0.6
+# Whose predictions of the unlabelled rows are kept: those of the method, and of its twin.
+OWN, SUPERVISED = "own", "supervised"
 
 
 def run_comparison(
@@ -311,8 +314,8 @@ class Shared:
     ----------
     table : PartlyLabeledTable
         The rows.
-    probe, compared : array of int
-        Unlabelled rows whose predictions are kept, and those searched for changed predictions.
+    probe : array of int
+        Unlabelled rows whose predictions are kept.
     baselines : set of str
         Names of the baselines.
     seed : int
@@ -323,7 +326,6 @@ class Shared:
 
     table: PartlyLabeledTable
     probe: Index
-    compared: Index
     baselines: frozenset[str]
     seed: int
     folder: str | None = None
@@ -332,7 +334,7 @@ class Shared:
     def of(cls, plan: ComparisonPlan) -> "Shared":
         """Return what the fits of a plan have in common."""
         names = frozenset(entry.name for entry in plan.baselines)
-        return cls(plan.table, plan.probe, plan.compared, names, plan.seed)
+        return cls(plan.table, plan.probe, names, plan.seed)
 
     @property
     def n_classes(self) -> int:
@@ -368,9 +370,40 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
     if task.cv is not None:
         last_step(estimator).set_params(cv=task.cv)
     groups = None if shared.table.groups is None else shared.table.groups[task.train]
-    X, codes = shared.rows(task.train), shared.table.codes[task.train]
+    X, y = shared.rows(task.train), shared.table.codes[task.train]
+    if is_kept(task):
+        y = shared.table.names[task.train]
     with _reported(shared.folder, task.unit):
-        return fit_entry(replace(entry, estimator=estimator), X, codes, groups)
+        return fit_entry(replace(entry, estimator=estimator), X, y, groups)
+
+
+def takes_names(entry: Entry) -> bool:
+    """Return whether a classifier can be fitted to names of classes, with None where unknown."""
+    return type(last_step(entry.estimator)).__module__.startswith("primum.")
+
+
+def is_kept(task: Task) -> bool:
+    """Return whether the model of a fit is kept: it judges itself, with all rows and by names."""
+    return task.stage == CROSS_FITTED and takes_names(task.entry)
+
+
+def fit_whole(plan: ComparisonPlan, entry: Entry) -> Any:
+    """Return a method that judges itself as a comparison fits it to all rows.
+
+    Parameters
+    ----------
+    plan : ComparisonPlan
+        The comparison.
+    entry : Entry
+        The method.
+
+    Returns
+    -------
+    classifier
+        Fitted to the names of classes.
+    """
+    with one_blas_thread():
+        return _fitted(plan.cross_fitting(entry), Shared.of(plan), None)
 
 
 def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
@@ -378,19 +411,32 @@ def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
     return nullcontext() if folder is None else listening(FOLDS, logging_to(folder, unit))
 
 
-def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None) -> Any:
-    """Return an entry fitted to rows; groups of these stay together in whatever it tunes."""
+def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None, chosen: Mask | None = None) -> Any:
+    """Return an entry fitted to rows; groups of these stay together in whatever it tunes.
+
+    ``chosen`` marks labelled rows that were not labelled at random, for a classifier that holds
+    rows out to judge itself.
+    """
+    last, steps = last_step(entry.estimator), getattr(entry.estimator, "steps", None)
+    if not judges_itself(last):
+        return _fit_keeping(entry, X, y, groups)
+    options = {"groups": groups}
+    if has_fit_parameter(last, "chosen"):
+        options["chosen"] = chosen
+    prefix = "" if steps is None else f"{steps[-1][0]}__"
+    given = {f"{prefix}{name}": value for name, value in options.items() if value is not None}
+    return entry.fit(X, y, **given)
+
+
+def _fit_keeping(entry: Entry, X: Any, y: Any, groups: Any) -> Any:
+    """Return an entry fitted to rows, tuned in folds that keep groups together."""
     if groups is None:
         return entry.fit(X, y)
-    if not judges_itself(last_step(entry.estimator)):
-        estimator, labeled = clone(entry.estimator), known_rows(y)
-        codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
-        at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
-        keep_groups(estimator, at, codes, groups[labeled])
-        return replace(entry, estimator=estimator).fit(X, y)
-    steps = getattr(entry.estimator, "steps", None)
-    name = "groups" if steps is None else f"{steps[-1][0]}__groups"
-    return entry.fit(X, y, **{name: groups})
+    estimator, labeled = clone(entry.estimator), known_rows(y)
+    codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
+    at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
+    keep_groups(estimator, at, codes, groups[labeled])
+    return replace(entry, estimator=estimator).fit(X, y)
 
 
 def limit_time(estimator: Any, seconds: float) -> None:
@@ -433,28 +479,48 @@ def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     fit = replace(fit, predicted=[], verdicts=verdicts, notes=own.notes, limited=own.limited)
     if task.stage != CROSS_FITTED:
         return fit
-    assigned, changed = _assigned(fitted, shared)
     held_out = CrossFitted(
         task.train[own.rows].tolist(),
         own.folds.tolist(),
         predicted_codes(own.scores).tolist(),
         np.round(own.scores, HELD_OUT_DIGITS).tolist(),
     )
-    return replace(fit, held_out=held_out, assigned=assigned, changed=changed)
+    unlabeled = unlabeled_codes(fitted, shared.rows(shared.table.labels.unlabeled))
+    return replace(
+        fit,
+        held_out=held_out,
+        unlabeled={which: codes.tolist() for which, codes in unlabeled.items()},
+        model=fitted if is_kept(task) else None,
+    )
 
 
-def _assigned(fitted: Any, shared: Shared) -> tuple[list[int], list[list[int]]]:
-    """Return the unlabelled rows in every class, and where the baseline of a classifier differs.
+def unlabeled_codes(fitted: Any, X: Any) -> dict[str, Index]:
+    """Return the classes of rows by a method that judges itself, and by its supervised stack.
 
-    The latter are (position, class by the baseline, class by the classifier).
+    Parameters
+    ----------
+    fitted : classifier or pipeline
+        The method.
+    X : array, CSR matrix or DataFrame
+        Rows.
+
+    Returns
+    -------
+    dict of str to array
+        Codes by "own" and "supervised".
     """
-    if len(shared.compared) == 0:
-        return [0] * shared.n_classes, []
-    rows = prepared_rows(fitted, shared.rows(shared.compared))
     last = last_step(fitted)
-    own, others = (np.asarray(model.predict(rows)) for model in (last, last.baseline_))
-    changed = [[int(i), int(others[i]), int(own[i])] for i in np.flatnonzero(own != others)]
-    return np.bincount(own, minlength=shared.n_classes).tolist(), changed
+    models = {OWN: last, SUPERVISED: getattr(last, "supervised_", None)}
+    models = {which: model for which, model in models.items() if model is not None}
+    if count_rows(X) == 0:
+        return {which: np.zeros(0, dtype=np.intp) for which in models}
+    rows = prepared_rows(fitted, X)
+    return {which: codes_by(model, rows) for which, model in models.items()}
+
+
+def codes_by(model: Any, X: Any) -> Index:
+    """Return the predicted classes of rows as codes, in the order of the model's classes."""
+    return np.searchsorted(model.classes_, model.predict(X))
 
 
 def prepared_rows(fitted: Any, X: Any) -> Any:

@@ -41,6 +41,9 @@ class Headline:
     kind : {"help", "harm", ""}
         What is claimed of the recommended method or, where that is the baseline, of the methods
         with unlabelled rows; empty if neither.
+    certain : str
+        What the unlabelled rows say for certain: how many predictions change, and what their labels
+        have settled; may be empty.
     """
 
     alerts: tuple[Alert, ...]
@@ -48,12 +51,14 @@ class Headline:
     reason: str
     next_step: str = ""
     kind: str = ""
+    certain: str = ""
 
     @property
     def lines(self) -> list[str]:
-        """The alerts, one each, then answer, reason and next step."""
+        """The alerts, one each, then answer, what is certain, reason and next step."""
         alerts = [f"Warning: {alert.text}" for alert in self.alerts]
-        return [*alerts, *filter(None, (self.answer, self.reason, self.next_step))]
+        parts = (self.answer, self.certain, self.reason, self.next_step)
+        return [*alerts, *filter(None, parts)]
 
     def __str__(self) -> str:
         return wrapped("\n".join(self.lines), indent="  ")
@@ -63,8 +68,37 @@ class Headline:
         return asdict(self) | {"alerts": [alert.to_dict() for alert in self.alerts]}
 
 
+@dataclass(frozen=True)
+class SettledWords:
+    """What a headline says of fitted models on the unlabelled rows.
+
+    Attributes
+    ----------
+    certain : str
+        On how many rows they differ, and what labels have settled.
+    answer : str
+        What to use, if labels were given.
+    kind : {"help", "harm", ""}
+        What they claim.
+    two_questions : str
+        Why cross-validation says something else, if it does.
+    request : str
+        How many rows to label, if it is open.
+    new_model : str
+        What fitting again with new labels means.
+    """
+
+    certain: str
+    answer: str = ""
+    kind: str = ""
+    two_questions: str = ""
+    request: str = ""
+    new_model: str = ""
+
+
 BASELINE = "baseline"
 SAFE = "safe stack"
+HOW_TO_LABEL = "rows_to_label() lists them, and settle() reads their labels."
 TWIN = "the same method without the unlabelled rows"
 FIT = "Fit it to all rows with fit_recommended(), or with --save-model on the command line."
 WITHHELD = "If no rows belong together:"
@@ -217,8 +251,25 @@ class Findings:
         return max(self.compared, key=lambda method: method.promise, default=None)
 
 
-def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
-    """Return the answer to "which model should I use?": what, why, and what to do next."""
+def compose_headline(
+    found: Findings, alerts: Sequence[Alert] = (), settled: SettledWords | None = None
+) -> Headline:
+    """Return the answer to "which model should I use?": what, why, and what to do next.
+
+    Parameters
+    ----------
+    found : Findings
+        What cross-validation says.
+    alerts : sequence of Alert
+        What changes how far it may be believed.
+    settled : SettledWords, optional
+        What the unlabelled rows say for certain; their labels decide what to use on them.
+
+    Returns
+    -------
+    Headline
+        In parts.
+    """
     alerts = tuple(sorted(alerts, key=lambda alert: not alert.withholds))
     names = ", ".join(phrase(name) for name in found.failed)
     failure = f"Not judged, because fits failed (`failures` says why): {names}." if names else ""
@@ -228,8 +279,22 @@ def compose_headline(found: Findings, alerts: Sequence[Alert] = ()) -> Headline:
         reason = "All errors and intervals here assume that no rows belong together."
         next_step = "Say which rows belong together, or that none do, and compare again."
     else:
-        reason, next_step = _reason(found), _next_step(found)
-    return Headline(alerts, answer, reason, f"{next_step} {failure}".strip(), kind)
+        reason, next_step = _reason(found), _next_step(found, settled)
+    if settled is None:
+        return Headline(alerts, answer, reason, f"{next_step} {failure}".strip(), kind)
+    if settled.answer:
+        answer, kind = settled.answer, settled.kind
+        next_step = _after_labels(settled)
+    reason, next_step = f"{reason} {settled.two_questions}", f"{next_step} {failure}"
+    return Headline(
+        alerts, answer, reason.strip(), next_step.strip(), kind, certain=settled.certain
+    )
+
+
+def _after_labels(settled: SettledWords) -> str:
+    """Return what to do next once some rows have been labelled."""
+    label = f"{settled.request} {HOW_TO_LABEL}" if settled.request else ""
+    return f"{label} {settled.new_model}".strip()
 
 
 def answer_line(found: Findings) -> tuple[str, str]:
@@ -286,7 +351,7 @@ def _numbers(verdict: Verdict, measure: Measure) -> str:
     return f"the {measure.name} by {changed} ({share} interval; {likely})"
 
 
-def _next_step(found: Findings) -> str:
+def _next_step(found: Findings, settled: SettledWords | None) -> str:
     """Return what to do next, or what limits the answer."""
     best = found.best
     if best is None:
@@ -295,8 +360,11 @@ def _next_step(found: Findings) -> str:
         return f"{_twin_sentence(best)}{FIT}"
     if best.judged.answer != CANNOT_TELL or not found.n_unlabeled:
         return ""
-    settled = best.judged.n_labels_to_settle is not None
-    when = "Until then" if settled else "Meanwhile"
+    if settled is not None:
+        cautious = f"Until then, the tuned {BASELINE} is the cautious choice."
+        return f"{settled.request} {HOW_TO_LABEL} {cautious}" if settled.request else ""
+    can_wait = best.judged.n_labels_to_settle is not None
+    when = "Until then" if can_wait else "Meanwhile"
     return f"{best.judged.next_step} {when}, the tuned {BASELINE} is the cautious choice."
 
 

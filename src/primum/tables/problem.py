@@ -112,6 +112,8 @@ class TableProblem:
         The id, group, exclude, missing and independent_rows that were given.
     alerts : list of Alert
         What is suspicious about the table.
+    frame : DataFrame
+        The table as it was written, without a row of totals.
     """
 
     X: "pd.DataFrame"
@@ -123,6 +125,7 @@ class TableProblem:
     target: str
     arguments: dict[str, Any] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
+    frame: "pd.DataFrame" = field(kw_only=True, repr=False)
 
 
 def table_problem(
@@ -187,6 +190,7 @@ def table_problem(
         columns=columns,
         transformer=preparing(columns, missing),
         target=target,
+        frame=frame,
         arguments={
             "id": id,
             "group": group,

@@ -1,0 +1,546 @@
+"""Settling a comparison on the unlabelled rows: which rows to label, and what their labels say.
+
+The cross-validated verdict is about learning methods on rows not seen. A settlement is about fitted
+models on the unlabelled rows at hand: the two can differ in errors only where they predict
+different classes, which is known without a label (`primum.judging.settling`). The questions are
+
+* of a method that judges itself, such as the safe stack: against the baseline of the comparison,
+  and against its own supervised stack;
+* of the recommended method, if it is another one: against the baseline;
+* without a method that judges itself: of the most promising one against the baseline.
+
+They are asked of all unlabelled rows of the table. Where the two verdicts disagree, the settlement
+is followed for these rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._lazy import needed
+from primum._sklearn import take_rows
+from primum._typing import AnyArray, Index
+from primum._words import wrapped
+from primum.comparison.model import can_be_averaged, fit_to_all
+from primum.comparison.plan import ComparisonPlan
+from primum.comparison.run import OWN, SUPERVISED, codes_by, unlabeled_codes
+from primum.comparison.words import BASELINE, SAFE, MethodResult, SettledWords
+from primum.comparison.workers import rng_for
+from primum.judging.difference import Disagreement
+from primum.judging.disagreements import MOST_LISTED, random_words
+from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
+from primum.judging.settled import Settled, certain
+from primum.judging.settlement import SAME, Settlement
+from primum.judging.settling import NOT_BETTER, NOT_WORSE, OPEN
+from primum.judging.words import HARM, HELP, NO_DIFFERENCE, quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from primum.comparison.compare import Comparison
+
+# The column of a sheet that says that its rows were chosen, and what it says.
+CHOSEN_COLUMN, CHOSEN = "primum_chosen", "yes"
+# What settled answers a cross-validated one is compatible with.
+COMPATIBLE = {
+    HELP: (HELP, NOT_WORSE, OPEN),
+    HARM: (HARM, NOT_BETTER, OPEN),
+    NO_DIFFERENCE: (NO_DIFFERENCE, NOT_WORSE, NOT_BETTER, OPEN),
+}
+TWO_QUESTIONS = (
+    "The cross-validated verdict says otherwise because it answers another question: how the "
+    "method does on rows it has not seen, not what these two fitted models do on your rows; for "
+    "these rows, follow the labels."
+)
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two fitted models of a comparison whose errors labels can settle.
+
+    Attributes
+    ----------
+    challenger, baseline : (str, str)
+        The name of a method, or "baseline", and which of its models: "own" or "supervised".
+    words : (str, str)
+        Both as parts of a sentence.
+    held_out : Disagreement or None
+        On how many labelled rows either alone was right, in cross-validation.
+    """
+
+    challenger: tuple[str, str]
+    baseline: tuple[str, str]
+    words: tuple[str, str]
+    held_out: Disagreement | None
+
+    @property
+    def wins(self) -> tuple[float, float]:
+        """On how many held-out rows the challenger alone, and the baseline alone, was right."""
+        return (0.0, 0.0) if self.held_out is None else (self.held_out.better, self.held_out.worse)
+
+
+def in_words(name: str) -> str:
+    """Return a model of a comparison as part of a sentence."""
+    if name in (SAFE, BASELINE):
+        return f"the {name}"
+    return quoted(name)
+
+
+def duels_of(result: "Comparison") -> list[Duel]:
+    """Return the pairs of models that labels can decide between, the leading one first.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+
+    Returns
+    -------
+    list of Duel
+        None if no method could be judged.
+    """
+    judged = {method.name: method for method in result.compared}
+    selves = [name for name in result.records.cross_fitted if name in judged]
+    best = result.findings.best
+    others = [] if best is None or (selves and result.recommended == BASELINE) else [best.name]
+    found = [_against_baseline(judged[name]) for name in dict.fromkeys([*others, *selves])]
+    return [*found, *(_against_twin(judged[name], len(selves)) for name in selves)]
+
+
+def _against_baseline(method: MethodResult) -> Duel:
+    words = (in_words(method.name), in_words(BASELINE))
+    return Duel((method.name, OWN), (BASELINE, OWN), words, method.judged.disagreement)
+
+
+def _against_twin(method: MethodResult, n_stacks: int) -> Duel:
+    twin = "the supervised stack" + (f" of {in_words(method.name)}" if n_stacks > 1 else "")
+    held_out = None if method.twin is None else method.twin.disagreement
+    words = (in_words(method.name), twin)
+    return Duel((method.name, OWN), (method.name, SUPERVISED), words, held_out)
+
+
+def why_not(result: "Comparison") -> str:
+    """Return why labels cannot settle a comparison, in a sentence; empty if they can.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+
+    Returns
+    -------
+    str
+        The sentence.
+    """
+    if result.loss.scoring != "accuracy":
+        return (
+            "Labels of chosen rows settle which of two models makes fewer errors, but this "
+            f"comparison is by {result.loss.measure.name}: compare with scoring='accuracy'."
+        )
+    if not result.plan.table.n_unlabeled:
+        return "There are no unlabelled rows to settle it on: all rows are labelled."
+    if not result.compared:
+        return "No method could be compared with the baseline, so there is nothing to settle."
+    if not can_be_averaged(result.plan.baselines):
+        return (
+            "The baselines cannot be averaged to one model, because one has no predict_proba, so "
+            "there is no fitted baseline to settle it with: calibrate it with "
+            "CalibratedClassifierCV, or compare with one baseline."
+        )
+    return ""
+
+
+@dataclass(frozen=True)
+class Models:
+    """The predictions of a comparison's fitted models for all of its unlabelled rows.
+
+    Attributes
+    ----------
+    result : Comparison
+        The comparison.
+    """
+
+    result: "Comparison"
+
+    @property
+    def rows(self) -> Index:
+        """Positions of the unlabelled rows."""
+        return self.result.plan.table.labels.unlabeled
+
+    def codes(self, name: str, which: str = OWN) -> Index:
+        """Return the classes that a model predicts for the unlabelled rows, as codes.
+
+        Parameters
+        ----------
+        name : str
+            The method, or "baseline".
+        which : {"own", "supervised"}
+            The method itself, or its supervised stack.
+
+        Returns
+        -------
+        array of int
+            One code for every unlabelled row.
+        """
+        if (name, which) not in self._found:
+            self._found.update({(name, key): codes for key, codes in self._of(name).items()})
+        return self._found[name, which]
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, str], Index]:
+        return {}
+
+    def _of(self, name: str) -> dict[str, Index]:
+        stored = self.result.records.cross_fitted.get(name)
+        if stored is not None and stored.unlabeled:
+            return {which: np.array(codes, np.intp) for which, codes in stored.unlabeled.items()}
+        model, X = self.result.fit(name), take_rows(self.result.plan.table.X, self.rows)
+        return {OWN: codes_by(model, X)} if stored is None else unlabeled_codes(model, X)
+
+
+def ask(result: "Comparison", models: Models) -> Settlement:
+    """Return what labels can settle in a comparison, before the first of them.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+    models : Models
+        What its models predict.
+
+    Returns
+    -------
+    Settlement
+        The questions, and the rows on which models differ, in a random order that depends on the
+        seed of the comparison only.
+    """
+    duels, plan, problem = duels_of(result), result.plan, result.problem
+    codes = np.array(
+        [[models.codes(*duel.baseline), models.codes(*duel.challenger)] for duel in duels]
+    ).transpose(2, 0, 1)
+    differ = codes[..., 0] != codes[..., 1]
+    listed = _order(np.flatnonzero(differ.any(axis=1)), len(codes), plan.seed)[:MOST_LISTED]
+    rows = models.rows[listed]
+    ids = None if problem is None or problem.ids is None else problem.ids
+    return Settlement.ask(
+        [duel.words for duel in duels],
+        rows,
+        codes[listed],
+        n_rows=len(codes),
+        n_different=differ.sum(axis=0).tolist(),
+        classes=class_names(plan),
+        level=result.level,
+        margin=result.equivalence,
+        wins=[duel.wins for duel in duels],
+        ids=None if ids is None else ["" if ids[row] is None else str(ids[row]) for row in rows],
+        id_name=None if problem is None else problem.arguments["id"],
+        target=None if problem is None else problem.target,
+    )
+
+
+def _order(places: Index, n_rows: int, seed: int) -> Index:
+    """Return places of rows in the order of random numbers, which each row has by its place."""
+    key = int(rng_for(seed, "settlement").integers(2**63))
+    return np.asarray(places[np.argsort(random_words(key, 0, n_rows)[places], kind="stable")])
+
+
+def class_names(plan: ComparisonPlan) -> list[str]:
+    """Return the classes of a comparison as they are written."""
+    return [str(name) for name in plan.table.labels.classes.tolist()]
+
+
+def known_labels(result: "Comparison") -> dict[int | str | None, int]:
+    """Return the labels of the table, as codes, by position and by id."""
+    labels, problem = result.plan.table.labels, result.problem
+    rows, codes = labels.labeled.tolist(), labels.codes.tolist()
+    known: dict[int | str | None, int] = dict(zip(rows, codes, strict=True))
+    if problem is not None and problem.ids is not None:
+        known |= {str(problem.ids[row]): code for row, code in zip(rows, codes, strict=True)}
+    return known
+
+
+def rows_to_label(
+    result: "Comparison", asked: Settlement, n: int | None, show_predictions: bool, models: Models
+) -> "pd.DataFrame":
+    """Return the next rows to label as a table.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+    asked : Settlement
+        Its questions, and the labels so far.
+    n : int or None
+        Their number; None: as many as are expected to be needed.
+    show_predictions : bool
+        Whether to add what the models predict.
+    models : Models
+        What they predict.
+
+    Returns
+    -------
+    DataFrame
+        In the stored order, indexed by position in the table.
+    """
+    if n is not None and not (isinstance(n, Integral) and n > 0):
+        raise ValueError(f"n must be an int >= 1, or None for the expected number, got {n!r}.")
+    places = asked.places_to_label[: asked.forecast().high if n is None else int(n)]
+    rows = asked.rows[places]
+    with needed("Tables"):
+        import pandas as pd
+    first = {
+        KEY_COLUMN: [asked.keys[place] for place in places],
+        LABEL_COLUMN if asked.target is None else asked.target: None,
+        CHOSEN_COLUMN: CHOSEN,
+        **(_predictions(result, models, rows) if show_predictions else {}),
+    }
+    sheet = pd.DataFrame(first, index=pd.Index(rows), dtype=object)
+    return pd.concat([sheet, original_columns(result, rows, list(sheet))], axis=1)
+
+
+def original_columns(
+    result: "Comparison", rows: Index, without: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """Return some rows of the table of a comparison as they were written, the id first.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+    rows : array of int
+        Positions of the rows.
+    without : sequence of str
+        Columns that are left out.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by position.
+    """
+    import pandas as pd
+
+    if result.problem is None:
+        X = take_rows(result.plan.table.X, rows)
+        X = X.toarray() if hasattr(X, "toarray") else X
+        named = hasattr(X, "columns")
+        frame = X if named else pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+        identity = None
+    else:
+        frame, identity = result.problem.frame.iloc[rows], result.problem.arguments["id"]
+    names = [name for name in frame.columns if name not in (identity, *without)]
+    return frame[names if identity is None else [identity, *names]].set_axis(rows, axis=0)
+
+
+def _predictions(result: "Comparison", models: Models, rows: Index) -> dict[str, AnyArray]:
+    """Return columns with what the models of all questions predict."""
+    places, classes = np.searchsorted(models.rows, rows), result.plan.table.labels.classes
+    columns = {}
+    for duel in duels_of(result):
+        for model, name in zip((duel.baseline, duel.challenger), reversed(duel.words), strict=True):
+            columns[f"predicted by {name}"] = classes[models.codes(*model)[places]].astype(object)
+    return columns
+
+
+@dataclass(frozen=True)
+class Settling:
+    """What labels have settled in a comparison; what ``Comparison.settle`` returns.
+
+    Attributes
+    ----------
+    settlement : Settlement
+        The questions, and all labels so far.
+    deployed : str
+        Name of the model to use on the unlabelled rows.
+    cross_validated : str
+        The answer of cross-validation to the first question.
+    pairs : tuple of Settled
+        What is known of every pair of models; the first leads.
+    answer, low, high, n_labels, expected_more
+        Those of the first pair.
+    text : str
+        What is settled, and what to use, in a few sentences.
+    """
+
+    settlement: Settlement
+    deployed: str
+    cross_validated: str
+
+    @property
+    def pairs(self) -> tuple[Settled, ...]:
+        """What is known of every pair of models."""
+        return tuple(self.settlement.answers())
+
+    @property
+    def answer(self) -> str:
+        """The answer to the first question."""
+        return self.settlement.leading.answer
+
+    @property
+    def low(self) -> int:
+        """The lower bound of errors(challenger) - errors(baseline), in rows."""
+        return self.settlement.leading.low
+
+    @property
+    def high(self) -> int:
+        """The upper bound of errors(challenger) - errors(baseline), in rows."""
+        return self.settlement.leading.high
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels that the first answer is based on."""
+        return self.settlement.leading.n_labels
+
+    @property
+    def expected_more(self) -> tuple[int, int]:
+        """About how many more labels settle the first question."""
+        return self.settlement.leading.expected_more
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether cross-validation and labels give different answers."""
+        compatible = COMPATIBLE.get(self.cross_validated)
+        return compatible is not None and self.answer not in compatible
+
+    @property
+    def deploy(self) -> str:
+        """Which model to use on the unlabelled rows, in a sentence."""
+        for found in self.pairs:
+            if found.uses_challenger and found.challenger == in_words(self.deployed):
+                return found.deploy
+        leading = self.settlement.leading
+        if self.deployed != BASELINE:
+            return f"Use {in_words(self.deployed)} meanwhile, as cross-validation recommends."
+        return leading.deploy
+
+    @property
+    def new_model(self) -> str:
+        """What fitting again with the new labels means, in a sentence."""
+        count = sum(code != CANNOT_SAY for code in self.settlement.labels.values())
+        if not count:
+            return ""
+        new = "the new label" if count == 1 else f"the {count:,} new labels"
+        return (
+            f"fit({self.deployed!r}) is the model that was judged; fit_recommended() fits to all "
+            f"labels, {new} included, which is a new model that nobody has judged."
+        )
+
+    @property
+    def text(self) -> str:
+        """What is settled, and what to use."""
+        leading = self.settlement.leading
+        parts = [*self.settlement.notes, leading.text, self.deploy]
+        return " ".join([*parts, *([TWO_QUESTIONS] if self.contradicts else [])])
+
+    def __str__(self) -> str:
+        return wrapped(self.text, indent="  ")
+
+    def in_headline(self) -> SettledWords:
+        """Return what the headline of the comparison says of it."""
+        leading, labels = self.settlement.leading, bool(self.settlement.labels)
+        kind = self.answer if self.answer in (HELP, HARM) else ""
+        return SettledWords(
+            certain=leading.text if labels or leading.settled else certain(leading),
+            answer=self.deploy if labels else "",
+            kind=kind if labels else "",
+            two_questions=TWO_QUESTIONS if self.contradicts else "",
+            request="" if leading.settled else self.settlement.request,
+            new_model=self.new_model if self.settlement.settled or leading.settled else "",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {
+            "answer": self.answer,
+            "low": self.low,
+            "high": self.high,
+            "n_labels": self.n_labels,
+            "expected_more": list(self.expected_more),
+            "n_listed": len(self.settlement.rows),
+            "deployed": self.deployed,
+            "contradicts": self.contradicts,
+            "request": self.settlement.request,
+            "text": self.text,
+            "notes": list(self.settlement.notes),
+            "pairs": [found.to_dict() for found in self.pairs],
+        }
+
+
+def settling_of(result: "Comparison", settlement: Settlement) -> Settling:
+    """Return what the labels of a settlement mean for a comparison.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+    settlement : Settlement
+        Its questions, and the labels so far.
+
+    Returns
+    -------
+    Settling
+        The answers, and what to use.
+    """
+    duels = duels_of(result)
+    judged = {method.name: method.judged.answer for method in result.compared}
+    answers = [
+        (duel.challenger[0], found)
+        for duel, found in zip(duels, settlement.answers(), strict=True)
+        if duel.baseline[0] == BASELINE
+    ]
+    return Settling(
+        settlement, _deployed(result.recommended, answers), judged[duels[0].challenger[0]]
+    )
+
+
+def _deployed(recommended: str, answers: Sequence[tuple[str, Settled]]) -> str:
+    """Return the model to use on the unlabelled rows.
+
+    It is the one for which most is settled. What cross-validation recommends is used unless it is
+    settled that it is not better.
+    """
+    winners = [(found.high, name) for name, found in answers if found.uses_challenger]
+    if winners:
+        return min(winners)[1]
+    refuted = (HARM, NO_DIFFERENCE, NOT_BETTER)
+    kept = [name for name, found in answers if found.answer not in refuted]
+    return recommended if recommended in kept else BASELINE
+
+
+def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> Any:
+    """Return a model fitted to all labels, those of the chosen rows included.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+    name : str
+        The method, or "baseline".
+    settlement : Settlement
+        With the new labels; rows that nobody can decide stay unlabelled.
+
+    Returns
+    -------
+    classifier
+        A new model, other than the one that was judged.
+    """
+    plan, table = result.plan, result.plan.table
+    new = {
+        int(settlement.rows[place]): code
+        for place, code in settlement.labels.items()
+        if code != CANNOT_SAY
+    }
+    codes, chosen = table.codes.copy(), np.array(sorted(new), dtype=np.intp)
+    codes[chosen] = [new[row] for row in chosen.tolist()]
+    labeled = np.flatnonzero(codes != SAME)
+    labels = replace(
+        table.labels,
+        labeled=labeled,
+        unlabeled=np.flatnonzero(codes == SAME),
+        codes=codes[labeled],
+    )
+    larger = replace(plan, table=replace(table, codes=codes, labels=labels), _folds={})
+    return fit_to_all(larger, name, result.prepare, chosen)
