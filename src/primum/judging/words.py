@@ -40,6 +40,10 @@ class Alert:
 
 
 HELP, NO_DIFFERENCE, HARM, CANNOT_TELL = "help", "no_difference", "harm", "cannot_tell"
+LABEL_THE_DIFFERENT = (
+    "Labels of unlabelled rows on which the two predict different classes would settle it for your "
+    "rows."
+)
 # An answer of at least this probability is called probable, even where it is not clear.
 PROBABLE = 0.75
 
@@ -55,7 +59,9 @@ class Verdict:
     reason : str
         The answer in words, with the numbers.
     next_step : str
-        With "cannot_tell": what would settle it, in words; otherwise empty.
+        With "cannot_tell": what would settle it, in words; otherwise empty. Errors on unlabelled
+        rows are settled by labels of those on which the two differ, anything else by labels of
+        rows at random.
     probabilities : Probabilities
         Of the three possible answers.
     change : float
@@ -65,8 +71,8 @@ class Verdict:
         Where the change lies with the probability ``interval_level``: what is claimed with a
         probability of at least ``level`` holds in all of it.
     n_labels_to_settle : int or None
-        With "cannot_tell": about how many labelled rows (groups, if rows belong together) would
-        give a clear answer; None if more than a hundred times the present number or more than there
+        With "cannot_tell": about how many labelled rows (groups, if rows belong together), drawn at
+        random, would give a clear answer; None if more than a hundred times the present number or more than there
         are to label, or if the answer is clear.
     level : float
         The probability that an answer needs.
@@ -234,6 +240,8 @@ to -3.5 points, probability above 99%).
     unclear = answer == CANNOT_TELL
     sample = Sample(n_units) if sample is None else sample
     settle = sample.to_settle(n_units, posterior.labels_to_settle(level)) if unclear else None
+    by_rows = posterior.disagreement is not None and sample.n_unlabeled
+    next_step = LABEL_THE_DIFFERENT if by_rows else sample.settling(settle)
     share = f"{percent_of_level(interval_level(level))} interval"
     shown, edge = measure.show_range(*interval), measure.show_limit(posterior.equivalence)
     if unclear:
@@ -243,7 +251,7 @@ to -3.5 points, probability above 99%).
         claim = _claim(answer, method, baseline, measure, change, edge)
         reason = f"{claim} ({share} {shown}, probability {percent(odds.to_dict()[answer])})."
     return Verdict(
-        *(answer, reason, sample.settling(settle) if unclear else "", odds, change, interval),
+        *(answer, reason, next_step if unclear else "", odds, change, interval),
         *(settle, level, posterior.difference, posterior.disagreement),
     )
 
