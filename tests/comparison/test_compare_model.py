@@ -220,7 +220,10 @@ def test_the_stack_is_described_by_its_cross_fitted_predictions(stack):
     np.testing.assert_allclose(np.array(card.confusion).sum(), N_LABELED)
     wrong = found.all.predicted != found.all.truth
     assert 1 - np.trace(card.confusion) / N_LABELED == pytest.approx(wrong.mean())
-    assert sum(record.assigned) == 80
+    assert {which: len(codes) for which, codes in record.unlabeled.items()} == {
+        "own": 80,
+        "supervised": 80,
+    }
     assert card.n_methods == 3
 
 

@@ -120,11 +120,13 @@ def test_the_safe_stack_lists_its_changes_without_another_fit():
     result = primum.compare(customers(), target="left this year?", id="nr", **options)
     changed = result.changed
     assert (changed.method, changed.n_compared) == ("safe stack", 80)
-    assert result._models == {}
+    assert list(result._models) == ["baseline"]
     model = result._model("safe stack")
+    assert model is result.records.cross_fitted["safe stack"].model
     safe, rows = model[-1], model[:-1].transform(customers()[40:])
     assert isinstance(safe, SafeClassifier)
-    assert changed.n_changed == np.sum(safe.predict(rows) != safe.baseline_.predict(rows))
+    baseline = result.fit("baseline").predict(customers()[40:])
+    assert changed.n_changed == np.sum(safe.predict(rows) != baseline)
 
 
 @pytest.mark.parametrize("n_classes", [3, 10])

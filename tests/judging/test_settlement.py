@@ -80,9 +80,9 @@ def test_open_not_worse_and_not_better_say_how_many_labels_are_left():
     low, high = before.expected_more
     assert 0 < low < high <= 100
     assert before.text.startswith(
-        "On your 1,000 rows the safe stack and the baseline differ in 100 predictions, so at most "
-        f"these change. Labels for about {low} to {high} of these 100 rows settle which one is "
-        "better; to know only whether it is not worse, "
+        "On your 1,000 unlabelled rows the safe stack and the baseline differ in 100 predictions, "
+        f"so at most these change. Labels for about {low} to {high} of these 100 rows settle "
+        "which one is better; to know only whether it is not worse, "
     )
     assert before.deploy == "Use the baseline meanwhile, the cautious choice."
     found = answer_of(asked(), "10")

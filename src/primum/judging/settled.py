@@ -199,11 +199,11 @@ def certain(found: Settled) -> str:
     Returns
     -------
     str
-        Such as "On your 5,293 rows the safe stack and the baseline differ in 150 predictions, so
-        at most these change."
+        Such as "On your 5,293 unlabelled rows the safe stack and the baseline differ in 150
+        predictions, so at most these change."
     """
     both, n_different = f"{found.challenger} and {found.baseline}", found.pair.n_different
-    where = f"On your {counted(found.pair.n_rows, 'row')} {both}"
+    where = f"On your {counted(found.pair.n_rows, 'unlabelled row')} {both}"
     if n_different == 0:
         return f"{where} predict the same classes, so nothing changes."
     change = "this one changes" if n_different == 1 else "these change"

@@ -72,8 +72,8 @@ class Verdict:
         probability of at least ``level`` holds in all of it.
     n_labels_to_settle : int or None
         With "cannot_tell": about how many labelled rows (groups, if rows belong together), drawn at
-        random, would give a clear answer; None if more than a hundred times the present number or more than there
-        are to label, or if the answer is clear.
+        random, would give a clear answer; None if more than a hundred times the present number or
+        more than there are to label, or if the answer is clear.
     level : float
         The probability that an answer needs.
     difference : Difference

@@ -1,0 +1,260 @@
+"""Settling a comparison: rows to label, exact answers, and the model to use afterwards."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+import primum
+from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
+from primum.comparison.settle import TWO_QUESTIONS
+from primum.judging.settled import Settled
+from primum.judging.settlement import Settlement
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+SAFE = SafeClassifier(["spreading"], baseline=["ridge"], cv=3, n_repeats=1)
+QUICK = {
+    "methods": [("safe stack", SAFE)],
+    "baseline": [("ridge", LeastSquaresClassifier(alpha=0.1))],
+    "n_repeats": 1,
+    "curves": False,
+    "verbose": False,
+}
+N_LABELED = 24
+
+
+def rings(n_rows=324, n_classes=2, seed=0, noise=0.2):
+    """Return rows on rings, which no line separates, as a table, and all labels."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_rows) % n_classes
+    angle, radius = rng.uniform(0, 2 * np.pi, n_rows), 1 + 2 * truth
+    X = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    X += rng.normal(scale=noise, size=X.shape)
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    frame["nr"] = [f"c{i:03d}" for i in range(n_rows)]
+    frame["note"] = rng.choice(["=1+1", "ü;,"], n_rows)
+    return frame, np.array(["no", "yes", "both"], dtype=object)[truth]
+
+
+def as_table(frame, labels):
+    known = np.arange(len(frame)) < N_LABELED
+    return frame.assign(**{"left?": np.where(known, labels, None)})
+
+
+def compared(n_classes=2, noise=0.2, **options):
+    frame, labels = rings(n_classes=n_classes, noise=noise)
+    settings = {**QUICK, "target": "left?", "id": "nr", "exclude": ["note"], **options}
+    return primum.compare(as_table(frame, labels), **settings), frame, labels
+
+
+@pytest.fixture(scope="module")
+def once():
+    return compared()
+
+
+@pytest.fixture
+def fresh(once):
+    """A comparison that no test has settled before."""
+    result, frame, labels = once
+    result._settlements.clear()
+    yield result, frame, labels
+    result._settlements.clear()
+
+
+def errors(model, frame, labels):
+    return int(np.sum(model.predict(frame[N_LABELED:]) != labels[N_LABELED:]))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_of_all_rows_on_which_models_differ_give_the_exact_difference(n_classes):
+    result, frame, labels = compared(n_classes)
+    rows = result.settlement.rows
+    found = result.settle({int(row): labels[row] for row in rows}, verbose=False)
+    safe, baseline = result.fit("safe stack"), result.fit("baseline")
+    assert found.low == found.high == errors(safe, frame, labels) - errors(baseline, frame, labels)
+    prepared = safe[:-1].transform(frame[N_LABELED:])
+    own, twin = (
+        np.sum(model.predict(prepared) != labels[N_LABELED:])
+        for model in (safe[-1], safe[-1].supervised_)
+    )
+    against_twin = found.pairs[1]
+    assert against_twin.baseline == "the supervised stack"
+    if against_twin.pair.needs_labels:
+        assert against_twin.low == against_twin.high == own - twin
+    assert found.low < -10
+
+
+def test_the_rows_to_label_are_those_that_differ_in_one_random_order(fresh):
+    result, frame, _ = fresh
+    own, baseline = (result.fit(name).predict(frame) for name in ("safe stack", "baseline"))
+    differ = np.flatnonzero(own != baseline)
+    differ = set(differ[differ >= N_LABELED])
+    table = result.rows_to_label(10**6)
+    assert differ <= set(table.index) <= set(range(N_LABELED, len(frame)))
+    assert list(table) == ["primum_row", "left?", "primum_chosen", "nr", "east", "north", "note"]
+    assert table["primum_row"].tolist() == [f"r{i + 1}" for i in range(len(table))]
+    assert set(table["primum_chosen"]) == {"yes"}
+    assert table["left?"].isna().all()
+    pd.testing.assert_frame_equal(
+        table[["nr", "east", "north", "note"]],
+        frame.loc[table.index, ["nr", "east", "north", "note"]],
+    )
+    assert table.index.tolist() != sorted(table.index)
+    pd.testing.assert_frame_equal(result.rows_to_label(5), table[:5])
+    assert len(result.rows_to_label()) == result.settlement.forecast().high
+    shown = result.rows_to_label(10**6, show_predictions=True)
+    assert shown["predicted by the safe stack"].tolist() == own[table.index].tolist()
+    assert shown["predicted by the baseline"].tolist() == baseline[table.index].tolist()
+
+
+def test_the_order_is_the_same_after_a_resume(fresh, tmp_path):
+    result, *_ = fresh
+    order = result.rows_to_label(10**6)
+    for options in ({}, {"resume": True}):
+        again, frame, _ = compared(folder=tmp_path, **options)
+        pd.testing.assert_frame_equal(again.rows_to_label(10**6), order)
+        assert again.settlement.to_dict() == result.settlement.to_dict()
+    # The resumed comparison has not fitted the stack: it does so when asked, and alike.
+    assert again.records.cross_fitted["safe stack"].model is None
+    models = [one.fit("safe stack") for one in (again, result)]
+    np.testing.assert_array_equal(*(model.predict_proba(frame) for model in models))
+
+
+@pytest.mark.slow
+def test_the_order_does_not_depend_on_the_number_of_processes(fresh):
+    result, *_ = fresh
+    again, *_ = compared(n_jobs=2)
+    pd.testing.assert_frame_equal(again.rows_to_label(10**6), result.rows_to_label(10**6))
+    assert again.fit("safe stack") is again.records.cross_fitted["safe stack"].model
+
+
+def test_labels_add_up_and_lead_the_report(capsys):
+    result, _, labels = compared(noise=1.0)
+    assert result.recommended == "baseline"
+    assert result.headline.certain.startswith("On your 300 unlabelled rows the safe stack and the")
+    assert "so at most these change." in result.verdict
+    assert "at random" not in result.verdict + result.to_markdown()
+    assert result.headline.next_step.startswith("Label about ")
+    assert result.to_dict()["settlement"]["n_labels"] == 0
+    table = result.rows_to_label(12)
+    table["left?"] = labels[table.index]
+    first = result.settle(table[:6])
+    assert str(first) in capsys.readouterr().out
+    found = result.settle(table[6:], verbose=False)
+    assert (first.n_labels, found.n_labels) == tuple(
+        result.settlement.questions[0].differs[:size].sum() for size in (6, 12)
+    )
+    assert result.settlement.labels.keys() == set(range(12))
+    assert isinstance(result.settlement, Settlement)
+    assert isinstance(found.pairs[0], Settled)
+    assert (found.answer, found.low, found.high) == (
+        found.pairs[0].answer, found.pairs[0].low, found.pairs[0].high,
+    )  # fmt: skip
+    assert result.headline.answer == found.deploy
+    assert found.pairs[0].text in result.to_markdown()
+    assert json.loads(json.dumps(result.to_dict()))["settlement"]["text"] == found.text
+    rest = result.rows_to_label(10**6)
+    assert set(rest.index).isdisjoint(table.index)
+
+
+def test_after_settling_the_model_to_use_is_fitted_to_all_labels(fresh):
+    result, _, labels = fresh
+    rows = result.settlement.rows
+    undecided, settled = int(rows[0]), [int(row) for row in rows[1:]]
+    before = result.fit_recommended()
+    assert before is result.fit(result.recommended)
+    answers = {**{row: labels[row] for row in settled}, undecided: "?"}
+    found = result.settle(answers, verbose=False)
+    assert found.answer == "help"
+    assert found.deployed == "safe stack"
+    assert "fits to all labels" in result.headline.next_step
+    assert result.headline.kind == "help"
+    new = result.fit_recommended()
+    assert new is not result.fit("safe stack")
+    assert isinstance(new[-1], SafeClassifier)
+
+
+def test_the_refitted_baseline_has_the_new_labels(fresh):
+    result, frame, labels = fresh
+    rows, model = np.sort(result.settlement.rows), result.fit("baseline")
+    baseline = model.predict(frame)
+    # The baseline is right wherever the models differ.
+    found = result.settle({int(row): baseline[row] for row in rows}, verbose=False)
+    assert (found.answer, found.deployed) == ("harm", "baseline")
+    known = np.r_[np.arange(N_LABELED), rows]
+    direct = clone(model).fit(frame.loc[known], np.r_[labels[:N_LABELED], baseline[rows]])
+    np.testing.assert_allclose(
+        result.fit_recommended().predict_proba(frame), direct.predict_proba(frame)
+    )
+
+
+def test_labels_are_followed_where_cross_validation_says_otherwise(fresh):
+    result, frame, _ = fresh
+    assert result.recommended == "safe stack"
+    baseline = result.fit("baseline").predict(frame)
+    rows = result.settlement.rows
+    found = result.settle({int(row): baseline[row] for row in rows}, verbose=False)
+    assert found.contradicts
+    assert found.deployed == "baseline"
+    assert found.text.endswith(TWO_QUESTIONS)
+    assert TWO_QUESTIONS in result.headline.reason
+    assert result.headline.answer.startswith("Use the baseline on these rows")
+
+
+def test_contradicted_labels_of_the_table_are_refused(fresh):
+    result, _, labels = fresh
+    row = int(result.settlement.rows[0])
+    other = "no" if labels[0] == "yes" else "yes"
+    with pytest.raises(ValueError, match=r"Row 0 has the label .* in the table already"):
+        result.settle({0: other, row: labels[row]})
+    with pytest.raises(ValueError, match=r"Row c000 has the label .* in the table already"):
+        result.settle({"c000": other, f"c{row:03d}": labels[row]})
+    assert not result.settlement.labels
+    with pytest.raises(ValueError, match="n must be an int >= 1, or None for the expected number"):
+        result.rows_to_label(0)
+
+
+def test_the_most_promising_method_is_asked_about_if_none_judges_itself():
+    frame, labels = rings()
+    X, y = frame[["east", "north"]].to_numpy(), np.where(np.arange(324) < N_LABELED, labels, None)
+    methods = [("self", SelfLearningClassifier(LogisticRegression()))]
+    result = primum.compare(X, y, **{**QUICK, "methods": methods})
+    assert [(q.challenger, q.baseline) for q in result.settlement.questions] == [
+        ('"self"', "the baseline")
+    ]
+    assert list(result.rows_to_label(3))[:5] == ["primum_row", "label", "primum_chosen", "x0", "x1"]
+    rows = result.settlement.rows
+    found = result.settle(pd.Series(labels[rows], index=rows), verbose=False)
+    own, baseline = (result.fit(name) for name in ("self", "baseline"))
+    wrong = [np.sum(m.predict(X[N_LABELED:]) != labels[N_LABELED:]) for m in (own, baseline)]
+    if len(rows):
+        assert found.low == found.high == wrong[0] - wrong[1]
+    else:
+        assert abs(wrong[0] - wrong[1]) <= found.pairs[0].pair.n_margin
+
+
+def test_what_labels_cannot_settle_is_said_in_a_sentence():
+    frame, labels = rings(84)
+    X, y = frame[["east", "north"]], np.where(np.arange(84) < N_LABELED, labels, None)
+    plain = {**QUICK, "methods": [("self", SelfLearningClassifier(LogisticRegression()))]}
+    for options, sentence in (
+        ({"scoring": "roc_auc"}, "but this comparison is by"),
+        (
+            {"baseline": [("a", RidgeClassifier()), ("b", LogisticRegression())]},
+            "baselines cannot be averaged to one model",
+        ),
+    ):
+        result = primum.compare(X, y, **{**plain, **options})
+        assert result.settlement is None
+        assert result.to_dict()["settlement"] is None
+        with pytest.raises(ValueError, match=sentence):
+            result.rows_to_label()
+        with pytest.raises(ValueError, match=sentence):
+            result.settle({1: "yes"})
+    whole = primum.compare(X, labels, **plain)
+    with pytest.raises(ValueError, match="all rows are labelled"):
+        whole.rows_to_label()
