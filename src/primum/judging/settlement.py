@@ -34,6 +34,7 @@ from primum.judging.settling import (
     CHALLENGER,
     NEITHER,
     UNDECIDED,
+    Bounds,
     Forecast,
     Pair,
     forecast,
@@ -115,7 +116,7 @@ class Question:
         bounds = settle(self.pair, outcomes)
         known = np.bincount(outcomes, minlength=BLANK + 1)
         wrong = known[BASELINE] + known[NEITHER], known[CHALLENGER] + known[NEITHER]
-        more = self.forecast(labels)
+        more = self._expected(outcomes, bounds)
         return Settled(
             *(self.challenger, self.baseline, bounds.n_labels),
             *((more.low, more.high), (more.not_worse_low, more.not_worse_high)),
@@ -124,21 +125,9 @@ class Question:
             bounds=bounds,
         )
 
-    def forecast(self, labels: Mapping[int, int]) -> Forecast:
-        """Return how many more labels of rows on which the two differ will be needed.
-
-        Parameters
-        ----------
-        labels : mapping of place to class code
-            The labels so far.
-
-        Returns
-        -------
-        Forecast
-            Ranges; no more than there are listed rows without a label.
-        """
-        outcomes = self.outcomes(labels)
-        if settle(self.pair, outcomes).settled:
+    def _expected(self, outcomes: Index, bounds: Bounds) -> Forecast:
+        """Return how many more labels will be needed, at most as many as there are rows left."""
+        if bounds.settled:
             return Forecast(0, 0, 0, 0)
         left = int(np.sum(outcomes == BLANK))
         found = forecast(self.pair, outcomes, wins=self.wins)
