@@ -272,7 +272,7 @@ def _contradicted(found: Settled) -> str:
 
 def _were_needed(found: Settled) -> str:
     """Return how many labels an answer has needed."""
-    bounds, enough = found.bounds, found.bounds.n_to_settle
+    bounds, enough = found.bounds, found.bounds.labels_needed
     labels = counted(found.n_labels, "label")
     if enough == bounds.n_read or enough is None:
         return f"{labels} {'was' if found.n_labels == 1 else 'were'} needed."
