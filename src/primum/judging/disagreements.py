@@ -16,7 +16,7 @@ Salmon, J. K., Moraes, M. A., Dror, R. O. & Shaw, D. E. (2011). Parallel random 
 1, 2, 3. Proceedings of SC11.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -143,24 +143,49 @@ def find_disagreements(
     >>> found.n_rows, found.n_different, sorted(found.positions.tolist())
     (6, (2,), [2, 3])
     """
-    outside = open_outside(models[0], X)
-    X = _sliceable(X) if outside is None else None
-    predict = predict or _predicted_by(models)
-    names = None if outside is None else getattr(models[0], "feature_names_in_", None)
-    kernel = _Kernel(predict, np.asarray(pairs, dtype=np.intp), seed, most, names)
+    outside, predict = open_outside(models[0], X), predict or _predicted_by(models)
     with one_blas_thread():
-        part = _over_memory(kernel, X) if outside is None else _over_outside(kernel, outside)
-    order = np.lexsort([part.positions, part.keys])
-    rows = part.X[order] if X is None else take_rows(X, part.positions[order])
-    return Disagreements(
-        n_rows=part.n_rows,
-        n_union=part.n_union,
-        n_different=tuple(part.n_different.tolist()),
-        pairs=tuple((int(first), int(second)) for first, second in pairs),
-        positions=part.positions[order],
-        codes=part.codes[order],
-        X=as_table(rows, names),
-    )
+        if outside is None:
+            X = _sliceable(X)
+            return list_disagreements(_codes_in_memory(predict, X), X, pairs, seed=seed, most=most)
+        names = getattr(models[0], "feature_names_in_", None)
+        kernel = _Kernel(predict, _as_array(pairs), seed, most, names)
+        part = _checked(outside).map_reduce(kernel.of_block, kernel.join)
+    order = part.order
+    return part.listed(order, kernel.pairs, as_table(part.X[order], names))
+
+
+def list_disagreements(
+    codes: Index,
+    X: Any,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    seed: int,
+    most: int = MOST_LISTED,
+) -> Disagreements:
+    """Return the same as ``find_disagreements`` from known predictions.
+
+    Parameters
+    ----------
+    codes : array of shape (n_rows, n_models)
+        The class codes that the models predict.
+    X : array, CSR array or DataFrame of shape (n_rows, n_features)
+        The rows, in memory.
+    pairs, seed, most
+        As in ``find_disagreements``.
+
+    Returns
+    -------
+    Disagreements
+        The counts over all rows, and the listed rows.
+    """
+    part = _part_of(0, codes, _as_array(pairs), seed).limited(most)
+    order = part.order
+    return part.listed(order, _as_array(pairs), take_rows(X, part.positions[order]))
+
+
+def _as_array(pairs: Sequence[tuple[int, int]]) -> Index:
+    return np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
 
 
 def random_words(seed: int, start: int, n: int) -> NDArray[np.uint64]:
@@ -183,33 +208,59 @@ class _Part:
     codes: Index
     X: Any
 
+    @property
+    def order(self) -> Index:
+        """The places of the rows, those with the smallest numbers first."""
+        return np.lexsort([self.positions, self.keys])
+
     def limited(self, most: int) -> "_Part":
         """Return the same with at most so many rows, those with the smallest numbers."""
         if len(self.keys) <= most:
             return self
-        kept = np.lexsort([self.positions, self.keys])[:most]
+        kept = self.order[:most]
         return _Part(
             *(self.n_rows, self.n_union, self.n_different),
             *(self.keys[kept], self.positions[kept], self.codes[kept]),
             None if self.X is None else self.X[kept],
         )
 
+    def listed(self, order: Index, pairs: Index, X: Any) -> Disagreements:
+        """Return what was found, with the rows X in this order."""
+        return Disagreements(
+            n_rows=self.n_rows,
+            n_union=self.n_union,
+            n_different=tuple(self.n_different.tolist()),
+            pairs=tuple((first, second) for first, second in pairs.tolist()),
+            positions=self.positions[order],
+            codes=self.codes[order],
+            X=X,
+        )
+
+
+def _part_of(start: int, codes: Index, pairs: Index, seed: int, X: Any = None) -> _Part:
+    """Return what consecutive rows contribute, given their codes; X are the rows, if kept."""
+    apart = codes[:, pairs[:, 0]] != codes[:, pairs[:, 1]]
+    chosen = np.flatnonzero(apart.any(axis=1))
+    keys = random_words(seed, start, len(codes))[chosen]
+    counts = len(codes), len(chosen), apart.sum(axis=0)
+    return _Part(*counts, keys, start + chosen, codes[chosen], None if X is None else X[chosen])
+
 
 @dataclass(frozen=True)
 class _Kernel:
     """Finds the rows of a block on which models differ; it runs on the workers of a cluster too.
 
-    ``names`` are those of the columns of rows outside memory.
+    ``names`` are those of the columns.
     """
 
     predict: Predict
     pairs: Index
     seed: int
     most: int
-    names: AnyArray | None = None
+    names: AnyArray | None
 
-    def of_array(self, block: Block) -> _Part:
-        """Return what a block of rows outside memory contributes, and the rows themselves."""
+    def of_block(self, block: Block) -> _Part:
+        """Return what a block contributes, and the rows themselves."""
         return reduce(self.join, map(self._of_piece, block.split(ROWS_PER_BLOCK)))
 
     def _of_piece(self, block: Block) -> _Part:
@@ -219,16 +270,7 @@ class _Kernel:
             if first_non_finite(block.X) is not None:
                 refuse_non_finite(block)
             raise
-        return self.of_codes(block.start, codes, block.X)
-
-    def of_codes(self, start: int, codes: Index, X: Any = None) -> _Part:
-        """Return what consecutive rows with given codes contribute."""
-        apart = codes[:, self.pairs[:, 0]] != codes[:, self.pairs[:, 1]]
-        chosen = np.flatnonzero(apart.any(axis=1))
-        keys = random_words(self.seed, start, len(codes))[chosen]
-        rows = None if X is None else X[chosen]
-        counts = len(codes), len(chosen), apart.sum(axis=0)
-        return _Part(*counts, keys, start + chosen, codes[chosen], rows).limited(self.most)
+        return _part_of(block.start, codes, self.pairs, self.seed, block.X).limited(self.most)
 
     def join(self, first: _Part, second: _Part) -> _Part:
         """Return what two parts contribute together."""
@@ -240,29 +282,24 @@ class _Kernel:
             np.concatenate([part.keys for part in both]),
             np.concatenate([part.positions for part in both]),
             np.concatenate([part.codes for part in both]),
-            None if first.X is None else stack_rows([part.X for part in both]),
+            stack_rows([part.X for part in both]),
         ).limited(self.most)
 
 
-def _over_outside(kernel: _Kernel, rows: Rows) -> _Part:
-    """Return what rows in files or on a cluster contribute."""
-    if not rows.n_rows:
-        raise _no_rows()
-    return rows.map_reduce(kernel.of_array, kernel.join)
-
-
-def _over_memory(kernel: _Kernel, X: Any) -> _Part:
-    """Return what rows in memory contribute."""
-    if not (n_rows := X.shape[0]):
-        raise _no_rows()
-
-    def parts() -> Iterable[_Part]:
-        for start in range(0, n_rows, ROWS_PER_BLOCK):
-            rows = take_rows(X, slice(start, min(start + ROWS_PER_BLOCK, n_rows)))
-            yield kernel.of_codes(start, kernel.predict(rows))
-
+def _codes_in_memory(predict: Predict, X: Any) -> Index:
+    """Return the class codes predicted for rows in memory, block by block."""
+    n_rows = _checked(X).shape[0]
+    starts = range(0, n_rows, ROWS_PER_BLOCK)
     with locating_bad_values(X, "X"):
-        return reduce(kernel.join, parts())
+        blocks = (slice(start, min(start + ROWS_PER_BLOCK, n_rows)) for start in starts)
+        return np.concatenate([predict(take_rows(X, block)) for block in blocks])
+
+
+def _checked(rows: Any) -> Any:
+    """Return rows; raise an error if there are none."""
+    if (rows.n_rows if isinstance(rows, Rows) else rows.shape[0]) == 0:
+        raise ValueError("X has no rows, so models cannot differ on them: pass unlabelled rows.")
+    return rows
 
 
 def _sliceable(X: Any) -> Any:
@@ -271,10 +308,6 @@ def _sliceable(X: Any) -> Any:
     if sparse.issparse(X):
         return as_csr(X)
     return X if hasattr(X, "shape") else np.asarray(X)
-
-
-def _no_rows() -> ValueError:
-    return ValueError("X has no rows, so models cannot differ on them: pass unlabelled rows.")
 
 
 def _predicted_by(models: Sequence[Any]) -> Predict:
