@@ -35,6 +35,7 @@ KNOWS = {
     "rows/dask_rows.py": {"dask", "distributed"},
     "rows/parquet.py": {"pyarrow"},
     "reading/data.py": {"pandas"},
+    "safe/settlement.py": {"pandas"},
     "_progress.py": {"tqdm"},
 }
 

@@ -25,8 +25,10 @@ from primum._progress import FOLDS, tell, with_progress
 from primum._sklearn import HasMethods
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
+from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
+from primum.judging.settlement import Settlement
 from primum.judging.words import OwnVerdict
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, fitting
 from primum.methods.parameters import POSITIVE, with_parameters
@@ -39,10 +41,17 @@ from primum.safe.candidates import BASELINE, Candidate, CandidateModel, Labels, 
 from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
 from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import Failure, OutOfFold
+from primum.safe.settlement import (
+    MOST_COMPARED,
+    ToLabel,
+    codes_in_fit,
+    disagreements_in_fit,
+    look_for,
+    rows_to_label,
+    to_label_in_fit,
+)
 from primum.safe.stack import StackPredictionMixin, stack_of, weights_on
 
-# The share of rows for which two models disagree is estimated from at most this many.
-MOST_COMPARED = 5000
 LACK_OF_TIME = "left out, because of the time budget."
 # The weights of candidates by name, and the proven gap of their objective.
 Weighted = tuple[dict[str, float], float]
@@ -124,6 +133,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     held_out_scores_ : array of shape (n_held_out, n_classes)
         Scores of these rows by the stack, cross-fitted: neither the candidates nor their weights
         have seen the label of the row. ``verdict_`` is based on them.
+    order_seed_ : int
+        Seed of the order in which ``rows_to_label`` lists rows.
     notes_ : list of str
         What was approximated, left out or warned of.
     failures_ : list of Failure
@@ -232,11 +243,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         """
         start = time.perf_counter()
         with fitting(self):
+            self._to_label = None
             read_scorer(self.scoring)
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
             refuse_other_library(self, given.home)
             self.classes_ = given.labels.classes
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            self.order_seed_ = seed
             rows = self._rows(given, X, seed)
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
             of_labeled, of_unlabeled = _groups(given, groups)
@@ -253,7 +266,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             with one_blas_thread():
                 scored.notes.extend(notes_on_rows(rows, of_labeled, of_unlabeled))
                 self._compute(scored, entrants, start)
-                self._combine(scored, entrants, held_out)
+                found = self._combine(scored, entrants, held_out)
+            self._to_label = found and to_label_in_fit(self, found, given, X, X_unlabeled)
             self.held_out_rows_ = _labeled(given)[held_out.rows]
             self.held_out_folds_ = held_out.fold_of
             self.notes_.extend([*entrants.notes, *of_folds])
@@ -317,8 +331,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                     scored.notes.append(f"{names}: {LACK_OF_TIME}")
         _require(entrants.baselines, scored)
 
-    def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
-        """Find the weights, fit the candidates that have one, and judge the result."""
+    def _combine(
+        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
+    ) -> Disagreements | None:
+        """Find the weights, fit the candidates that have one, and judge the result.
+
+        Returns the unlabelled rows on which the stacks differ, if all were compared.
+        """
         stacks, fitted = self._fit_weighted(scored, entrants, held_out)
         models = {name: model for name, (model, _) in fitted.items()}
         (self.weights_, self.gap_), (supervised, _), (baseline, _) = stacks
@@ -326,11 +345,14 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         self.supervised_ = stack_of(self, supervised, models)
         self.baseline_ = stack_of(self, baseline, models)
         probe = {name: scores for name, (_, scores) in fitted.items()}
-        self.verdict_, judged = judge_stacks(self, scored, entrants, held_out, probe)
+        codes = codes_in_fit(self, scored.rows, probe)
+        found = disagreements_in_fit(self, scored.rows, codes)
+        self.verdict_, judged = judge_stacks(self, scored, entrants, held_out, codes, found)
         self.held_out_scores_ = judged["safe stack"]
         self.report_ = report_table(self, scored, entrants, held_out, judged)
         self.failures_, self.notes_ = scored.failures, scored.all_notes
         self._warn_of_failures()
+        return found
 
     def _fit_weighted(
         self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
@@ -369,6 +391,95 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                 FitFailedWarning,
                 stacklevel=4,
             )
+
+    def rows_to_label(
+        self, X: Any = None, n: int | None = None, *, show_predictions: bool = False
+    ) -> Any:
+        """Return the unlabelled rows whose labels settle whether the model makes fewer errors.
+
+        Two fitted models can differ in error only on rows for which they predict different
+        classes. These rows are listed in a random order, for the model against ``baseline_`` and
+        against ``supervised_``. Label them from the top, and pass the labels to ``settle``. It
+        prints how many labels will be needed, as a range.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame, path or Dask collection, default=None
+            Unlabelled rows to be asked about. A Parquet file or folder, or a Dask array or
+            DataFrame, is read once, block by block. None: those of ``fit``, or of the last call; a
+            model that was loaded from a file has none.
+        n : int, default=None
+            Number of rows to return. None: about as many as are expected to be needed.
+        show_predictions : bool, default=False
+            Whether to add what the models predict. Labels by somebody who sees it are biased.
+
+        Returns
+        -------
+        DataFrame
+            The next rows without a label. The column "primum_row" has their names in the order,
+            "label" is empty, and the others are the features. The index is that of X, or the
+            positions in X; rows of ``X_unlabeled`` are below those of X.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import make_moons
+        >>> from primum import SafeClassifier
+        >>> X, truth = make_moons(500, noise=0.1, random_state=0)
+        >>> y = np.where(np.arange(500) < 30, truth, -1)
+        >>> clf = SafeClassifier(["spreading"], random_state=0).fit(X, y)
+        >>> table = clf.rows_to_label(n=20)  # doctest: +ELLIPSIS
+        Label about ...
+        >>> table["label"] = truth[table.index]
+        >>> clf.settle(table, verbose=False).leading.answer
+        'help'
+        """
+        check_is_fitted(self, "models_")
+        self._to_label, table = rows_to_label(self, self._asked, X, n, show_predictions)
+        return table
+
+    def settle(self, labels: Any, *, correct: bool = False, verbose: bool = True) -> Settlement:
+        """Return what labels of ``rows_to_label`` say about the errors of the fitted models.
+
+        The bounds hold for these fitted models on these rows, with a probability of at least 95%
+        for all pairs of models together, however often one looks and whenever one stops. The
+        verdict of the fit is about rows that have not been seen. A model that is fitted again, to
+        these labels too, is another model.
+
+        Parameters
+        ----------
+        labels : mapping, Series or DataFrame
+            Classes by name or index of the row, or the table of ``rows_to_label`` with its column
+            "label" filled. Empty cells are no labels, and "?" means that nobody can decide. Labels
+            of earlier calls count too.
+        correct : bool, default=False
+            Whether labels may replace other ones of the same rows.
+        verbose : bool, default=True
+            Whether to print what is settled.
+
+        Returns
+        -------
+        Settlement
+            With ``leading``, the answer against the baseline, and ``answers()``, those of all
+            pairs.
+        """
+        check_is_fitted(self, "models_")
+        asked = self._asked or look_for(self, None)
+        self._to_label = asked.with_labels(labels, correct=correct)
+        settlement = self._to_label.settlement
+        if verbose:
+            print(*settlement.notes, *settlement.answers(), sep="\n")
+        return settlement
+
+    @property
+    def _asked(self) -> ToLabel | None:
+        """The rows to label, if they are known: a model that was loaded has none."""
+        return getattr(self, "_to_label", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The rows to label belong to the session, not to the model, and would enlarge its file.
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_to_label"}
 
     def count_fits(self) -> int:
         """Return of how many fits of the candidates a fit consists: the folds, and the final one.

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray, Floats, Index
 from primum.judging.difference import PRACTICAL_EQUIVALENCE
+from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import (
@@ -26,9 +27,9 @@ from primum.judging.losses import (
     check_folds,
     measure_of,
     name_of,
-    predicted_codes,
     read_scoring,
 )
+from primum.judging.settled import Settled, certain
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
@@ -42,11 +43,13 @@ from primum.judging.words import (
 from primum.safe.candidates import SharedRows
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.stack import StackedClassifier, cross_fitted
+from primum.safe.settlement import PAIRS, ask
+from primum.safe.stack import cross_fitted
 
 if TYPE_CHECKING:
     from primum.safe.classifier import SafeClassifier
 
+LISTS_THEM = "rows_to_label() lists them, and settle() reads their labels."
 SUPERVISED = "the same kind of model without unlabelled rows"
 
 
@@ -99,12 +102,14 @@ def judge_stacks(
     scored: OutOfFold,
     entrants: Entrants,
     held_out: HeldOut,
-    probe: dict[str, Floats],
+    codes: Index,
+    found: Disagreements | None,
 ) -> tuple[SafeVerdict, dict[str, Floats]]:
     """Return the verdict on a fitted SafeClassifier, and the cross-fitted scores of its stacks.
 
-    ``probe`` are the scores of the fitted candidates for unlabelled rows. What the verdict leaves
-    out is added to what ``scored`` has as approximated; only what has a weight is mentioned.
+    ``codes`` are the classes that the stacks predict for unlabelled rows, and ``found`` are those
+    on which they differ, if all were compared. What the verdict leaves out is added to what
+    ``scored`` has as approximated; only what has a weight is mentioned.
     """
     stack, supervised = entrants.members(scored.scores)
     unpaired = entrants.unpaired(scored.scores)
@@ -117,18 +122,18 @@ def judge_stacks(
     scores, w0 = scored.stacked(entrants.baselines, entrants.baselines)
     baseline = scores @ w0
     what = f"the baseline ({' and '.join(entrants.baselines)})"
-    compared = _compared(probe, safe, safe.baseline_)
-    of_baseline = _judge(held_out, own, baseline, safe.scoring, what, compared)
+    of_baseline = _judge(held_out, own, baseline, safe.scoring, what, _compared(codes, PAIRS[0]))
     of_supervised = None
     if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
-        compared = (0, 0) if unpaired else _compared(probe, safe, safe.supervised_)
+        compared = (0, 0) if unpaired else _compared(codes, PAIRS[1])
         of_supervised = _judge(held_out, fair, others, safe.scoring, SUPERVISED, compared)
     of_brier = None
     if safe.scoring == "accuracy":
         of_brier = _judge(held_out, own, baseline, "neg_brier_score", what)
     approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
     notes = dict.fromkeys([*scored.notes, *approximated])
-    text = in_words(of_baseline, of_supervised, of_brier, safe.scoring, [*notes])
+    settled = found and ask(found, safe.classes_, (of_baseline, of_supervised)).leading
+    text = in_words(of_baseline, of_supervised, of_brier, safe.scoring, [*notes], settled)
     stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
 
@@ -153,17 +158,10 @@ def _judge(
     )
 
 
-def _compared(
-    probe: dict[str, Floats], safe: "SafeClassifier", other: StackedClassifier
-) -> tuple[int, int]:
+def _compared(codes: Index, pair: tuple[int, int]) -> tuple[int, int]:
     """Return for how many of how many unlabelled rows two stacks predict different classes."""
-    own, others = (
-        predicted_codes(
-            np.sum([model.weights_[name] * probe[name] for name in model.models_], axis=0)
-        )
-        for model in (safe, other)
-    )
-    return int(np.sum(own != others)), len(own)
+    first, second = pair
+    return int(np.sum(codes[:, first] != codes[:, second])), len(codes)
 
 
 def _unpaired_note(name: str) -> str:
@@ -179,14 +177,25 @@ def in_words(
     brier: Verdict | None,
     scoring: Any,
     notes: Sequence[str],
+    settled: Settled | None = None,
 ) -> str:
-    """Return the verdicts and the notes as one text."""
-    parts = [baseline.text]
+    """Return the verdicts and the notes as one text, led by what is certain."""
+    parts = [baseline.text] if settled is None else _on_these_rows(baseline, settled)
     if supervised is not None:
         parts.append(contribution(supervised, measure_of(scoring)))
     if brier is not None and brier.answer in (HELP, HARM):
         parts.append(on_probabilities(brier))
     return " ".join([*parts, *notes])
+
+
+def _on_these_rows(baseline: Verdict, settled: Settled) -> list[str]:
+    """Return what is certain, the verdict on rows not seen, and what would settle it here."""
+    if not settled.pair.needs_labels:
+        few = f"This is at most {percent(settled.pair.margin)} of them: no practical difference."
+        return [certain(settled), *([few] if settled.pair.n_different else []), baseline.reason]
+    if baseline.answer != CANNOT_TELL:
+        return [certain(settled), baseline.reason]
+    return [certain(settled), baseline.reason, f"{settled.needed} {LISTS_THEM}"]
 
 
 def on_probabilities(verdict: Verdict) -> str:

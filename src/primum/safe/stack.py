@@ -25,6 +25,7 @@ scores show. With the shrinkage as further rows, the solution is the point of a 
 to the labels; it is unique, even if candidates are equal.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -261,10 +262,37 @@ def stack_of(
 
 def stacked_scores(models: dict[str, CandidateModel], weights: dict[str, float], X: Any) -> Floats:
     """Return the weighted scores of rows."""
-    blocks = [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
-    return np.concatenate(
+    return np.concatenate([_weighted(weights, scores) for scores in _scores(models, X)])
+
+
+def stack_codes(stacks: Sequence[StackPredictionMixin], X: Any) -> Index:
+    """Return the class codes (n_rows, n_stacks) that stacks of shared models predict.
+
+    A model of several stacks predicts every row once.
+    """
+    models = {name: model for stack in stacks for name, model in stack.models_.items()}
+    return np.concatenate([codes_of_scores(stacks, scores) for scores in _scores(models, X)])
+
+
+def codes_of_scores(stacks: Sequence[StackPredictionMixin], scores: dict[str, Floats]) -> Index:
+    """Return the class codes (n_rows, n_stacks) of stacks, given the scores of their models."""
+    return np.stack(
         [
-            sum(weights[name] * model.predict(block) for name, model in models.items())
-            for block in blocks
-        ]
+            predicted_codes(
+                _weighted(stack.weights_, {name: scores[name] for name in stack.models_})
+            )
+            for stack in stacks
+        ],
+        axis=1,
     )
+
+
+def _weighted(weights: dict[str, float], scores: dict[str, Floats]) -> Floats:
+    return np.asarray(sum(weights[name] * values for name, values in scores.items()))
+
+
+def _scores(models: dict[str, CandidateModel], X: Any) -> Iterator[dict[str, Floats]]:
+    """Yield the scores of models, block by block."""
+    for start in range(0, X.shape[0], BLOCK):
+        block = X[start : start + BLOCK]
+        yield {name: model.predict(block) for name, model in models.items()}

@@ -1,0 +1,286 @@
+"""Settling whether a fitted stack makes fewer errors than others, on given unlabelled rows.
+
+The stack is compared with its baseline, and with the stack of supervised models. Each pair can
+differ in error only on the rows for which the two predict different classes. These rows are found
+here, asked for as a table, and their labels are read by `primum.judging.settlement`.
+
+The rows of ``fit`` are known by their positions in X, and those of X_unlabeled by the positions
+that they would have below X. Where rows have an index of their own, they are known by that.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from primum._lazy import needed
+from primum._sklearn import take_rows
+from primum._threads import using_threads
+from primum._typing import AnyArray, Floats, Index
+from primum.judging.disagreements import Disagreements, find_disagreements, list_disagreements
+from primum.judging.losses import name_of
+from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN
+from primum.judging.settlement import SAME, Settlement
+from primum.judging.words import Verdict
+from primum.reading.data import FitArguments, as_table, given_rows
+from primum.reading.labels import KnownLabels
+from primum.rows import is_outside
+from primum.safe.stack import codes_of_scores, stack_codes
+
+if TYPE_CHECKING:
+    from primum.safe.candidates import SharedRows
+    from primum.safe.classifier import SafeClassifier
+    from primum.safe.stack import StackPredictionMixin
+
+# The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.
+STACKS = ("model", "baseline", "supervised")
+PAIRS = ((1, 0), (2, 0))
+IN_WORDS = (("the model", "the baseline"), ("the model", "the supervised stack"))
+# With a time budget, stacks are compared on a sample of this many of the unlabelled rows.
+MOST_COMPARED = 5000
+
+
+@dataclass(frozen=True)
+class ToLabel:
+    """The rows on which the stacks differ, and what their labels have settled.
+
+    Attributes
+    ----------
+    settlement : Settlement
+        The questions, the rows in their order and the labels so far.
+    X : DataFrame, array or CSR array
+        The rows, in this order.
+    index : array
+        By which names the rows are known.
+    codes : array of shape (n_listed, 3)
+        What the stacks predict.
+    known : mapping
+        The class codes of the labelled rows, by their names.
+    """
+
+    settlement: Settlement
+    X: Any = field(repr=False)
+    index: AnyArray = field(repr=False)
+    codes: Index = field(repr=False)
+    known: Mapping[Any, int] = field(default_factory=dict, repr=False)
+
+    def with_labels(self, labels: Any, *, correct: bool) -> "ToLabel":
+        """Return the same with further labels."""
+        settlement = self.settlement.with_labels(labels, known=self.known, correct=correct)
+        return replace(self, settlement=settlement)
+
+    def with_labels_of(self, other: "ToLabel | None") -> "ToLabel":
+        """Return the same with the labels of another one that asks for the same rows."""
+        if other is None or not np.array_equal(other.index, self.index):
+            return self
+        if other.settlement.questions != self.settlement.questions:
+            return self
+        return replace(self, settlement=other.settlement, known=other.known)
+
+    def table(self, n: int | None, classes: AnyArray | None) -> Any:
+        """Return a table of the next n rows without a label; None: the expected number.
+
+        With ``classes``, it has what the stacks predict.
+        """
+        asked = self.settlement
+        n = asked.forecast().high if n is None else n
+        places = asked.places_to_label[:n]
+        frame = _frame(take_rows(self.X, places), self.index[places])
+        frame.insert(0, KEY_COLUMN, [asked.keys[place] for place in places.tolist()])
+        frame.insert(1, asked.target, "")
+        for name, codes in zip(STACKS, self.codes[places].T, strict=True):
+            if classes is not None:
+                frame[f"predicted_by_{name}"] = classes[codes]
+        return frame
+
+
+def stacks_of(safe: "SafeClassifier") -> "tuple[StackPredictionMixin, ...]":
+    """Return the stacks that are compared, in the order of the codes."""
+    return safe, safe.baseline_, safe.supervised_
+
+
+def codes_in_fit(safe: "SafeClassifier", rows: "SharedRows", probe: dict[str, Floats]) -> Index:
+    """Return what the stacks predict for the unlabelled rows: all of them, if time allows.
+
+    ``probe`` are the scores of all models for at most ``MOST_COMPARED`` of them.
+    """
+    if rows.unlabeled.shape[0] <= MOST_COMPARED or safe.time_budget is not None:
+        return codes_of_scores(stacks_of(safe), probe)
+    return stack_codes(stacks_of(safe), rows.unlabeled)
+
+
+def disagreements_in_fit(
+    safe: "SafeClassifier", rows: "SharedRows", codes: Index
+) -> Disagreements | None:
+    """Return the unlabelled rows of ``fit`` on which stacks differ; None if that says nothing."""
+    if safe.scoring != "accuracy" or not 0 < len(codes) == rows.unlabeled.shape[0]:
+        return None
+    return list_disagreements(codes, rows.unlabeled, PAIRS, seed=rows.seed)
+
+
+def ask(
+    found: Disagreements,
+    classes: AnyArray,
+    verdicts: tuple[Verdict | None, Verdict | None],
+    index: AnyArray | None = None,
+) -> Settlement:
+    """Return the questions about the model against the baseline and the supervised stack.
+
+    Parameters
+    ----------
+    found : Disagreements
+        The rows on which they differ.
+    classes : array of shape (n_classes,)
+        The classes.
+    verdicts : (Verdict, Verdict)
+        The cross-validated verdicts of both pairs, if there are any: for forecasts only.
+    index : array of shape (n_listed,), optional
+        The names of the listed rows; by default their positions.
+
+    Returns
+    -------
+    Settlement
+        Without labels.
+    """
+    by_position = index is None or index.dtype.kind in "iu"
+    columns = getattr(found.X, "columns", ())
+    return Settlement.ask(
+        IN_WORDS,
+        found.positions if index is None or not by_position else index,
+        np.stack([found.codes_of(pair) for pair in range(len(PAIRS))], axis=1),
+        n_rows=found.n_rows,
+        classes=[str(name) for name in classes.tolist()],
+        n_different=found.n_different,
+        wins=[_wins(verdict) for verdict in verdicts],
+        ids=None if index is None or by_position else [str(name) for name in index.tolist()],
+        target=f"primum_{LABEL_COLUMN}" if LABEL_COLUMN in columns else LABEL_COLUMN,
+    )
+
+
+def _wins(verdict: Verdict | None) -> tuple[float, float]:
+    """Return on how many held-out rows either model alone was right."""
+    if verdict is None or verdict.disagreement is None:
+        return 0.0, 0.0
+    return verdict.disagreement.better, verdict.disagreement.worse
+
+
+def to_label(
+    safe: "SafeClassifier",
+    found: Disagreements,
+    index: AnyArray | None,
+    known: Mapping[Any, int] | None = None,
+) -> ToLabel:
+    """Return the rows to label, as far as a question needs them.
+
+    ``index`` has the names of *all* rows; None: they are known by their positions.
+    """
+    names = found.positions if index is None else index[found.positions]
+    verdicts = safe.verdict_.baseline, safe.verdict_.supervised
+    asked = ask(found, safe.classes_, verdicts, None if index is None else names)
+    kept = np.zeros(found.n_listed, dtype=bool)
+    for pair, question in enumerate(asked.questions):
+        if question.pair.needs_labels:
+            kept |= found.codes_of(pair)[:, 0] != SAME
+    places = np.flatnonzero(kept)
+    rows, codes = take_rows(found.X, places), found.codes[places]
+    return ToLabel(asked, rows, names[places], codes, known or {})
+
+
+def to_label_in_fit(
+    safe: "SafeClassifier",
+    found: Disagreements,
+    given: FitArguments[KnownLabels],
+    X: Any,
+    X_unlabeled: Any,
+) -> ToLabel:
+    """Return the rows to label among those of ``fit``."""
+    labels, n_rows, n_more = given.labels, given.X.shape[0], given.more.n_rows
+    names = own_index([X, given_rows(X_unlabeled)])
+    names = np.arange(n_rows + n_more) if names is None else names
+    below = np.arange(n_rows, n_rows + n_more)
+    unlabeled = np.concatenate([labels.unlabeled[given.unknown], below])
+    known = dict(zip(names[labels.labeled].tolist(), labels.codes.tolist(), strict=True))
+    if names.dtype.kind == "O":  # texts, as ids are read
+        known = {str(name): code for name, code in known.items()}
+    table = as_table(found.X, getattr(safe, "feature_names_in_", None))
+    return to_label(safe, replace(found, X=table), names[unlabeled], known)
+
+
+def rows_to_label(
+    safe: "SafeClassifier", asked: ToLabel | None, X: Any, n: int | None, show_predictions: bool
+) -> tuple[ToLabel, Any]:
+    """Return the rows to label, of X if it is given, and a table of the next ones.
+
+    Prints how many labels are needed, or what is settled without.
+    """
+    if asked is None or X is not None:
+        asked = look_for(safe, X).with_labels_of(asked)
+    table = asked.table(n, safe.classes_ if show_predictions else None)
+    print(asked.settlement.request or asked.settlement.leading)
+    return asked, table
+
+
+def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
+    """Return the rows to label among given ones, wherever they are."""
+    if safe.scoring != "accuracy":
+        raise ValueError(
+            "Labels of the rows on which models differ settle which makes fewer errors, but not "
+            f"which is better by {name_of(safe.scoring)}: fit with scoring='accuracy'."
+        )
+    if X is None:
+        raise ValueError(
+            "No unlabelled rows are known to this model, because it was loaded from a file, or "
+            "fitted without unlabelled rows or within a time_budget: pass them to "
+            "rows_to_label(X)."
+        )
+    X = given_rows(X)
+
+    def predict(rows: Any) -> Index:
+        checked = validate_data(safe, rows, accept_sparse="csr", dtype=np.float64, reset=False)
+        return stack_codes(stacks_of(safe), checked)
+
+    with using_threads(effective_n_jobs(safe.n_jobs)):
+        found = find_disagreements(
+            stacks_of(safe), X, PAIRS, seed=safe.order_seed_, predict=predict
+        )
+    return to_label(safe, found, None if is_outside(X) else own_index([X]))
+
+
+def own_index(parts: list[Any]) -> AnyArray | None:
+    """Return the names of rows that have an index of their own; None if it does not tell them.
+
+    Parameters
+    ----------
+    parts : list of array-like
+        The rows, one part below the other.
+
+    Returns
+    -------
+    array or None
+        Integers or objects, all different.
+    """
+    parts = [part for part in parts if part is not None]
+    if not all(hasattr(part, "iloc") for part in parts):
+        return None
+    index = parts[0].index
+    for part in parts[1:]:
+        index = index.append(part.index)
+    if not index.is_unique:
+        return None
+    return np.asarray(index, dtype=None if index.dtype.kind in "iu" else object)
+
+
+def _frame(X: Any, index: AnyArray) -> Any:
+    """Return rows as a DataFrame; columns without names are x0, x1, ..."""
+    with needed("Tables of rows to label"):
+        import pandas as pd
+    if hasattr(X, "iloc"):
+        return X.set_axis(index)
+    names = np.array([f"x{column}" for column in range(X.shape[1])], dtype=object)
+    if sparse.issparse(X):
+        return pd.DataFrame.sparse.from_spmatrix(X, index=index, columns=names)
+    return as_table(X, names).set_axis(index)
