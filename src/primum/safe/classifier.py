@@ -468,7 +468,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         self._to_label = asked.with_labels(labels, correct=correct)
         settlement = self._to_label.settlement
         if verbose:
-            print(*settlement.notes, *settlement.answers(), sep="\n")
+            leading, *others = settlement.answers()
+            print(*settlement.notes, leading, *(other.text for other in others), sep="\n")
         return settlement
 
     @property

@@ -132,7 +132,9 @@ def judge_stacks(
         of_brier = _judge(held_out, own, baseline, "neg_brier_score", what)
     approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
     notes = dict.fromkeys([*scored.notes, *approximated])
-    settled = found and ask(found, safe.classes_, (of_baseline, of_supervised)).leading
+    settled = None
+    if found is not None:
+        settled = ask(found, safe.classes_, (of_baseline, of_supervised)).leading
     text = in_words(of_baseline, of_supervised, of_brier, safe.scoring, [*notes], settled)
     stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks

@@ -276,15 +276,11 @@ def stack_codes(stacks: Sequence[StackPredictionMixin], X: Any) -> Index:
 
 def codes_of_scores(stacks: Sequence[StackPredictionMixin], scores: dict[str, Floats]) -> Index:
     """Return the class codes (n_rows, n_stacks) of stacks, given the scores of their models."""
-    return np.stack(
-        [
-            predicted_codes(
-                _weighted(stack.weights_, {name: scores[name] for name in stack.models_})
-            )
-            for stack in stacks
-        ],
-        axis=1,
-    )
+    own = [
+        _weighted(stack.weights_, {name: scores[name] for name in stack.models_})
+        for stack in stacks
+    ]
+    return np.stack([predicted_codes(values) for values in own], axis=1)
 
 
 def _weighted(weights: dict[str, float], scores: dict[str, Floats]) -> Floats:
