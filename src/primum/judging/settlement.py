@@ -352,6 +352,36 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         return self._answers[0]
 
     @property
+    def pairs(self) -> tuple[Settled, ...]:
+        """The answers to all questions."""
+        return self._answers
+
+    @property
+    def answer(self) -> str:
+        """The answer to the first question."""
+        return self.leading.answer
+
+    @property
+    def low(self) -> int:
+        """The lower bound of errors(challenger) - errors(baseline) of the first, in rows."""
+        return self.leading.low
+
+    @property
+    def high(self) -> int:
+        """The upper bound of errors(challenger) - errors(baseline) of the first, in rows."""
+        return self.leading.high
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels that the first answer is based on."""
+        return self.leading.n_labels
+
+    @property
+    def expected_more(self) -> tuple[int, int]:
+        """About how many more labels settle the first question, as a range."""
+        return self.leading.expected_more
+
+    @property
     def settled(self) -> bool:
         """Whether every question has an answer."""
         return all(answer.settled for answer in self._answers)

@@ -431,7 +431,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         >>> table = clf.rows_to_label(n=20)  # doctest: +ELLIPSIS
         Label about ...
         >>> table["label"] = truth[table.index]
-        >>> clf.settle(table, verbose=False).leading.answer
+        >>> clf.settle(table, verbose=False).answer
         'help'
         """
         check_is_fitted(self, "models_")
@@ -460,8 +460,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Settlement
-            With ``leading``, the answer against the baseline, and ``answers()``, those of all
-            pairs.
+            With ``answer``, ``low``, ``high`` (bounds of the change in errors, in rows),
+            ``n_labels`` and ``expected_more`` of the model against the baseline, and the same for
+            all ``pairs``.
         """
         check_is_fitted(self, "models_")
         asked = self._asked or look_for(self, None)

@@ -10,6 +10,7 @@ that they would have below X. Where rows have an index of their own, they are kn
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,9 +38,8 @@ if TYPE_CHECKING:
     from primum.safe.stack import StackPredictionMixin
 
 # The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.
-STACKS = ("model", "baseline", "supervised")
+STACKS = ("the model", "the baseline", "the supervised stack")
 PAIRS = ((1, 0), (2, 0))
-IN_WORDS = (("the model", "the baseline"), ("the model", "the supervised stack"))
 # With a time budget, stacks are compared on a sample of this many of the unlabelled rows.
 MOST_COMPARED = 5000
 
@@ -91,10 +91,10 @@ class ToLabel:
         places = asked.places_to_label[:n]
         frame = _frame(take_rows(self.X, places), self.index[places])
         frame.insert(0, KEY_COLUMN, [asked.keys[place] for place in places.tolist()])
-        frame.insert(1, asked.target, "")
-        for name, codes in zip(STACKS, self.codes[places].T, strict=True):
-            if classes is not None:
-                frame[f"predicted_by_{name}"] = classes[codes]
+        frame.insert(1, asked.target, np.full(len(places), None))
+        if classes is not None:
+            for place, name in enumerate(STACKS):
+                frame.insert(2 + place, f"predicted by {name}", classes[self.codes[places, place]])
         return frame
 
 
@@ -149,7 +149,7 @@ def ask(
     by_position = index is None or index.dtype.kind in "iu"
     columns = getattr(found.X, "columns", ())
     return Settlement.ask(
-        IN_WORDS,
+        [(STACKS[challenger], STACKS[baseline]) for baseline, challenger in PAIRS],
         found.positions if index is None or not by_position else index,
         np.stack([found.codes_of(pair) for pair in range(len(PAIRS))], axis=1),
         n_rows=found.n_rows,
@@ -217,6 +217,8 @@ def rows_to_label(
 
     Prints how many labels are needed, or what is settled without.
     """
+    if n is not None and not (isinstance(n, Integral) and n > 0):
+        raise ValueError(f"n must be an int >= 1, or None for the expected number, got {n!r}.")
     if asked is None or X is not None:
         asked = look_for(safe, X).with_labels_of(asked)
     table = asked.table(n, safe.classes_ if show_predictions else None)

@@ -1,0 +1,219 @@
+"""A fitted SafeClassifier: the rows on which its stacks differ, and what their labels settle."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_moons
+
+import primum
+from primum import SafeClassifier, UnlabeledRows
+from primum.safe import settlement
+from primum.safe.findings import in_words
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+N_LABELED = 30
+X, TRUTH = make_moons(500, noise=0.1, random_state=0)
+Y = np.where(np.arange(500) < N_LABELED, TRUTH, -1)
+
+
+def quick(**parameters):
+    given = {"candidates": ["spreading"], "baseline": "ridge", "cv": 3, "n_repeats": 1}
+    given["random_state"] = 0
+    return SafeClassifier(**(given | parameters))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return quick().fit(X, Y)
+
+
+@pytest.fixture
+def model(fitted, monkeypatch):
+    """A fitted model whose labels are forgotten after the test."""
+    monkeypatch.setattr(fitted, "_to_label", fitted._to_label)
+    return fitted
+
+
+def errors(model, other, rows, truth):
+    return sum(model.predict(rows) != truth) - sum(other.predict(rows) != truth)
+
+
+def test_rows_are_those_on_which_the_stacks_differ(model):
+    unlabeled = np.arange(N_LABELED, 500)
+    own, baseline, supervised = (m.predict(X) for m in (model, model.baseline_, model.supervised_))
+    table = model.rows_to_label(n=500, show_predictions=True)
+    of_baseline, of_supervised = model._to_label.settlement.questions
+    assert of_baseline.pair.n_rows == of_supervised.pair.n_rows == 470
+    assert of_baseline.pair.n_different == sum((own != baseline)[unlabeled])
+    assert of_supervised.pair.n_different == sum((own != supervised)[unlabeled])
+    assert (own != baseline)[table.index].all()
+    assert table["primum_row"].tolist() == [f"r{i + 1}" for i in range(len(table))]
+    np.testing.assert_array_equal(table[["x0", "x1"]], X[table.index])
+    np.testing.assert_array_equal(table["predicted by the model"], own[table.index])
+    np.testing.assert_array_equal(table["predicted by the baseline"], baseline[table.index])
+    np.testing.assert_array_equal(
+        table["predicted by the supervised stack"], supervised[table.index]
+    )
+
+
+def test_labels_settle_what_all_labels_say(model, capsys):
+    table = model.rows_to_label()
+    assert capsys.readouterr().out.startswith("Label about ")
+    assert table["label"].isna().all()
+    found = model.settle(table.assign(label=TRUTH[table.index]))
+    assert "fewer errors than the baseline (95% sure" in capsys.readouterr().out
+    change = errors(model, model.baseline_, X[N_LABELED:], TRUTH[N_LABELED:])
+    assert found.answer == "help"
+    assert found.low <= change <= found.high < 0
+    assert found.n_labels == len(table)
+    every = model.settle(pd.Series(TRUTH[N_LABELED:], np.arange(N_LABELED, 500)), verbose=False)
+    assert every.low == every.high == change
+    assert len(model.rows_to_label()) == 0
+    assert [pair.baseline for pair in every.pairs] == ["the baseline", "the supervised stack"]
+
+
+def test_labels_are_cumulative_and_a_fit_forgets_them():
+    model = quick().fit(X, Y)
+    first = model.rows_to_label(n=4)
+    model.settle(dict(zip(first["primum_row"], TRUTH[first.index], strict=True)), verbose=False)
+    second = model.rows_to_label(n=3)
+    assert second["primum_row"].tolist() == ["r5", "r6", "r7"]
+    found = model.settle(second.assign(label=TRUTH[second.index]), verbose=False)
+    assert found.n_labels == 7
+    assert model.fit(X, Y)._to_label.settlement.labels == {}
+
+
+def test_the_verdict_leads_with_what_is_certain(fitted):
+    """An open one asks for these rows, and not for random labels."""
+    verdict, leading = fitted.verdict_, fitted._to_label.settlement.leading
+    lead = (
+        "On your 470 rows the model and the baseline differ in "
+        f"{leading.pair.n_different} predictions, so at most these change. "
+    )
+    assert verdict.answer == "cannot_tell"
+    assert verdict.text.startswith(
+        f"{lead}{verdict.baseline.reason} {leading.needed} rows_to_label() lists them, and "
+        "settle() reads their labels."
+    )
+    assert "at random" not in verdict.text
+    clear = replace(verdict.baseline, answer="help", reason="It is better.")
+    assert in_words(clear, None, None, "accuracy", [], leading) == f"{lead}It is better."
+
+
+def test_few_differences_need_no_label(capsys):
+    rows = np.concatenate([X, X[N_LABELED:] * 50])  # far away, both models predict the same
+    model = quick(shrinkage=1e9).fit(rows, np.concatenate([Y, np.full(470, -1)]))
+    assert len(model.rows_to_label()) == 0
+    printed = capsys.readouterr().out
+    assert "predict the same classes, so nothing changes. No label was needed." in printed
+    assert "predict the same classes, so nothing changes. " in str(model.verdict_)
+
+
+def test_given_rows_are_the_same_as_those_of_fit(model, tmp_path, capsys):
+    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
+    rows = X[N_LABELED:]
+    pd.DataFrame(rows, columns=["p", "q"]).to_parquet(tmp_path / "rows.parquet")
+    expected = None
+    with dask.config.set(scheduler="synchronous"):
+        for given in (
+            rows,
+            sparse.csr_array(rows),
+            UnlabeledRows(rows.tolist()),
+            tmp_path / "rows.parquet",
+            da.from_array(rows, chunks=(100, 2)),
+        ):
+            table = model.rows_to_label(given, n=10)
+            expected = table if expected is None else expected
+            pd.testing.assert_frame_equal(
+                table.astype({"x0": float, "x1": float}), expected, check_names=False
+            )
+    np.testing.assert_array_equal(expected[["x0", "x1"]], rows[expected.index])
+
+
+def test_the_order_is_that_of_the_fit(model):
+    n_different = model._to_label.settlement.questions[0].pair.n_different
+    positions = model.rows_to_label(n=500).index - N_LABELED
+    again = model.rows_to_label(X[N_LABELED:], n=500).index
+    assert len(again) == n_different
+    np.testing.assert_array_equal(positions, again)
+
+
+def test_the_same_rows_keep_their_labels_and_others_do_not(model):
+    table = model.rows_to_label(X[40:], n=5)
+    model.settle(table.assign(label=TRUTH[40:][table.index]), verbose=False)
+    assert model.rows_to_label(X[40:], n=1)["primum_row"].tolist() == ["r6"]
+    assert model.rows_to_label(X[50:], n=1)["primum_row"].tolist() == ["r1"]
+
+
+def test_rows_are_known_by_the_index_of_a_table():
+    frame = pd.DataFrame(X, columns=["p", "label"])
+    y = Y.astype(object)
+    y[Y < 0] = None
+    for index in (np.arange(500)[::-1] * 3, [f"id{i}" for i in range(500)]):
+        named = frame.set_axis(index)
+        more = named[400:]
+        model = quick().fit(named[:400], y[:400], more)
+        table = model.rows_to_label(n=400)
+        assert list(table.columns) == ["primum_row", "primum_label", "p", "label"]
+        np.testing.assert_array_equal(table[["p", "label"]], named.loc[table.index])
+        truth = pd.Series(TRUTH, index)
+        found = model.settle(truth[table.index], verbose=False)
+        change = errors(model, model.baseline_, named[N_LABELED:], TRUTH[N_LABELED:])
+        assert found.low == found.high == change
+        wrong = pd.Series(1 - TRUTH[:N_LABELED], index[:N_LABELED])
+        with pytest.raises(ValueError, match=r"has the label '.' in the table already"):
+            model.settle(wrong)
+
+
+def test_rows_of_x_unlabeled_are_below_those_of_x():
+    model = quick().fit(X[:100], Y[:100], X[100:])
+    table = model.rows_to_label(n=500)
+    np.testing.assert_array_equal(table[["x0", "x1"]], X[table.index])
+
+
+def test_a_model_file_has_no_rows_and_finds_the_same_ones_again(model, tmp_path):
+    path = tmp_path / "model.skops"
+    primum.save(model, path)
+    loaded = primum.load(path)
+    assert "_to_label" not in vars(loaded)
+    for call in (loaded.rows_to_label, lambda: loaded.settle({"r1": 0})):
+        with pytest.raises(ValueError, match=r"loaded from a file, .* pass them to rows_to_label"):
+            call()
+    rows = X[N_LABELED:]
+    table = loaded.rows_to_label(rows, n=9)
+    pd.testing.assert_frame_equal(table, model.rows_to_label(rows, n=9))
+    assert loaded.settle(table.assign(label=TRUTH[N_LABELED:][table.index])).n_labels == 9
+
+
+def test_other_measures_are_not_settled():
+    model = quick(scoring="roc_auc").fit(X, Y)
+    with pytest.raises(ValueError, match="but not which is better by roc_auc: fit with scoring"):
+        model.rows_to_label()
+    assert "predictions, so at most" not in str(model.verdict_)
+
+
+def test_bad_numbers_and_no_unlabelled_rows(model):
+    with pytest.raises(ValueError, match="n must be an int >= 1, or None for the expected"):
+        model.rows_to_label(n=0)
+    supervised = quick().fit(X, TRUTH)
+    with pytest.raises(ValueError, match="fitted without unlabelled rows or within a time_budget"):
+        supervised.rows_to_label()
+    assert "so at most" not in str(supervised.verdict_)
+
+
+def test_all_rows_are_compared_unless_time_is_short(monkeypatch):
+    few = quick().fit(X, Y)
+    monkeypatch.setattr(settlement, "MOST_COMPARED", 100)
+    monkeypatch.setattr("primum.safe.classifier.MOST_COMPARED", 100)
+    many = clone(few).fit(X, Y)
+    pd.testing.assert_frame_equal(many.rows_to_label(n=99), few.rows_to_label(n=99))
+    assert many.verdict_.text == few.verdict_.text
+    short = quick(time_budget=1000.0).fit(X, Y)
+    assert short.verdict_.baseline.disagreement.n_compared == 100
+    with pytest.raises(ValueError, match="within a time_budget"):
+        short.rows_to_label()
