@@ -47,7 +47,7 @@ def test_rows_are_those_on_which_the_stacks_differ(model):
     unlabeled = np.arange(N_LABELED, 500)
     own, baseline, supervised = (m.predict(X) for m in (model, model.baseline_, model.supervised_))
     table = model.rows_to_label(n=500, show_predictions=True)
-    of_baseline, of_supervised = model._to_label.settlement.questions
+    of_baseline, of_supervised = model.settlement_.questions
     assert of_baseline.pair.n_rows == of_supervised.pair.n_rows == 470
     assert of_baseline.pair.n_different == sum((own != baseline)[unlabeled])
     assert of_supervised.pair.n_different == sum((own != supervised)[unlabeled])
@@ -63,7 +63,7 @@ def test_rows_are_those_on_which_the_stacks_differ(model):
 
 def test_labels_settle_what_all_labels_say(model, capsys):
     table = model.rows_to_label()
-    assert capsys.readouterr().out.startswith("Label about ")
+    assert model.settlement_.request.startswith("Label about ")
     assert table["label"].isna().all()
     found = model.settle(table.assign(label=TRUTH[table.index]))
     assert "fewer errors than the baseline (95% sure" in capsys.readouterr().out
@@ -85,12 +85,12 @@ def test_labels_are_cumulative_and_a_fit_forgets_them():
     assert second["primum_row"].tolist() == ["r5", "r6", "r7"]
     found = model.settle(second.assign(label=TRUTH[second.index]), verbose=False)
     assert found.n_labels == 7
-    assert model.fit(X, Y)._to_label.settlement.labels == {}
+    assert model.fit(X, Y).settlement_.labels == {}
 
 
 def test_the_verdict_leads_with_what_is_certain(fitted):
     """An open one asks for these rows, and not for random labels."""
-    verdict, leading = fitted.verdict_, fitted._to_label.settlement.leading
+    verdict, leading = fitted.verdict_, fitted.settlement_.leading
     lead = (
         "On your 470 rows the model and the baseline differ in "
         f"{leading.pair.n_different} predictions, so at most these change. "
@@ -105,16 +105,15 @@ def test_the_verdict_leads_with_what_is_certain(fitted):
     assert in_words(clear, None, None, "accuracy", [], leading) == f"{lead}It is better."
 
 
-def test_few_differences_need_no_label(capsys):
+def test_few_differences_need_no_label():
     rows = np.concatenate([X, X[N_LABELED:] * 50])  # far away, both models predict the same
     model = quick(shrinkage=1e9).fit(rows, np.concatenate([Y, np.full(470, -1)]))
     assert len(model.rows_to_label()) == 0
-    printed = capsys.readouterr().out
-    assert "predict the same classes, so nothing changes. No label was needed." in printed
+    assert "so nothing changes. No label was needed." in model.settlement_.leading.text
     assert "predict the same classes, so nothing changes. " in str(model.verdict_)
 
 
-def test_given_rows_are_the_same_as_those_of_fit(model, tmp_path, capsys):
+def test_given_rows_are_the_same_as_those_of_fit(model, tmp_path):
     dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
     rows = X[N_LABELED:]
     pd.DataFrame(rows, columns=["p", "q"]).to_parquet(tmp_path / "rows.parquet")
@@ -136,7 +135,7 @@ def test_given_rows_are_the_same_as_those_of_fit(model, tmp_path, capsys):
 
 
 def test_the_order_is_that_of_the_fit(model):
-    n_different = model._to_label.settlement.questions[0].pair.n_different
+    n_different = model.settlement_.questions[0].pair.n_different
     positions = model.rows_to_label(n=500).index - N_LABELED
     again = model.rows_to_label(X[N_LABELED:], n=500).index
     assert len(again) == n_different
@@ -181,6 +180,7 @@ def test_a_model_file_has_no_rows_and_finds_the_same_ones_again(model, tmp_path)
     primum.save(model, path)
     loaded = primum.load(path)
     assert "_to_label" not in vars(loaded)
+    assert loaded.settlement_ is None
     for call in (loaded.rows_to_label, lambda: loaded.settle({"r1": 0})):
         with pytest.raises(ValueError, match=r"loaded from a file, .* pass them to rows_to_label"):
             call()

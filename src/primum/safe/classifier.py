@@ -133,6 +133,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     held_out_scores_ : array of shape (n_held_out, n_classes)
         Scores of these rows by the stack, cross-fitted: neither the candidates nor their weights
         have seen the label of the row. ``verdict_`` is based on them.
+    settlement_ : Settlement or None
+        The rows of ``rows_to_label`` in their order, how many of them to label
+        (``settlement_.request``) and what their labels have settled. It is not part of a model
+        file.
     order_seed_ : int
         Seed of the order in which ``rows_to_label`` lists rows.
     notes_ : list of str
@@ -399,8 +403,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
         Two fitted models can differ in error only on rows for which they predict different
         classes. These rows are listed in a random order, for the model against ``baseline_`` and
-        against ``supervised_``. Label them from the top, and pass the labels to ``settle``. It
-        prints how many labels will be needed, as a range.
+        against ``supervised_``. Label them from the top, and pass the labels to ``settle``.
 
         Parameters
         ----------
@@ -409,7 +412,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             DataFrame, is read once, block by block. None: those of ``fit``, or of the last call; a
             model that was loaded from a file has none.
         n : int, default=None
-            Number of rows to return. None: about as many as are expected to be needed.
+            Number of rows to return. None: as many as are expected to be needed, the upper end of
+            the range that ``settlement_.request`` says.
         show_predictions : bool, default=False
             Whether to add what the models predict. Labels by somebody who sees it are biased.
 
@@ -428,8 +432,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         >>> X, truth = make_moons(500, noise=0.1, random_state=0)
         >>> y = np.where(np.arange(500) < 30, truth, -1)
         >>> clf = SafeClassifier(["spreading"], random_state=0).fit(X, y)
-        >>> table = clf.rows_to_label(n=20)  # doctest: +ELLIPSIS
-        Label about ...
+        >>> table = clf.rows_to_label(n=20)
         >>> table["label"] = truth[table.index]
         >>> clf.settle(table, verbose=False).answer
         'help'
@@ -472,6 +475,11 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             leading, *others = settlement.answers()
             print(*settlement.notes, leading, *(other.text for other in others), sep="\n")
         return settlement
+
+    @property
+    def settlement_(self) -> Settlement | None:
+        """What labels can settle, and have settled; None if no unlabelled rows are known."""
+        return None if self._asked is None else self._asked.settlement
 
     @property
     def _asked(self) -> ToLabel | None:

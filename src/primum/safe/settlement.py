@@ -213,17 +213,12 @@ def to_label_in_fit(
 def rows_to_label(
     safe: "SafeClassifier", asked: ToLabel | None, X: Any, n: int | None, show_predictions: bool
 ) -> tuple[ToLabel, Any]:
-    """Return the rows to label, of X if it is given, and a table of the next ones.
-
-    Prints how many labels are needed, or what is settled without.
-    """
+    """Return the rows to label, of X if it is given, and a table of the next ones."""
     if n is not None and not (isinstance(n, Integral) and n > 0):
         raise ValueError(f"n must be an int >= 1, or None for the expected number, got {n!r}.")
     if asked is None or X is not None:
         asked = look_for(safe, X).with_labels_of(asked)
-    table = asked.table(n, safe.classes_ if show_predictions else None)
-    print(asked.settlement.request or asked.settlement.leading)
-    return asked, table
+    return asked, asked.table(n, safe.classes_ if show_predictions else None)
 
 
 def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
