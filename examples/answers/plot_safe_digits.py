@@ -40,9 +40,10 @@ fits = [SafeClassifier(candidates, random_state=0, n_jobs=1).fit(X, y) for y in 
 print(fits[1].verdict_)
 
 # %%
-# The verdict rests on the labelled rows alone. It has two parts: a comparison with the baseline,
-# and a comparison with a stack of supervised models. Only the second is about the unlabelled rows,
-# because a kernel or a forest may beat the baseline without any of them.
+# It begins with what is certain: on how many of the unlabelled rows the model and the baseline
+# differ. The verdict rests on the labelled rows alone. It has two parts: a comparison with the
+# baseline, and a comparison with a stack of supervised models. Only the second is about the
+# unlabelled rows, because a kernel or a forest may beat the baseline without any of them.
 #
 # The table lists every candidate with its weight and its out-of-fold error.
 

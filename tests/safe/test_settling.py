@@ -92,7 +92,7 @@ def test_the_verdict_leads_with_what_is_certain(fitted):
     """An open one asks for these rows, and not for random labels."""
     verdict, leading = fitted.verdict_, fitted.settlement_.leading
     lead = (
-        "On your 470 rows the model and the baseline differ in "
+        "On your 470 unlabelled rows the model and the baseline differ in "
         f"{leading.pair.n_different} predictions, so at most these change. "
     )
     assert verdict.answer == "cannot_tell"
