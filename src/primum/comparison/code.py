@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from primum.comparison.arguments import default_baselines, default_methods, inner_folds
 from primum.comparison.plan import last_step
+from primum.reading.classifiers import Entry
 from primum.safe.candidates.trees import TreesClassifier
 
 if TYPE_CHECKING:
@@ -121,12 +122,12 @@ def _preparation(estimator: Any) -> Any:
     return steps[0][1] if len(steps) > 1 else None
 
 
-def _has_only_a_name(entry: Any) -> bool:
+def _has_only_a_name(entry: Entry) -> bool:
     """Return whether a classifier of primum is not public: ``primum.compare`` takes its name."""
     return isinstance(last_step(entry.estimator), TreesClassifier)
 
 
-def _listed(name: str, entries: Sequence[Any]) -> str:
+def _listed(name: str, entries: Sequence[Entry]) -> str:
     """Return a list of (name, classifier, whether it uses unlabelled rows) as an argument."""
     items = []
     for entry in entries:

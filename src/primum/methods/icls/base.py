@@ -159,7 +159,11 @@ class ImplicitlyConstrained:
         return fit
 
     def _remember_labels(
-        self, data: TrainingData, family: LeastSquaresFamily, q: Any, of_rows: Any
+        self,
+        data: TrainingData,
+        family: LeastSquaresFamily,
+        q: Floats | labellings.Labelling,
+        of_rows: Any,
     ) -> None:
         """Keep the labelling, and its value for each row if the rows are in memory."""
         self._labels = GivenLabels(q) if isinstance(q, np.ndarray) else q

@@ -13,7 +13,13 @@ from typing import Any, ClassVar, Self
 
 from primum._typing import Floats
 from primum.equations import kernel_features
-from primum.labellings import LeastSquaresFamily, kernel_family, kernel_problem, metric_of_rows
+from primum.labellings import (
+    Labelling,
+    LeastSquaresFamily,
+    kernel_family,
+    kernel_problem,
+    metric_of_rows,
+)
 from primum.methods.base import unfitted_like
 from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
 from primum.methods.kernels import KernelClassifier, KernelRows
@@ -234,6 +240,6 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         return twin._fit_kernel(data.classes, rows, K, data.labeled)
 
     def _remember_labels(
-        self, data: TrainingData, family: LeastSquaresFamily, q: Any, of_rows: Any
+        self, data: TrainingData, family: LeastSquaresFamily, q: Floats | Labelling, of_rows: Any
     ) -> None:
         self._keep_labels(data, q)

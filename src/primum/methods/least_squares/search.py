@@ -30,7 +30,7 @@ from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
 from primum.reading.labels import KnownLabels
-from primum.reading.targets import TargetScale
+from primum.reading.targets import KnownTargets, TargetScale
 from primum.rows import ArrayRows, chain
 from primum.solvers import solve_implicit
 
@@ -206,7 +206,11 @@ def _values(models: Sequence[Linear], X: Any) -> Floats:
 
 
 def scorer_scores(
-    models: Sequence[Linear], rows: HeldOutRows, scorer: Any, candidates: Sequence[Any], known: Any
+    models: Sequence[Linear],
+    rows: HeldOutRows,
+    scorer: Any,
+    candidates: Sequence[Any],
+    known: KnownLabels | KnownTargets,
 ) -> Floats:
     """Return the scores of a scikit-learn scorer, which sees candidates as if they were fitted."""
     classes = (known.classes,) if isinstance(known, KnownLabels) else ()

@@ -34,6 +34,8 @@ from primum.methods.parameters import with_parameters
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, TrainingData
 from primum.reading.folds import read_folds
+from primum.reading.labels import KnownLabels
+from primum.reading.targets import KnownTargets
 
 # Half a decade apart: for standardised features, from hardly any shrinking to nearly constant
 # scores.
@@ -90,7 +92,9 @@ class Tuned(LinearEstimator):
         """Return the bounds of a prior on the mean label of unlabelled rows; None: no prior."""
         return None
 
-    def _score_of(self, known: Any, kind: Any, points: Sequence[dict[str, Any]]) -> Any:
+    def _score_of(
+        self, known: KnownLabels | KnownTargets, kind: Any, points: Sequence[dict[str, Any]]
+    ) -> Any:
         """Return the function that scores models, one for each point."""
         if self.scoring is None:
             return type(self)._default_score
