@@ -89,3 +89,15 @@ def test_a_row_that_cannot_be_measured_says_why(table, capsys):
     options = table["argparse"].Namespace(quick=False, runs=1)
     assert report(row, options, {}) == []
     assert "| gpu | not measured: no accelerator |" in capsys.readouterr().out
+
+
+def test_chosen_labels_that_are_held_out_or_only_train_make_errors_too_high():
+    script = runpy.run_path(str(BENCHMARKS / "chosen_labels.py"))
+    sizes = (40, 200, 30, 500)
+    rows = [row for repeat in range(12) for row in script["draw_of"]("clusters", repeat, 1, sizes)]
+    table = script["table_of"](rows)
+    bias = table.groupby("way")["baseline"].mean()
+    assert set(bias.index) == {*script["WAYS"], "left out"}
+    assert min(bias["held out"], bias["trained on"]) > bias["random"] + 3
+    assert len(script["summary"](table)) == 5
+    assert list(script["paired"](table).index) == ["clusters"]

@@ -53,16 +53,19 @@ def data_text(result: Comparison) -> str:
     """Return how many rows every class has, and how many columns are used."""
     table = result.plan.table
     names = [str(name) for name in table.labels.classes.tolist()]
-    counts = Counter(table.labels.codes.tolist())
+    counts = Counter(table.drawn.codes.tolist())
     classes = listed([f"{name!r}: {counts[code]}" for code, name in enumerate(names)])
+    chosen = f", {table.n_chosen} chosen ones that only train" if table.n_chosen else ""
     if table.n_unlabeled == 0:
         return (
-            f"All {table.n_labeled} rows are labelled ({classes}), so there are no unlabelled rows "
+            f"All {table.n_labeled} rows are labelled ({classes}{chosen}), so there are no "
+            "unlabelled rows "
             "that could help, and the methods are compared on the labelled rows alone. Unknown "
             f"labels must be empty cells, or markers listed in --missing.{_columns(result)}"
         )
     unlabeled = counted(table.n_unlabeled, "unlabelled row")
-    return f"{table.n_labeled} labelled rows ({classes}) and {unlabeled}.{_columns(result)}"
+    drawn = f"{table.n_labeled - table.n_chosen} labelled rows ({classes})"
+    return f"{drawn}{chosen} and {unlabeled}.{_columns(result)}"
 
 
 def _columns(result: Comparison) -> str:

@@ -219,6 +219,13 @@ def id_option(explanation: str) -> Callable[[Command], Command]:
     return click.option("--id", "id_column", callback=_id_column, help=explanation)
 
 
+chosen_option = click.option(
+    "--chosen",
+    help="Column that marks labels which were not drawn at random: they are only trained on; "
+    "default: the column primum_chosen, if there is one.",
+)
+
+
 def jobs_option(argument: str) -> Callable[[Command], Command]:
     """Return the option ``--jobs``, passed to the command under the name of an argument."""
     explanation = "Number of processes; -1: all cores."

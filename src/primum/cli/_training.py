@@ -15,8 +15,18 @@ import numpy as np
 import pandas as pd
 
 from primum._progress import showing_passes
+from primum._typing import Mask
 from primum.cli._options import warn
 from primum.rows import ParquetRows
+from primum.tables.chosen import (
+    CHOSEN,
+    MARKS_CHOSEN,
+    NUMBERS_SHEET,
+    SHEET_ROW,
+    chosen_column,
+    marked_rows,
+    recognised,
+)
 from primum.tables.columns import looks_like_identifier
 from primum.tables.files import TableFile, TableFormat, open_table, table_kind
 from primum.tables.labels import read_labeled_rows, read_labels
@@ -40,12 +50,20 @@ class TrainingRows:
         The preparation of the columns, not yet fitted; None: they are used as they are.
     stored : Path or None
         Further rows in Parquet, to be read out of core.
+    chosen : bool array or None
+        Which rows in memory are marked: their labels were not drawn at random.
     """
 
     X: pd.DataFrame
     labels: pd.Series
     transformer: Any = None
     stored: Path | None = None
+    chosen: Mask | None = None
+
+    @property
+    def n_chosen(self) -> int:
+        """Number of labels that were not drawn at random."""
+        return 0 if self.chosen is None else int(self.labels[self.chosen].notna().sum())
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,8 @@ class TrainingTables:
         Columns not to learn from.
     table_format : TableFormat
         How the files are written.
+    chosen : str or None
+        Its column that marks labels which were not drawn at random; None: primum's own, if any.
     """
 
     data: Path
@@ -77,10 +97,12 @@ class TrainingTables:
     features: list[str]
     drop: list[str]
     table_format: TableFormat
+    chosen: str | None = None
 
     @property
     def _roles(self) -> list[str]:
-        return [self.target] if self.id_column is None else [self.target, self.id_column]
+        roles = (self.target, self.id_column, self.chosen)
+        return [name for name in roles if name is not None]
 
     def _check(self, table: TableFile, columns: Iterable[str]) -> None:
         """Raise an error for columns that are absent, or both features and something else."""
@@ -88,14 +110,16 @@ class TrainingTables:
         table.require([*others, *self.features], columns)
         if both := [name for name in self.features if name in others]:
             raise ValueError(f"{both[0]!r} is both a feature and the target, the id or dropped.")
+        if marked := recognised(list(columns), self.chosen):
+            click.echo(marked, err=True)
 
     def prepared(self) -> TrainingRows:
         """Return the rows of all tables, and their preparation."""
         table, frame = self._frame(self.data, self.table_format)
         self._check(table, frame.columns)
-        kept = (*self._roles, *self.features)
+        kept, own = (*self._roles, *self.features), (CHOSEN, SHEET_ROW)
         exclude = [n for n in frame.columns if n not in kept] if self.features else self.drop
-        needed = [name for name in frame.columns if name not in (*self._roles, *exclude)]
+        needed = [n for n in frame.columns if n not in (*self._roles, *exclude, *own)]
         parts = [frame]
         of_others = replace(self.table_format, sheet=None, header_row=None)  # those are DATA's
         for path in self.unlabeled:
@@ -106,13 +130,15 @@ class TrainingTables:
         if self.unlabeled:  # whether -1 marks unknown labels is to be seen in DATA alone
             frame[self.target] = read_labels(frame[self.target], self.target, missing)
         rows = pd.concat(parts, ignore_index=True) if self.unlabeled else frame
-        problem = table_problem(rows, self.target, self.id_column, None, exclude, missing)
+        roles = self.target, self.id_column, None
+        problem = table_problem(rows, *roles, exclude, missing, chosen=self.chosen)
         for column in problem.columns:
-            if not column.used and column.note:
+            if not column.used and column.note not in ("", MARKS_CHOSEN, NUMBERS_SHEET):
                 warn(f"{column.name!r} of {self.data} is not used. {column.note}")
         for alert in problem.alerts:
             warn(alert.text)
-        return TrainingRows(problem.X, pd.Series(problem.labels, dtype=object), problem.transformer)
+        labels = pd.Series(problem.labels, dtype=object)
+        return TrainingRows(problem.X, labels, problem.transformer, chosen=problem.chosen)
 
     def _frame(self, path: Path, table_format: TableFormat) -> tuple[TableFile, pd.DataFrame]:
         """Return a table and its rows; raise an error for Parquet that would fill the memory."""
@@ -151,11 +177,22 @@ class TrainingTables:
                 blocks += [part.X for part in other.parts(names)]
         rows = pd.DataFrame(np.concatenate(blocks), columns=names)
         y = pd.Series([*labels, *[None] * (len(rows) - len(labels))], dtype=object)
-        return TrainingRows(rows, y, stored=stored[0] if stored else None)
+        marked = self._marked(table, len(rows))
+        return TrainingRows(rows, y, stored=stored[0] if stored else None, chosen=marked)
+
+    def _marked(self, table: TableFile, n_rows: int) -> Mask | None:
+        """Return which rows of DATA, and of others after them, have a mark; None: none can."""
+        column = chosen_column(list(table.columns), self.chosen)
+        if column is None:
+            return None
+        parts = table.parts([], [column])
+        cells = [cell for part in parts for cell in part.as_written[column].to_pylist()]
+        marks = marked_rows(pd.Series(cells, dtype=object), self.table_format.missing)
+        return np.append(marks, np.zeros(n_rows - len(marks), dtype=bool))
 
     def _all_features(self, table: TableFile) -> list[str]:
         """Return all columns except those set aside and those that seem to identify the rows."""
-        others = [*self._roles, *self.drop]
+        others = [*self._roles, *self.drop, CHOSEN, SHEET_ROW]
         for name in table.row_identifiers:
             if name not in others:
                 warn(

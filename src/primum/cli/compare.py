@@ -23,6 +23,7 @@ from primum.cli._comparison import (
 )
 from primum.cli._options import (
     TablePath,
+    chosen_option,
     comma_separated,
     format_options,
     id_option,
@@ -35,6 +36,7 @@ from primum.comparison.compare import Comparison
 from primum.comparison.model import find_name
 from primum.comparison.words import BASELINE
 from primum.methods.registry import commands
+from primum.tables.chosen import recognised
 from primum.tables.files import TableFormat, open_table
 from primum.tables.problem import sampled, without_total
 
@@ -81,6 +83,7 @@ TABLE_OPTIONS = with_options(
     ),
     id_option("Column that identifies the rows: not a feature; copied to predictions."),
     click.option("--group", help="Column with groups: rows of one patient, say, stay together."),
+    chosen_option,
     click.option(
         "--independent-rows",
         is_flag=True,
@@ -149,7 +152,7 @@ OUTPUT_OPTIONS = with_options(
         ".json); default: DATA-comparison.",
     ),
     click.option(
-        "--format", "chosen", type=click.Choice(FORMATS), help="Format of the report; default: html"
+        "--format", "form", type=click.Choice(FORMATS), help="Format of the report; default: html"
     ),
     click.option(
         "--save-model",
@@ -180,7 +183,7 @@ def compare(
     table_format: TableFormat,
     max_rows: int,
     out: Path | None,
-    chosen: str | None,
+    form: str | None,
     model: Path | None,
     name: str | None,
     force: bool,
@@ -201,19 +204,21 @@ def compare(
     if model is not None:
         check_file(model, "--save-model")
     check_model_name(name, model, settings["methods"])
-    output = output_of(data, out, chosen, model)
+    output = output_of(data, out, form, model)
     output.check(data, resume=settings["resume"], force=force)
     target, missing = settings["target"], table_format.missing
     settings |= {"id": id_column, "missing": missing, "folder": output.fits}
     with _plain_errors(output):
-        as_text = [name for name in (target, id_column, settings["group"]) if name]
+        roles = (target, id_column, settings["group"], settings["chosen"])
+        as_text = [name for name in roles if name]
         with nullcontext() if quiet else showing_passes(f"reading {data.name}"):
             table = open_table(data, table_format)
             frame = table.frame(as_text)
         table.require([*as_text, *settings["exclude"]], frame.columns)
         frame, total = without_total(frame, target, missing)
         frame, sample = sampled(frame, target, missing, max_rows, settings["random_state"])
-        notes = [note for note in (total, sample) if note]
+        marked = recognised(list(frame.columns), settings["chosen"])
+        notes = [note for note in (total, sample, marked) if note]
         for note in notes:  # before the run, which may take long
             click.echo(printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=settings["resume"]), _silence():

@@ -6,17 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pandas as pd
 
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning, USMClassifier
 from primum._progress import showing_passes
+from primum._typing import Floats
 from primum._words import listed
 from primum.cli._options import (
     CONFIDENCE,
     Metric,
     Penalty,
     TablePath,
+    chosen_option,
     comma_separated,
     format_options,
     id_option,
@@ -29,6 +32,8 @@ from primum.cli._training import TrainingRows, TrainingTables
 from primum.comparison.arguments import with_preparation
 from primum.labellings import Certificate
 from primum.models.files import classifier_of
+from primum.reading.chosen import drawn_confidence, read_chosen
+from primum.reading.labels import read_labels
 from primum.rows import ParquetRows
 from primum.tables.files import TableFormat
 from primum.tables.labels import doubtful_label
@@ -44,6 +49,7 @@ METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSqua
     help="Column with the labels; unknown ones are empty, or -1 among integers.",
 )
 @id_option("Column that identifies the rows: not a feature; copied to the predictions.")
+@chosen_option
 @click.option(
     "--unlabeled",
     multiple=True,
@@ -86,6 +92,7 @@ def fit(
     data: Path,
     target: str,
     id_column: str | None,
+    chosen: str | None,
     unlabeled: tuple[Path, ...],
     features: list[str],
     drop: list[str],
@@ -109,17 +116,33 @@ def fit(
         option = next(iter(for_icls)).replace("_", "-")
         raise click.UsageError(f"--{option} requires --method icls.")
     with plain_errors():
-        tables = TrainingTables(data, target, id_column, unlabeled, features, drop, table_format)
+        tables = TrainingTables(
+            *(data, target, id_column, unlabeled, features, drop, table_format), chosen=chosen
+        )
         rows = tables.prepared() if prepare else tables.numbers()
         _mention_doubtful(target, data, rows.labels)
         prior = for_icls.get("prior")
         if isinstance(prior, dict):  # names of classes become those of the table
             by_text = {str(name): name for name in rows.labels.dropna().unique()}
             for_icls["prior"] = {by_text.get(name, name): prior[name] for name in prior}
+        elif prior == CONFIDENCE and rows.n_chosen:
+            for_icls["prior"] = _drawn_prior(rows, for_icls.get("prior_level", 0.95))
         model = _fit(METHODS[method](alpha).set_params(**for_icls), rows)
         words = _in_words(model, rows)
         primum.save(model, out, id=id_column, target=target)
     click.echo("\n".join([*words, f"Model: {out}"]))
+
+
+def _drawn_prior(rows: TrainingRows, level: float) -> Floats:
+    """Return the bounds of ``--prior confidence``, to which chosen labels do not contribute."""
+    labels = read_labels(rows.labels, len(rows.labels), multi_class=True)
+    chosen = read_chosen(rows.chosen, labels)
+    assert chosen is not None
+    n_unlabeled = len(labels.unlabeled)
+    if rows.stored is not None:
+        n_unlabeled += ParquetRows(rows.stored, (), 0).n_rows
+    sizes = len(labels.classes), n_unlabeled
+    return drawn_confidence(labels.codes, chosen[labels.labeled], *sizes, level)
 
 
 def _mention_doubtful(target: str, data: Path, labels: pd.Series) -> None:
@@ -152,20 +175,23 @@ def _in_words(fitted: Any, rows: TrainingRows) -> list[str]:
     labeled, n_rows, stored = counts.total(), len(rows.labels), rows.stored
     names = model.feature_names_in_ if model is fitted else fitted[:-1].get_feature_names_out()
     ignores = " It ignores unlabelled rows." if type(model) is METHODS["supervised"] else ""
+    chosen = f" ({rows.n_chosen} of them chosen)" if rows.n_chosen else ""
     return [
-        f"Fitted {type(model).__name__} to {labeled} labelled rows"
+        f"Fitted {type(model).__name__} to {labeled} labelled rows{chosen}"
         f"{_unlabeled_in_words(n_rows - labeled, stored)}.{ignores}",
         f"Its {len(counts)} classes, with their labelled rows, are "
         f"{listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
         # The names reveal a column that is not a feature, such as a row number.
         f"Its {model.n_features_in_} features are {listed(list(map(str, names)))}. "
         f"{_score_in_words(model.classes_.tolist())}",
-        *_prior_in_words(model, has_unlabeled=stored is not None or labeled < n_rows),
+        *_prior_in_words(
+            model, drawn=rows.n_chosen > 0, has_unlabeled=stored is not None or labeled < n_rows
+        ),
         *(_proof_in_words(model.certificate_) if hasattr(model, "certificate_") else ()),
     ]
 
 
-def _prior_in_words(model: Any, *, has_unlabeled: bool) -> list[str]:
+def _prior_in_words(model: Any, *, drawn: bool, has_unlabeled: bool) -> list[str]:
     """Describe the bounds of a fitted model's prior, in one line; no line without a prior."""
     if getattr(model, "prior", None) is None:
         return []
@@ -174,7 +200,11 @@ def _prior_in_words(model: Any, *, has_unlabeled: bool) -> list[str]:
         for name, (low, high) in zip(model.classes_.tolist(), model.prior_.tolist(), strict=True)
         if low > 0 or high < 1
     ]
-    where = ", computed from the labelled rows" if model.prior == CONFIDENCE else ""
+    where = ""
+    if isinstance(model.prior, str):
+        where = ", computed from the labelled rows"
+    elif drawn and isinstance(model.prior, np.ndarray):
+        where = ", computed from the labels that were not chosen"
     effect = "" if has_unlabeled else " It has no effect without unlabelled rows."
     shares = listed(parts) or "no bounds"
     return [f"Its prior on the shares of the classes{where}: {shares}.{effect}"]

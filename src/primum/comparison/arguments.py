@@ -26,8 +26,8 @@ from primum.methods import (
     TSVMClassifier,
 )
 from primum.reading.arrays import locate_non_finite
+from primum.reading.chosen import chosen_mask
 from primum.reading.classifiers import Entry, read_entries
-from primum.reading.labels import KnownLabels
 from primum.safe import SafeClassifier
 from primum.safe.candidates.trees import BoostingClassifier, ForestClassifier
 
@@ -220,6 +220,7 @@ def read_problem(
     groups: Any,
     target: str | None,
     independent_rows: bool,
+    chosen: Any,
     *columns: Any,
 ) -> "TableProblem | None":
     """Return the problem in a table, or None if there is no target."""
@@ -231,14 +232,22 @@ def read_problem(
     if target is None:
         if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
             raise ValueError("id, group, exclude and missing are for a table: pass target too.")
+        if isinstance(chosen, str):
+            raise ValueError(
+                f"chosen={chosen!r} names a column of a table: pass target too, or a mask of the "
+                "rows of X."
+            )
         return None
     if groups is not None:
         raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
     from primum.tables.problem import table_problem, with_unlabeled
 
     frame = with_unlabeled(X, X_unlabeled, target)
+    if chosen is not None and not isinstance(chosen, str):
+        rows = np.flatnonzero(chosen_mask(chosen, count_rows(X)))
+        chosen = chosen_mask(rows, count_rows(frame))
     id, group, exclude, missing = columns
-    return table_problem(frame, target, id, group, exclude, missing, independent_rows)
+    return table_problem(frame, target, id, group, exclude, missing, independent_rows, chosen)
 
 
 def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
@@ -261,15 +270,20 @@ def alerts_on_data(
         return []
     from primum.tables.repeats import array_alert
 
-    found = array_alert(table.X, table.codes >= 0)
+    labeled = np.zeros(len(table.codes), dtype=bool)
+    labeled[table.drawn.labeled] = True
+    found = array_alert(table.X, labeled)
     return [] if found is None else [found]
 
 
 def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
-    """Return whether labelled and unlabelled rows of a table differ."""
+    """Return whether labelled and unlabelled rows of a table differ.
+
+    Rows with a chosen label were unlabelled when the others were drawn.
+    """
     parts = [
         one_of_each(take_rows(table.X, rows), None if table.groups is None else table.groups[rows])
-        for rows in (table.labels.labeled, table.labels.unlabeled)
+        for rows in (table.drawn.labeled, table.drawn.unlabeled)
     ]
     return find_drift(*parts, prepare=prepare, random_state=seed)
 
@@ -278,11 +292,12 @@ def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
 LEAST_TO_TUNE, LEAST = 3, 2
 
 
-def check_class_sizes(labels: KnownLabels, *classifiers: Any) -> None:
+def check_class_sizes(table: PartlyLabeledTable, *classifiers: Any) -> None:
     """Raise an error if classes have too few labelled rows to be compared on.
 
     ``classifiers`` are the baselines and the methods; the default ones, which are names, are tuned.
     """
+    labels, at_random = table.drawn, "" if table.chosen is None else ", drawn at random"
     default = [
         isinstance(given, str) or any(isinstance(entry, str) for entry in given)
         for given in classifiers
@@ -302,8 +317,8 @@ def check_class_sizes(labels: KnownLabels, *classifiers: Any) -> None:
         if labels.classes.dtype.kind in "iu" and len(rare) > len(counts) / 2:
             other += " (if they are measurements: numeric targets are not supported yet)"
         raise ValueError(
-            f"{few} fewer than {needed} labelled rows, which a comparison needs of every class to "
-            "hold some out and learn from the others: label more rows"
+            f"{few} fewer than {needed} labelled rows{at_random}, which a comparison needs of "
+            f"every class to hold some out and learn from the others: label more rows{at_random}"
             f"{other if len(counts) - len(rare) > 1 else ''}."
         )
 

@@ -10,6 +10,7 @@ from primum.comparison.arguments import default_baselines, default_methods, inne
 from primum.comparison.plan import last_step
 from primum.reading.classifiers import Entry
 from primum.safe.candidates.trees import TreesClassifier
+from primum.tables.chosen import MARKS_CHOSEN
 
 if TYPE_CHECKING:
     from primum.comparison.compare import Comparison
@@ -38,6 +39,8 @@ def code_of(result: "Comparison", read: str = 'pd.read_csv("your-table.csv")') -
     data = ["X", "y"] if target is None else ["df", f"target={target!r}", *_roles(result.problem)]
     if target is None and result.plan.table.groups is not None:
         data.append("groups=groups")
+    if _is_given_as_rows(result):
+        data.append("chosen=chosen")
     if target is None and result.independent_rows:
         data.append("independent_rows=True")
     chosen = list(_entries(result))
@@ -57,6 +60,13 @@ def code_of(result: "Comparison", read: str = 'pd.read_csv("your-table.csv")') -
 def target_of(result: "Comparison") -> str | None:
     """Return the name of the column that is predicted, if the data are a table."""
     return None if result.problem is None else str(result.problem.target)
+
+
+def _is_given_as_rows(result: "Comparison") -> bool:
+    """Return whether chosen labels were named by their rows, not by a column of the table."""
+    if result.plan.table.chosen is None:
+        return False
+    return result.problem is None or not any(c.note == MARKS_CHOSEN for c in result.columns)
 
 
 def _roles(problem: "TableProblem | None") -> Iterator[str]:

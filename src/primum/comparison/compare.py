@@ -361,7 +361,7 @@ class Comparison(ComparisonResult):
     def __repr__(self) -> str:
         table = self.plan.table
         return (
-            f"<Comparison of {len(self.plan.methods)} methods on {table.n_labeled} labelled and "
+            f"<Comparison of {len(self.plan.methods)} methods on {table.labeled_in_words} and "
             f"{table.n_unlabeled} unlabelled rows: {self.headline.answer}>"
         )
 
@@ -414,6 +414,7 @@ def compare(
     cv: Any = None,
     n_repeats: int = 3,
     groups: Any = None,
+    chosen: Any = None,
     independent_rows: bool = False,
     curves: bool = True,
     nested: bool = False,
@@ -486,6 +487,11 @@ def compare(
     groups : array-like of shape (n_samples,), default=None
         Rows of one group stay together, and the statistics count groups instead of rows; for a
         table, ``group`` names the column.
+    chosen : str or array-like of shape (n_samples,) or (n_chosen,), default=None
+        Labels that were not drawn at random, such as those that active learning asked for: the
+        column of a table that marks them (cells that are not empty, "no" or 0), or rows of X as a
+        mask or as indices. None means the column ``primum_chosen``, if a table has one. They are
+        only trained on, see Notes.
     independent_rows : bool, default=False
         True says that no rows belong together. Otherwise, if the values of some column seem to have
         been labelled together, such as the diary entries of one person, the verdict asks for the
@@ -545,6 +551,14 @@ def compare(
     favourably, so no help is claimed before ``group`` or ``groups`` names the column, or
     ``independent_rows=True`` says that it means nothing.
 
+    Chosen labels are in every training set, those of learning curves included, and penalties are
+    tuned with them, but no split holds them out: their rows are more difficult than others, or
+    contain more of a rare class. For the same reason they do not count in the drift test, in the
+    search for rows that belong together, in the loss of guessing, in the shares of the classes that
+    transductive SVMs and ``prior="confidence"`` of ICLS assume, or in the number of labelled rows
+    that a verdict is based on. A chosen row is not trained on where a row of its group is held out,
+    nor where a ``cv`` of pairs leaves it out.
+
     A change of the error is estimated from the rows on which a method and the baseline predict
     different classes: how many of the unlabelled rows these are, and which of the two is right on
     the labelled ones among them. A change of any other loss is estimated by the observed one,
@@ -567,15 +581,17 @@ def compare(
     baseline = as_list(baseline)
     check_independence(independent_rows, group, groups)
     problem = read_problem(
-        X, y, X_unlabeled, groups, target, independent_rows, id, group, exclude, missing
+        *(X, y, X_unlabeled, groups, target, independent_rows, chosen),
+        *(id, group, exclude, missing),
     )
     if problem is not None:
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
+        chosen = problem.chosen
         prepare = problem.transformer if isinstance(prepare, str) else prepare
-    table = read_table(X, y, X_unlabeled, groups)
+    table = read_table(X, y, X_unlabeled, groups, chosen)
     check_rows(table.X, prepare, baseline)
     if cv is None and groups is None:
-        check_class_sizes(table.labels, baseline, methods)
+        check_class_sizes(table, baseline, methods)
     prepare = read_transformer(prepare, table.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
     seed = read_seed(random_state)

@@ -66,7 +66,7 @@ class ClassFigures:
     name : str
         The class.
     n_labeled : int
-        Number of its labelled rows.
+        Number of its labelled rows, without chosen ones.
     recall : float or None
         Share of its rows that are predicted as such; None if none was held out.
     precision : float or None
@@ -261,7 +261,7 @@ def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
     own, loss = held_out[name], candidates[name].loss
     level = interval_level(result.level)
     tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
-    labels = result.plan.table.labels
+    labels = result.plan.table.drawn
     confusion = _confusion(own, len(labels.classes))
     return ModelCard(
         name=name,
@@ -474,7 +474,7 @@ def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     return fit_to_all(plan, name, prepare)
 
 
-def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any, chosen: Index | None = None) -> Any:
+def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     """Return a method, or the averaged baseline, fitted to all rows by the names of classes.
 
     Parameters
@@ -485,8 +485,6 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any, chosen: Index | No
         Which of them.
     prepare : transformer or None
         Put before every classifier.
-    chosen : array of int, optional
-        Labelled rows that were chosen rather than drawn at random.
 
     Returns
     -------
@@ -501,12 +499,13 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any, chosen: Index | No
         entry = _taking_names(next(entry for entry in plan.entries if entry.name == name))
     if not entry.uses_unlabeled:
         rows, y = labels.labeled, labels.classes[labels.codes]
-    groups = None if plan.groups is None else plan.groups[rows]
-    marked = None if chosen is None else np.isin(rows, chosen)
+    groups, chosen = (
+        None if values is None else values[rows] for values in (plan.groups, plan.table.chosen)
+    )
     one = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
     with one_blas_thread():
         # Rows without a label are left out above, so that all of these are used.
-        return fit_entry(one, take_rows(plan.table.X, rows), y, groups, marked)
+        return fit_entry(one, take_rows(plan.table.X, rows), y, groups, chosen)
 
 
 def find_name(name: str, names: Sequence[str]) -> str | None:

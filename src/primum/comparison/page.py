@@ -103,7 +103,7 @@ def _subtitle(result: "Comparison") -> str:
     table, target = result.plan.table, target_of(result)
     parts = [
         *([] if target is None else [f"Column to predict: {target}"]),
-        f"{table.n_labeled:,} labelled and {counted(table.n_unlabeled, 'unlabelled row')}",
+        f"{table.labeled_in_words} and {counted(table.n_unlabeled, 'unlabelled row')}",
         f"{len(table.labels.classes)} classes",
     ]
     return " · ".join(parts)
@@ -151,7 +151,8 @@ def _lead(result: "Comparison") -> list[Block]:
     answer = Answer(head.answer, head.kind, reasons, [alert.text for alert in head.alerts])
     shown = [m for m in result.methods if m.name in (BASELINE, result.recommended)]
     facts = [
-        ("Labelled rows", f"{table.n_labeled:,}"),
+        ("Labelled rows", f"{table.n_labeled - table.n_chosen:,}"),
+        *([("Chosen labels", f"{table.n_chosen:,}")] if table.n_chosen else []),
         ("Unlabelled rows", f"{table.n_unlabeled:,}"),
         *(
             (f"{capitalised(measure.name)} of {_name(m.name)}", show_loss(m.loss, measure))
@@ -218,7 +219,7 @@ def _mean_count(count: float) -> str:
 def _data(result: "Comparison") -> list[Block]:
     """Return the number of rows of every class, groups and drift."""
     table = result.plan.table
-    counts = np.bincount(table.labels.codes, minlength=len(table.labels.classes))
+    counts = table.drawn.counts
     rows = [
         (str(name), _number(count), f"{count / counts.sum():.0%}")
         for name, count in zip(table.labels.classes, counts, strict=True)
@@ -227,12 +228,23 @@ def _data(result: "Comparison") -> list[Block]:
         f"{table.n_labeled:,} rows have a label and {table.n_unlabeled:,} have none; there are "
         f"{table.X.shape[1]:,} columns of features."
     )
+    if table.n_chosen:
+        text += f" {_chosen_sentence(table.n_chosen)}"
     if table.groups is not None:
         n_groups = len(np.unique(table.groups[table.labels.labeled].astype(str)))
         text += f" The labelled rows belong to {n_groups:,} groups, which are never split."
-    caption = "Labelled rows by class. Share: of the labelled rows."
+    without = ", without chosen ones" if table.n_chosen else ""
+    caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
     shares = Table.of(caption, ("Class", "Labelled rows", "Share"), rows)
     return [Text(text), shares, Text(_drift_sentence(result.drift))]
+
+
+def _chosen_sentence(n_chosen: int) -> str:
+    labels, them = ("label was", "it") if n_chosen == 1 else ("labels were", "them")
+    return (
+        f"{n_chosen:,} {labels} not drawn at random, but chosen: every model is trained on {them}, "
+        f"and none is judged by {them}."
+    )
 
 
 def _drift_sentence(drift: Drift | None) -> str:

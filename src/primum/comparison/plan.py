@@ -20,12 +20,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
-from primum._typing import AnyArray, Index
+from primum._typing import AnyArray, Index, Mask
 from primum.comparison.store import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
 from primum.judging.words import judges_itself
 from primum.reading.arrays import locating_bad_values
+from primum.reading.chosen import drawn_labels, read_chosen
 from primum.reading.classifiers import Entry
 from primum.reading.data import given_rows, stack_rows
 from primum.reading.folds import Fold, is_number, judging_folds
@@ -60,12 +61,15 @@ class PartlyLabeledTable:
         The classes by name, and where the labelled and unlabelled rows are.
     groups : array of shape (n_rows,) or None
         Group of each row as a number; further unlabelled rows are groups of their own.
+    chosen : bool array of shape (n_rows,) or None
+        Which rows have a label that was not drawn at random; None: none has.
     """
 
     X: Any
     codes: Index
     labels: KnownLabels
     groups: Any = None
+    chosen: Mask | None = None
 
     @property
     def names(self) -> AnyArray:
@@ -76,8 +80,24 @@ class PartlyLabeledTable:
 
     @property
     def n_labeled(self) -> int:
-        """Number of labelled rows."""
+        """Number of labelled rows, chosen ones included."""
         return len(self.labels.labeled)
+
+    @property
+    def n_chosen(self) -> int:
+        """Number of labels that were not drawn at random."""
+        return 0 if self.chosen is None else int(self.chosen.sum())
+
+    @property
+    def drawn(self) -> KnownLabels:
+        """The labels that were drawn at random; rows with another one count as unlabelled."""
+        return drawn_labels(self.labels, self.chosen)
+
+    @property
+    def labeled_in_words(self) -> str:
+        """How many labels were drawn and chosen, as part of a list: "40 labelled, 18 chosen"."""
+        drawn = f"{self.n_labeled - self.n_chosen:,} labelled"
+        return f"{drawn}, {self.n_chosen:,} chosen" if self.n_chosen else drawn
 
     @property
     def n_unlabeled(self) -> int:
@@ -85,12 +105,15 @@ class PartlyLabeledTable:
         return len(self.labels.unlabeled)
 
 
-def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> PartlyLabeledTable:
+def read_table(
+    X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None, chosen: Any = None
+) -> PartlyLabeledTable:
     """Return a table from the arguments of ``compare``; a DataFrame stays one."""
     X = _read_rows(X, "X")
     labels = read_labels(y, count_rows(X), multi_class=True)
     codes = np.full(count_rows(X), -1)
     codes[labels.labeled] = labels.codes
+    mask = read_chosen(chosen, labels)
     groups = None if groups is None else _group_numbers(groups, len(codes))
     X_unlabeled = given_rows(X_unlabeled)
     if X_unlabeled is not None:
@@ -105,9 +128,11 @@ def read_table(X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None) -> P
         codes = np.concatenate([codes, np.full(len(further), -1)])
         if groups is not None:
             groups = np.concatenate([groups, groups.max() + 1 + np.arange(len(further))])
+        if mask is not None:
+            mask = np.append(mask, np.zeros(len(further), dtype=bool))
         unlabeled = np.concatenate([labels.unlabeled, further])
         labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
-    return PartlyLabeledTable(X, codes, labels, groups)
+    return PartlyLabeledTable(X, codes, labels, groups, mask)
 
 
 def _group_numbers(groups: Any, n_rows: int) -> Index:
@@ -269,7 +294,9 @@ class ComparisonPlan:
         """Return the folds of a repeat, the same whatever the number of repeats."""
         if repeat not in self._folds:
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
-            self._folds[repeat] = judging_folds(self.cv, self.table.labels, self.groups, seed)
+            self._folds[repeat] = judging_folds(
+                self.cv, self.table.labels, self.groups, seed, self.table.chosen
+            )
         return self._folds[repeat]
 
     @property
@@ -287,9 +314,10 @@ class ComparisonPlan:
 
         Raise an error if the scoring can be computed neither in every split nor in every repeat.
         """
-        folds = [fold.test for repeat in range(self.repeats) for fold in self.folds(repeat)]
-        labels = self.table.labels
-        check_folds(scoring, labels.classes, folds, labels.codes)
+        tests = [fold.test for repeat in range(self.repeats) for fold in self.folds(repeat)]
+        labels, drawn = self.table.labels, self.table.drawn
+        folds = [np.searchsorted(drawn.labeled, labels.labeled[test]) for test in tests]
+        check_folds(scoring, labels.classes, folds, drawn.codes)
         return replace(self, methods=[_self_judged(e, scoring=scoring) for e in self.methods])
 
     @property
@@ -358,43 +386,60 @@ class ComparisonPlan:
         return Task(stage, entry, 0, rows, rows[:0], cv)
 
     def _part(self, train: Index, share: float, number: int) -> Index:
-        """Return a part of the training rows of each class; larger parts add rows."""
-        codes, rng = self.table.labels.codes[train], rng_for(self.seed, "labelled", number)
-        parts = []
+        """Return a part of the training rows of each class; larger parts add rows.
+
+        Chosen ones are in every part.
+        """
+        rng, of_chosen = rng_for(self.seed, "labelled", number), self._are_chosen(train)
+        parts, train = [train[of_chosen]], train[~of_chosen]
+        codes = self.table.labels.codes[train]
         for code in np.unique(codes):
             own = rng.permutation(train[codes == code])
             parts.append(own[: round(share * len(own))])
         return np.sort(np.concatenate(parts))
 
+    def _are_chosen(self, rows: Index) -> Mask:
+        """Return which of some labelled rows, given by position, were not drawn at random."""
+        chosen = self.table.chosen
+        if chosen is None:
+            return np.zeros(len(rows), dtype=bool)
+        return chosen[self.table.labels.labeled[rows]]
+
     @property
     def _labeled_shares(self) -> list[float]:
         """The shares of the labelled rows at which learning curves are computed."""
-        if self.table.n_labeled < MIN_LABELED_FOR_CURVE:
+        if len(self.table.drawn.labeled) < MIN_LABELED_FOR_CURVE:
             return []
         least, _ = self._rarest
         return [s for s in LABELED_SHARES if round(s * least) >= MIN_OF_CLASS_FOR_CURVE]
 
     @property
     def _rarest(self) -> tuple[int, Any]:
-        """The fewest rows of a class in a training set of the first repeat, and that class."""
-        least = self.class_counts(0).min(axis=0)
+        """The fewest rows of a class in a training set of the first repeat, and that class.
+
+        Chosen ones do not count: a part of the training set has all of them.
+        """
+        least = self.class_counts(0, drawn=True).min(axis=0)
         return int(least.min()), self.table.labels.classes.tolist()[int(least.argmin())]
 
-    def class_counts(self, repeat: int) -> Index:
-        """Return the numbers of rows of each class in the training sets of a repeat."""
-        labels = self.table.labels
-        counts = [
-            np.bincount(labels.codes[fold.train], minlength=len(labels.classes))
-            for fold in self.folds(repeat)
-        ]
-        return np.array(counts)
+    def class_counts(self, repeat: int, *, drawn: bool = False) -> Index:
+        """Return the numbers of rows of each class in the training sets of a repeat.
+
+        Only those drawn at random count if ``drawn``.
+        """
+        labels, trains = self.table.labels, [fold.train for fold in self.folds(repeat)]
+        if drawn:
+            trains = [train[~self._are_chosen(train)] for train in trains]
+        return np.array(
+            [np.bincount(labels.codes[train], minlength=len(labels.classes)) for train in trains]
+        )
 
     @property
     def missing_points(self) -> list[str]:
         """Sentences on the points of learning curves that these rows do not allow."""
         if not self.curves or len(drawn := self._labeled_shares) == len(LABELED_SHARES):
             return []
-        curve, n_labeled = "The learning curve over labelled rows", self.table.n_labeled
+        curve, n_labeled = "The learning curve over labelled rows", len(self.table.drawn.labeled)
         if n_labeled < MIN_LABELED_FOR_CURVE:
             return [f"{curve} needs {MIN_LABELED_FOR_CURVE} of them, and there are {n_labeled}."]
         (least, name), lost = self._rarest, [s for s in LABELED_SHARES if s not in drawn]
@@ -418,7 +463,9 @@ class ComparisonPlan:
                 tasks += [self._whole(stage, _self_judged(e, n_repeats=1), part) for e in once]
             yield tasks
         for share in self._labeled_shares:
-            stage = f"{N_LABELED}={round(share * len(self.folds(0)[0].train))}"
+            train = self.folds(0)[0].train
+            n_chosen = int(self._are_chosen(train).sum())
+            stage = f"{N_LABELED}={n_chosen + round(share * (len(train) - n_chosen))}"
             yield self._round(stage, 0, self.split_entries, folds, share=share)
 
     @property
@@ -433,6 +480,7 @@ class ComparisonPlan:
             "X": f"{table.X.shape[0]} x {table.X.shape[1]}, {_checksum(table.X)}",
             "labels": f"{known}, {_checksum(table.codes)}",
             "groups": None if table.groups is None else _checksum(table.groups),
+            **({} if table.chosen is None else {"chosen": _checksum(table.chosen)}),
             "seed": int(self.seed),
             "nested": bool(self.nested),
             "cv": self._describe_folds(),

@@ -297,6 +297,7 @@ class Records:
             groups=groups,
             n_unlabeled=n_unlabeled,
             equivalence=equivalence,
+            chosen=None if table.chosen is None else table.chosen[labels.labeled],
         )
 
     @property

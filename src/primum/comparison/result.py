@@ -283,13 +283,25 @@ class ComparisonResult:
         copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
         if any(alert.kind == "groups" for alert in self.data_alerts):
             drift = ""  # rows of the same few subjects look alike, whatever the others are
-        texts = {"time": self._hurry, "drift": drift, "copies": copies}
+        texts = {"time": self._hurry, "drift": drift, "copies": copies, "chosen": self._on_chosen}
         card = self._held_out_card
         return [
             *self.data_alerts,
             *(card.alerts if card is not None else ()),
             *(Alert(kind, text) for kind, text in texts.items() if text),
         ]
+
+    @property
+    def _on_chosen(self) -> str:
+        """What chosen labels do to errors, although they only train."""
+        table = self.plan.table
+        if not table.n_chosen:
+            return ""
+        return (
+            f"{table.n_chosen} of the {table.n_labeled} labels were chosen. If models that had "
+            "seen the other labels asked for them, all errors here are too high, by several points "
+            "if many were chosen; the estimated changes are affected less."
+        )
 
     @property
     def _hurry(self) -> str:
@@ -350,6 +362,7 @@ class ComparisonResult:
             "equivalence": self.equivalence,
             "level": self.level,
             "n_labeled": table.n_labeled,
+            "n_chosen": table.n_chosen,
             "n_unlabeled": table.n_unlabeled,
             "classes": [str(name) for name in table.labels.classes],
             "n_folds": self.plan.n_folds,

@@ -23,7 +23,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegressionCV
-from sklearn.utils.validation import has_fit_parameter
 
 from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_left
 from primum._sklearn import count_rows, take_rows
@@ -46,7 +45,10 @@ from primum.comparison.store import ResultStore, Unit, distributions_of
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
 from primum.judging.words import judges_itself
+from primum.methods.icls.base import WithPrior
 from primum.methods.least_squares.tuning import Tuned
+from primum.methods.svm.base import TransductiveMachine
+from primum.reading.chosen import drawn_confidence, drawn_share
 from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import tuning_folds
 
@@ -82,6 +84,27 @@ def _tuned_parts(classifier: Any) -> Iterator[Any]:
             yield from _tuned_parts(part)
     elif isinstance(classifier, Tuned | LogisticRegressionCV):
         yield classifier
+
+
+def assume_drawn_shares(estimator: Any, codes: Index, chosen: Mask, n_unlabeled: int) -> None:
+    """Let a classifier take the shares of the classes from labels drawn at random only.
+
+    Parameters
+    ----------
+    estimator : classifier or pipeline
+        About to be fitted, and changed. Concerned are ``prior="confidence"``, and transductive
+        SVMs without a prior, which assume the shares of the labelled rows.
+    codes, chosen : array
+        Classes of the labelled rows, and which labels were not drawn at random.
+    n_unlabeled : int
+        Number of unlabelled rows among those that it is fitted to.
+    """
+    last = last_step(estimator)
+    if isinstance(last, WithPrior) and isinstance(last.prior, str):
+        sizes = int(codes.max()) + 1, n_unlabeled
+        last.prior = drawn_confidence(codes, chosen, *sizes, last.prior_level)
+    elif isinstance(last, TransductiveMachine) and last.prior is None:
+        last.prior = drawn_share(codes, chosen, n_unlabeled)
 
 
 def known_rows(y: Any) -> Index:
@@ -369,12 +392,15 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
         limit_time(estimator, seconds)
     if task.cv is not None:
         last_step(estimator).set_params(cv=task.cv)
-    groups = None if shared.table.groups is None else shared.table.groups[task.train]
-    X, y = shared.rows(task.train), shared.table.codes[task.train]
+    table = shared.table
+    groups, chosen = (
+        None if values is None else values[task.train] for values in (table.groups, table.chosen)
+    )
+    X, y = shared.rows(task.train), table.codes[task.train]
     if is_kept(task):
-        y = shared.table.names[task.train]
+        y = table.names[task.train]
     with _reported(shared.folder, task.unit):
-        return fit_entry(replace(entry, estimator=estimator), X, y, groups)
+        return fit_entry(replace(entry, estimator=estimator), X, y, groups, chosen)
 
 
 def takes_names(entry: Entry) -> bool:
@@ -414,28 +440,31 @@ def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
 def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None, chosen: Mask | None = None) -> Any:
     """Return an entry fitted to rows; groups of these stay together in whatever it tunes.
 
-    ``chosen`` marks labelled rows that were not labelled at random, for a classifier that holds
-    rows out to judge itself.
+    ``chosen`` marks rows whose labels were not drawn at random: a classifier that judges itself
+    holds none of them out, and others do not assume their shares of the classes.
     """
     last, steps = last_step(entry.estimator), getattr(entry.estimator, "steps", None)
     if not judges_itself(last):
-        return _fit_keeping(entry, X, y, groups)
-    options = {"groups": groups}
-    if has_fit_parameter(last, "chosen"):
-        options["chosen"] = chosen
+        return _fit_keeping(entry, X, y, groups, chosen)
+    options = {"groups": groups, "chosen": chosen}
     prefix = "" if steps is None else f"{steps[-1][0]}__"
     given = {f"{prefix}{name}": value for name, value in options.items() if value is not None}
     return entry.fit(X, y, **given)
 
 
-def _fit_keeping(entry: Entry, X: Any, y: Any, groups: Any) -> Any:
+def _fit_keeping(entry: Entry, X: Any, y: Any, groups: Any, chosen: Mask | None) -> Any:
     """Return an entry fitted to rows, tuned in folds that keep groups together."""
-    if groups is None:
+    if groups is None and chosen is None:
         return entry.fit(X, y)
     estimator, labeled = clone(entry.estimator), known_rows(y)
-    codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
-    at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
-    keep_groups(estimator, at, codes, groups[labeled])
+    if groups is not None:
+        codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
+        at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
+        keep_groups(estimator, at, codes, groups[labeled])
+    if chosen is not None and entry.uses_unlabeled:
+        # In the order of the classes, as a prior has them; texts of numbers have another one.
+        codes = np.unique(np.array(y[labeled].tolist()), return_inverse=True)[1]
+        assume_drawn_shares(estimator, codes, chosen[labeled], len(y) - len(labeled))
     return replace(entry, estimator=estimator).fit(X, y)
 
 

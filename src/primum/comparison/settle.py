@@ -37,14 +37,15 @@ from primum.judging.settled import Settled, certain
 from primum.judging.settlement import SAME, Settlement
 from primum.judging.settling import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE, quoted
+from primum.tables.chosen import CHOSEN
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from primum.comparison.compare import Comparison
 
-# The column of a sheet that says that its rows were chosen, and what it says.
-CHOSEN_COLUMN, CHOSEN = "primum_chosen", "yes"
+# What a sheet says of its rows, in the column for that.
+YES = "yes"
 # What settled answers a cross-validated one is compatible with.
 COMPATIBLE = {
     HELP: (HELP, NOT_WORSE, OPEN),
@@ -295,7 +296,7 @@ def rows_to_label(
     first = {
         KEY_COLUMN: [asked.keys[place] for place in places],
         LABEL_COLUMN if asked.target is None else asked.target: None,
-        CHOSEN_COLUMN: CHOSEN,
+        CHOSEN: YES,
         **(_predictions(result, models, rows) if show_predictions else {}),
     }
     sheet = pd.DataFrame(first, index=pd.Index(rows), dtype=object)
@@ -533,8 +534,11 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
         for place, code in settlement.labels.items()
         if code != CANNOT_SAY
     }
-    codes, chosen = table.codes.copy(), np.array(sorted(new), dtype=np.intp)
-    codes[chosen] = [new[row] for row in chosen.tolist()]
+    codes, asked = table.codes.copy(), np.array(sorted(new), dtype=np.intp)
+    codes[asked] = [new[row] for row in asked.tolist()]
+    chosen = np.isin(np.arange(len(codes)), asked)
+    if table.chosen is not None:
+        chosen |= table.chosen
     labeled = np.flatnonzero(codes != SAME)
     labels = replace(
         table.labels,
@@ -542,5 +546,5 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
         unlabeled=np.flatnonzero(codes == SAME),
         codes=codes[labeled],
     )
-    larger = replace(plan, table=replace(table, codes=codes, labels=labels), _folds={})
-    return fit_to_all(larger, name, result.prepare, chosen)
+    rows = replace(table, codes=codes, labels=labels, chosen=chosen)
+    return fit_to_all(replace(plan, table=rows, _folds={}), name, result.prepare)

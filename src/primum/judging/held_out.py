@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, Mask
 from primum.judging.difference import (
     PRACTICAL_EQUIVALENCE,
     Difference,
@@ -65,6 +65,8 @@ class HeldOut:
         Number of rows that could be labelled; if rows belong together, of groups without a label.
     equivalence : float
         Differences up to this size count as none.
+    chosen : bool array of shape (n_labeled,) or None
+        Which labels were not drawn at random; no fold holds them out.
     """
 
     folds: Sequence[Fold]
@@ -74,6 +76,7 @@ class HeldOut:
     groups: AnyArray | None = None
     n_unlabeled: int | None = None
     equivalence: float = PRACTICAL_EQUIVALENCE
+    chosen: Mask | None = None
 
     @cached_property
     def rows(self) -> Index:
@@ -94,7 +97,14 @@ class HeldOut:
     def sample(self) -> Sample:
         """How many rows there are, for the wording of a verdict."""
         n_groups = None if self.groups is None else self._n_scored_units
-        return Sample(len(self.codes), len(np.unique(self.rows)), n_groups, self.n_unlabeled)
+        n_drawn, n_scored = len(self.drawn), len(np.unique(self.rows))
+        n_chosen = len(self.codes) - n_drawn
+        return Sample(n_drawn, n_scored, n_groups, self.n_unlabeled, n_chosen)
+
+    @property
+    def drawn(self) -> Index:
+        """Positions of the labelled rows that may be held out: those drawn at random."""
+        return np.arange(len(self.codes)) if self.chosen is None else np.flatnonzero(~self.chosen)
 
     def predictions(self, scores: Floats) -> Predictions:
         """Return the predictions of a model with these scores."""
@@ -201,7 +211,8 @@ class HeldOut:
 
     def _repeats(self, values: Sequence[float], loss: Loss) -> list[Index]:
         """Return the positions of the held-out rows of every repeat; ``values`` are of folds."""
-        repeats = repeats_of([fold.test for fold in self.folds], len(self.codes))
+        tests = [np.searchsorted(self.drawn, fold.test) for fold in self.folds]
+        repeats = repeats_of(tests, len(self.drawn))
         if repeats is None:
             number = int(np.flatnonzero(~np.isfinite(values))[0])
             held_out = self.codes[self.folds[number].test]

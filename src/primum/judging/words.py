@@ -130,19 +130,22 @@ class Sample:
     Attributes
     ----------
     n_labeled : int
-        Number of labelled rows.
+        Number of labelled rows, without chosen ones.
     n_scored : int or None
         How many of them are held out in some split; None: all.
     n_groups : int or None
         Number of groups among those that are held out, if rows belong together.
     n_unlabeled : int or None
         Number of rows (with ``n_groups``: of further groups) that could be labelled, if known.
+    n_chosen : int
+        Number of further labelled rows that were not drawn at random, and are only trained on.
     """
 
     n_labeled: int
     n_scored: int | None = None
     n_groups: int | None = None
     n_unlabeled: int | None = None
+    n_chosen: int = 0
 
     def __str__(self) -> str:
         text = f"{self.n_labeled} labelled rows"
@@ -150,6 +153,9 @@ class Sample:
             text += f" in {self.n_groups} groups"
         if self.n_scored is not None and self.n_scored < self.n_labeled:
             text += f", of which {self.n_scored} are held out,"
+        if self.n_chosen:
+            ones = "ones that only train" if self.n_chosen > 1 else "one that only trains"
+            text = f"{text.rstrip(',')}, and {self.n_chosen} chosen {ones},"
         return text
 
     def to_settle(self, n_units: int, settle: int | None) -> int | None:

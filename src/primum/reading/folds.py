@@ -9,8 +9,8 @@ together; ``read_repeated_folds`` repeats such folds and lets a training set lac
 
 import reprlib
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -26,7 +26,8 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from primum._typing import AnyArray, Index
+from primum._typing import AnyArray, Index, Mask
+from primum.reading.chosen import drawn_labels, row_indices
 from primum.reading.data import FitArguments
 from primum.reading.labels import KnownLabels, read_labels
 from primum.reading.targets import KnownTargets
@@ -239,12 +240,18 @@ def read_folds(
     return _checked(given_folds(cv, known, groups), known)
 
 
-def judging_folds(cv: Any, known: KnownLabels, groups: Any, seed: Any) -> list[Fold]:
+def judging_folds(
+    cv: Any, known: KnownLabels, groups: Any, seed: Any, chosen: Mask | None = None
+) -> list[Fold]:
     """Return folds by which models are judged: none trains on a row that it holds out.
 
     A number of folds means stratified ones, shuffled, which keep groups together if there are any.
-    For groups, ``seed`` is a number.
+    For groups, ``seed`` is a number. Rows of X with a chosen label are never held out.
     """
+    if chosen is not None:
+        folds = judging_folds(cv, _to_split(cv, known, chosen), groups, seed)
+        of_row = known_groups(known, groups)
+        return _with_chosen(folds, cv, chosen[known.labeled], of_row)
     if is_number(cv) and groups is not None:
         return _group_folds(cv, known, groups, seed)
     if is_number(cv):
@@ -320,7 +327,7 @@ def _given_fold(number: int, known: Known, split: Any) -> Fold:
     position[known.labeled] = np.arange(len(known.labeled))
     names = (f"The training set of split {number}", f"The test set of split {number}")
     train, test = (
-        position[_indices(rows, n_rows, name)] for rows, name in zip(split, names, strict=True)
+        position[row_indices(rows, n_rows, name)] for rows, name in zip(split, names, strict=True)
     )
     if (test < 0).any():
         raise ValueError(
@@ -329,29 +336,6 @@ def _given_fold(number: int, known: Known, split: Any) -> Fold:
             "are always trained on, so hold out labelled ones only."
         )
     return Fold(train[train >= 0], test)
-
-
-def _indices(rows: Any, n_rows: int, name: str) -> Index:
-    """Return indices of rows, given as such or as a mask."""
-    try:
-        given = np.asarray(rows)
-    except ValueError:  # lists of unequal lengths
-        given = np.empty((), dtype=object)
-    if given.shape == (0,):
-        return np.zeros(0, dtype=np.intp)
-    is_mask = given.dtype.kind == "b"
-    if given.ndim != 1 or given.dtype.kind not in "iub" or (is_mask and len(given) != n_rows):
-        raise ValueError(
-            f"{name} is {reprlib.repr(rows)}: pass indices of rows of X, integers from 0 to "
-            f"{n_rows - 1}, or a mask of {n_rows} rows."
-        )
-    if not is_mask and ((given < -n_rows) | (given >= n_rows)).any():
-        wrong = given[(given < -n_rows) | (given >= n_rows)][0]
-        raise ValueError(
-            f"{name} has the index {wrong}, but X has {n_rows} rows: pass indices from 0 to "
-            f"{n_rows - 1}."
-        )
-    return np.arange(n_rows)[given]
 
 
 def _checked(folds: list[Fold], known: Known) -> list[Fold]:
@@ -442,16 +426,70 @@ def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Inde
     return number_of_folds(cv, least, " of every class, in as many groups", there_are)
 
 
+def _to_split(cv: Any, known: KnownLabels, chosen: Mask) -> KnownLabels:
+    """Return the labels that cv splits: those drawn at random, unless it consists of pairs."""
+    return drawn_labels(known, chosen) if _splits(cv) else known
+
+
+def _splits(cv: Any) -> bool:
+    """Return whether cv splits the rows that it is given; otherwise it is pairs of rows of X."""
+    return is_number(cv) or hasattr(cv, "split")
+
+
+def _with_chosen(
+    folds: Sequence[Fold], cv: Any, chosen: Mask, groups: AnyArray | None
+) -> list[Fold]:
+    """Return the folds of labels drawn at random as those of all labels, none of a chosen one.
+
+    Chosen ones are trained on in every fold, unless another row of their group is held out there.
+    Pairs of rows say themselves what is trained on: there, chosen rows are only not held out.
+
+    Parameters
+    ----------
+    folds : sequence of Fold
+        What cv splits ``_to_split`` into.
+    cv : int, splitter, iterable or None
+        How.
+    chosen : bool array of shape (n_labeled,)
+        Which labels were chosen.
+    groups : array of shape (n_labeled,) or None
+        Groups of the labelled rows.
+    """
+    if not _splits(cv):
+        found = [Fold(fold.train, fold.test[~chosen[fold.test]]) for fold in folds]
+        for number, fold in enumerate(found):
+            _refuse_empty(number, fold, "labelled rows that were not chosen")
+        return found
+    drawn, own = np.flatnonzero(~chosen), np.flatnonzero(chosen)
+    found = []
+    for fold in folds:
+        test, more = drawn[fold.test], own
+        if groups is not None:
+            more = own[~np.isin(groups[own], groups[test])]
+        found.append(Fold(np.sort(np.append(drawn[fold.train], more)), test))
+    return found
+
+
 def read_repeated_folds(
-    cv: Any, n_repeats: int, given: FitArguments[KnownLabels], groups: Any, seed: int
+    cv: Any,
+    n_repeats: int,
+    given: FitArguments[KnownLabels],
+    groups: Any,
+    seed: int,
+    chosen: Mask | None = None,
 ) -> list[Fold]:
     """Return folds, as positions among the labelled rows of positive weight.
 
     A number of folds means as many stratified ones, repeated and shuffled, which keep groups
     together if there are any; any other cv gives the folds itself. A class that is missing in a
-    training set has no score there.
+    training set has no score there. Rows of X with a chosen label are never held out.
     """
     known = given.labels
+    if chosen is not None:
+        drawn = replace(given, labels=_to_split(cv, known, chosen))
+        folds = read_repeated_folds(cv, n_repeats, drawn, groups, seed)
+        of_row = None if groups is None else known_groups(known, groups)[given.known]
+        return _with_chosen(folds, cv, chosen[known.labeled[given.known]], of_row)
     if is_number(cv):
         codes = known.codes[given.known]
         n_folds = _possible_folds(DEFAULT_FOLDS if cv is None else int(cv), codes)

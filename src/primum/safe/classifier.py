@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from primum._progress import FOLDS, tell, with_progress
 from primum._sklearn import HasMethods
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray, Floats, Mask
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
@@ -32,7 +32,8 @@ from primum.judging.settlement import Settlement
 from primum.judging.words import OwnVerdict
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, fitting
 from primum.methods.parameters import POSITIVE, with_parameters
-from primum.reading.arrays import refuse_other_library
+from primum.reading.arrays import on_this_machine, refuse_other_library
+from primum.reading.chosen import read_chosen
 from primum.reading.data import FitArguments, not_in_memory, read_arguments, stack_rows
 from primum.reading.folds import read_repeated_folds
 from primum.reading.labels import KnownLabels
@@ -221,6 +222,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         *,
         sample_weight: Any = None,
         groups: Any = None,
+        chosen: Any = None,
     ) -> Self:
         """Fit the candidates and their weights.
 
@@ -239,6 +241,11 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             Group of each row of X. Rows of one group are held out together, also where penalties
             are chosen (spreading and its counterpart leave out single rows there), and the verdict
             counts groups instead of rows.
+        chosen : array-like of shape (n_samples,) or (n_chosen,), default=None
+            Rows of X whose labels were not drawn at random, such as those that active learning
+            asked for: a mask, or indices. They are trained on in every fold (unless rows of their
+            group, or ``cv`` as pairs, say otherwise) and when penalties are chosen, but never held
+            out, and neither the verdict nor the drift test nor a share of a class counts them.
 
         Returns
         -------
@@ -255,20 +262,23 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             self.order_seed_ = seed
             rows = self._rows(given, X, seed)
-            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed)
+            mask = read_chosen(on_this_machine(chosen), given.labels)
+            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
             of_labeled, of_unlabeled = _groups(given, groups)
-            labels = _labels(given, of_labeled)
+            labels = _labels(given, of_labeled, mask)
             entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
             held_out = HeldOut(
                 *(folds, labels.codes, self.classes_, labels.weight, of_labeled),
                 _n_to_label(of_labeled, of_unlabeled, rows.unlabeled.shape[0]),
+                chosen=labels.chosen,
             )
             of_folds = notes_on_folds(self, held_out)
             scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
             if self.time_budget is None:  # otherwise the candidates come one after the other
                 scored.tell = partial(tell, FOLDS)
             with one_blas_thread():
-                scored.notes.extend(notes_on_rows(rows, of_labeled, of_unlabeled))
+                of_rows = of_labeled, of_unlabeled
+                scored.notes.extend(notes_on_rows(rows, *of_rows, labels.chosen))
                 self._compute(scored, entrants, start)
                 found = self._combine(scored, entrants, held_out)
             self._to_label = found and to_label_in_fit(self, found, given, X, X_unlabeled)
@@ -564,10 +574,14 @@ def _n_to_label(known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: i
     return len(np.setdiff1d(unknown, known)) + n_unlabeled - len(unknown)
 
 
-def _labels(given: FitArguments[KnownLabels], groups: AnyArray | None) -> Labels:
+def _labels(
+    given: FitArguments[KnownLabels], groups: AnyArray | None, chosen: Mask | None
+) -> Labels:
+    """Return the labels of positive weight; ``chosen`` are rows of X."""
     codes, weight = given.labels.codes[given.known], given.weight_of(_labeled(given))
     numbers = None if groups is None else np.unique(groups, return_inverse=True)[1]
-    return Labels(codes, len(given.labels.classes), weight, numbers)
+    of_labeled = None if chosen is None else chosen[_labeled(given)]
+    return Labels(codes, len(given.labels.classes), weight, numbers, of_labeled)
 
 
 __all__ = ["Failure", "SafeClassifier"]

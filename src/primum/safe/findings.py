@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, Mask
 from primum.judging.difference import PRACTICAL_EQUIVALENCE
 from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
@@ -40,6 +40,7 @@ from primum.judging.words import (
     percent_of_level,
     verdict_of,
 )
+from primum.reading.data import stack_rows
 from primum.safe.candidates import SharedRows
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
@@ -233,18 +234,28 @@ def contribution(verdict: Verdict, measure: Measure) -> str:
 
 
 def notes_on_rows(
-    rows: SharedRows, of_labeled: AnyArray | None, of_unlabeled: AnyArray | None
+    rows: SharedRows,
+    of_labeled: AnyArray | None,
+    of_unlabeled: AnyArray | None,
+    chosen: Mask | None = None,
 ) -> list[str]:
     """Return notes if rows are copies, or unlabelled ones missing or unlike the labelled ones.
 
-    The last two are the groups of the rows; None: every row is a group.
+    ``of_labeled`` and ``of_unlabeled`` are the groups of the rows; None: every row is a group. The
+    chosen ones of the labelled rows were unlabelled when the others were drawn.
     """
     notes = [note] if (note := copies_note(rows.labeled, of_labeled)) else []
     if rows.unlabeled.shape[0] == 0:
         return ["There are no unlabelled rows, so the model is supervised.", *notes]
+    labeled, unlabeled = rows.labeled, rows.unlabeled
+    if chosen is not None:
+        labeled, unlabeled = labeled[~chosen], stack_rows([labeled[chosen], unlabeled])
+        if of_labeled is not None and of_unlabeled is not None:
+            of_unlabeled = np.append(of_labeled[chosen], of_unlabeled)
+            of_labeled = of_labeled[~chosen]
     drift = find_drift(
-        one_of_each(rows.labeled, of_labeled),
-        one_of_each(rows.unlabeled, of_unlabeled),
+        one_of_each(labeled, of_labeled),
+        one_of_each(unlabeled, of_unlabeled),
         random_state=rows.seed,
     )
     return [f"Warning: {drift.text}", *notes] if drift is not None and drift.found else notes
@@ -252,8 +263,10 @@ def notes_on_rows(
 
 def notes_on_folds(safe: "SafeClassifier", held_out: HeldOut) -> list[str]:
     """Check that the rows that folds hold out can be scored, and return what is approximated."""
-    tests, scoring = [fold.test for fold in held_out.folds], safe.scoring
-    undefined = check_folds(scoring, held_out.classes, tests, held_out.codes, held_out.weight)
+    drawn, scoring = held_out.drawn, safe.scoring
+    tests = [np.searchsorted(drawn, fold.test) for fold in held_out.folds]
+    weight = None if held_out.weight is None else held_out.weight[drawn]
+    undefined = check_folds(scoring, held_out.classes, tests, held_out.codes[drawn], weight)
     notes, n_folds = [], len(tests) // safe.n_repeats
     if isinstance(safe.cv, Integral) and n_folds < int(safe.cv):
         notes.append(

@@ -29,6 +29,7 @@ from primum.tables.cells import (
     read_cells,
     usual_type,
 )
+from primum.tables.chosen import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET, SHEET_ROW
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,6 +151,7 @@ def describe_columns(
     target: str | None = None,
     id: str | None = None,
     group: str | None = None,
+    chosen: str | None = None,
     exclude: Sequence[str] = (),
     missing: Sequence[str] = (),
 ) -> list[Column]:
@@ -161,6 +163,8 @@ def describe_columns(
         The table.
     target, id, group : str, optional
         Columns with the labels, the identifiers of rows and the groups of rows; not features.
+    chosen : str, optional
+        Column that marks chosen labels; neither it nor those that primum writes are features.
     exclude : sequence of str
         Further columns that are not features.
     missing : sequence of str
@@ -171,7 +175,9 @@ def describe_columns(
     list of Column
         In the order of the table.
     """
-    roles: dict[str | None, str] = dict.fromkeys(exclude, "You excluded it.")
+    roles: dict[str | None, str] = {CHOSEN: MARKS_CHOSEN, SHEET_ROW: NUMBERS_SHEET}
+    roles |= dict.fromkeys(exclude, "You excluded it.")
+    roles |= {chosen: MARKS_CHOSEN}
     roles |= {id: "It identifies the rows.", group: "It contains the groups."}
     roles |= {target: IS_TARGET}
     ids = None if id is None else names_of(frame[id], missing)

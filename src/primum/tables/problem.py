@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
 from primum.judging.words import Alert
 from primum.tables.cells import as_pandas, names_of, numbers_of, objects_of, read_cells
+from primum.tables.chosen import CHOSEN, SHEET_ROW, chosen_column, marked_rows
 from primum.tables.columns import Column, describe_columns, no_such_column
 from primum.tables.labels import read_labels
 from primum.tables.preparation import preparing
@@ -109,11 +110,13 @@ class TableProblem:
     target : str
         Name of the column with the labels.
     arguments : dict
-        The id, group, exclude, missing and independent_rows that were given.
+        The id, group, chosen, exclude, missing and independent_rows that were given.
     alerts : list of Alert
         What is suspicious about the table.
     frame : DataFrame
         The table as it was written, without a row of totals.
+    chosen : bool array of shape (n_rows,) or None
+        Which rows are marked: their labels, if they have one, were not drawn at random.
     """
 
     X: "pd.DataFrame"
@@ -126,6 +129,7 @@ class TableProblem:
     arguments: dict[str, Any] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
     frame: "pd.DataFrame" = field(kw_only=True, repr=False)
+    chosen: Mask | None = field(default=None, kw_only=True)
 
 
 def table_problem(
@@ -136,6 +140,7 @@ def table_problem(
     exclude: Sequence[str] = (),
     missing: Sequence[str] = (),
     independent_rows: bool = False,
+    chosen: str | Mask | None = None,
 ) -> TableProblem:
     """Return the problem of predicting a column of a table from the others.
 
@@ -155,6 +160,9 @@ def table_problem(
         Markers of missing cells and labels, in addition to empty ones.
     independent_rows : bool
         Whether it is known that no rows belong together.
+    chosen : str or bool array of shape (n_rows,), optional
+        Column that marks labels which were not drawn at random, or which rows have one; by default
+        the column ``primum_chosen``, if there is one.
 
     Returns
     -------
@@ -175,12 +183,17 @@ def table_problem(
     frame = as_pandas(frame)
     exclude, missing = _list_of(exclude, "exclude"), tuple(map(str, _list_of(missing, "missing")))
     _check_frame(frame)
-    _check_names(frame, target, id, group, exclude)
+    named = chosen if isinstance(chosen, str) else None
+    _check_names(frame, target, id, group, exclude, named)
     frame, total = without_total(frame, target, missing)
+    marks = chosen_column(list(frame.columns), named)
     columns = describe_columns(
-        frame, target=target, id=id, group=group, exclude=exclude, missing=missing
+        *(frame,), target=target, id=id, group=group, chosen=marks, exclude=exclude, missing=missing
     )
     labels = read_labels(frame[target], target, missing)
+    mask = None if marks is None else marked_rows(frame[marks], missing)
+    if isinstance(chosen, np.ndarray):
+        mask = chosen[: len(frame)]
     X, told = _features(frame, columns, missing), independent_rows or group is not None
     return TableProblem(
         X=X,
@@ -194,14 +207,18 @@ def table_problem(
         arguments={
             "id": id,
             "group": group,
+            "chosen": named,
             "exclude": exclude,
             "missing": list(missing),
             "independent_rows": independent_rows,
         },
         alerts=[
             *([Alert("total", total)] if total else []),
-            *remarks_on(frame, X, labels, columns, missing, identity=id, independent=told),
+            *remarks_on(
+                *(frame, X, labels, columns, missing), identity=id, independent=told, chosen=mask
+            ),
         ],
+        chosen=mask,
     )
 
 
@@ -214,10 +231,10 @@ def with_unlabeled(frame: Any, more: Any, target: str) -> Any:
     frame, more = as_pandas(frame), as_pandas(more)
     _check_frame(frame)
     _check_frame(more)
-    absent = [name for name in frame.columns if name not in more.columns and name != target]
-    if absent:
+    needed = [name for name in frame.columns if name not in (target, CHOSEN, SHEET_ROW)]
+    if absent := [name for name in needed if name not in more.columns]:
         raise ValueError(f"X_unlabeled has no column {absent[0]!r}: pass the columns of X.")
-    rows = more[[name for name in frame.columns if name != target]]
+    rows = more[needed]
     return pd.concat([frame, rows], ignore_index=True)
 
 
@@ -247,9 +264,14 @@ def _check_frame(frame: Any) -> None:
 
 
 def _check_names(
-    frame: Any, target: str, id: str | None, group: str | None, exclude: Sequence[str]
+    frame: Any,
+    target: str,
+    id: str | None,
+    group: str | None,
+    exclude: Sequence[str],
+    chosen: str | None = None,
 ) -> None:
-    given = {"target": target, "id": id, "group": group}
+    given = {"target": target, "id": id, "group": group, "chosen": chosen}
     named = {role: name for role, name in given.items() if name is not None}
     for name in map(str, [*named.values(), *exclude]):
         if name not in frame.columns:

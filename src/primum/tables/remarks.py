@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
 from primum.judging.words import Alert
 from primum.tables.cells import names_of, read_cells
@@ -206,6 +206,7 @@ def remarks_on(
     *,
     identity: str | None = None,
     independent: bool = False,
+    chosen: Mask | None = None,
 ) -> list[Alert]:
     """Return alerts on rows, labels and columns that are probably not what they seem.
 
@@ -223,9 +224,14 @@ def remarks_on(
         Column that identifies the rows.
     independent : bool
         Whether it is known which rows belong together: none, or those of a group.
+    chosen : bool array of shape (n_rows,), optional
+        Which labels were not drawn at random: their rows count as unlabelled where that is assumed.
     """
+    drawn = labels.copy()
+    if chosen is not None:
+        drawn[chosen] = None
     return [
-        *([] if independent else _belonging(frame, labels, columns, missing, identity)),
+        *([] if independent else _belonging(frame, drawn, columns, missing, identity)),
         *_spellings([label for label in labels if label is not None]),
         *leak_alerts(X, labels, columns, missing),
     ]

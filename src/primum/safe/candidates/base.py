@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, Mask
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import stack_rows
 
@@ -187,12 +187,16 @@ def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:
 
 @dataclass(frozen=True)
 class Labels:
-    """Classes 0, 1, ..., n_classes - 1 of labelled rows, their weights (None: 1) and groups."""
+    """Classes 0, 1, ..., n_classes - 1 of labelled rows, their weights (None: 1) and groups.
+
+    Those that are ``chosen`` (None: none) were not drawn at random.
+    """
 
     codes: Index
     n_classes: int
     weight: Floats | None = None
     groups: Index | None = None
+    chosen: Mask | None = None
 
     @property
     def one_hot(self) -> Floats:
@@ -211,7 +215,9 @@ class Labels:
 
     @property
     def shares(self) -> Floats:
-        """The share of every class, by weight."""
+        """The share of every class, by weight, among the labels drawn at random."""
+        if self.chosen is not None and not self.chosen.all():
+            return replace(self.take(np.flatnonzero(~self.chosen)), chosen=None).shares
         counts = np.bincount(self.codes, self.weight, self.n_classes)
         return np.asarray(counts / counts.sum())
 
@@ -219,7 +225,8 @@ class Labels:
         """Return the labels of some rows."""
         weight = None if self.weight is None else self.weight[rows]
         groups = None if self.groups is None else self.groups[rows]
-        return replace(self, codes=self.codes[rows], weight=weight, groups=groups)
+        chosen = None if self.chosen is None else self.chosen[rows]
+        return replace(self, codes=self.codes[rows], weight=weight, groups=groups, chosen=chosen)
 
 
 def partly_labelled(

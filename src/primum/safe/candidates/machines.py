@@ -24,6 +24,7 @@ import numpy as np
 from primum._typing import Index
 from primum.methods import ICLSClassifier, L2SVMClassifier, TSVMClassifier
 from primum.methods.icls.tuned import ICLSClassifierCV
+from primum.reading.chosen import drawn_share
 from primum.safe.candidates.base import (
     Labels,
     LinearModel,
@@ -75,6 +76,8 @@ class TSVM(Transductive):
         own = labels.take(train)
         machine = TSVMClassifier("annealing", alpha=best_penalty(rows.labeled[train], own))
         X, codes, weight = partly_labelled(rows, train, labels)
+        if own.chosen is not None:
+            machine.prior = drawn_share(own.codes, own.chosen, len(codes) - len(train))
         return _margin_model(machine.fit(X, codes, sample_weight=weight), own)
 
 
