@@ -11,18 +11,17 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 import pyarrow as pa
 
 from primum._files import replacing
-from primum._lazy import needed
 from primum.rows.parquet import SUFFIXES, write_parquet
 from primum.tables.files import not_a_table, table_kind
+from primum.tables.spreadsheets import write_spreadsheet
 
 TEXT, SPREADSHEET = (".csv", ".csv.gz"), ".xlsx"
-MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
 
 
 def _rows(parts: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
@@ -34,38 +33,6 @@ def _rows(parts: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
         yield from zip(*(array.to_pylist() for array in arrays), strict=True)
 
 
-def _write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]]) -> None:
-    with needed("Spreadsheets", "write the predictions as CSV"):
-        from openpyxl import Workbook
-
-    book = Workbook()
-    for number, row in enumerate(rows):
-        if number > MOST_ROWS:
-            raise ValueError(
-                f"A spreadsheet has at most {MOST_ROWS} rows: write the predictions as CSV or "
-                "Parquet."
-            )
-        book.active.append([_cell(book.active, value) for value in row])
-    book.save(file)
-
-
-def _cell(sheet: Any, value: Any) -> Any:
-    """Return a cell; text that begins with = is no formula."""
-    from openpyxl.cell import WriteOnlyCell
-    from openpyxl.utils.exceptions import IllegalCharacterError
-
-    try:
-        cell = WriteOnlyCell(sheet, value)
-    except IllegalCharacterError:
-        raise ValueError(
-            f"The text {value!r} has characters that a spreadsheet cannot hold: write the "
-            "predictions as CSV or Parquet."
-        ) from None
-    if isinstance(value, str):
-        cell.data_type = "s"
-    return cell
-
-
 LONGEST_NAME = 200  # bytes: file systems allow 255, and an unfinished file has a longer name
 
 
@@ -73,7 +40,7 @@ def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
     """Write a table from blocks of its columns; the file appears only once it is complete."""
     with replacing(path) as file:
         if path.suffix.lower() == SPREADSHEET:
-            _write_spreadsheet(file, _rows(parts))
+            write_spreadsheet(file, _rows(parts), "the predictions")
         elif table_kind(path) == "Parquet":
             write_parquet(file, parts)
         elif path.suffix.lower() == ".gz":

@@ -31,6 +31,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bar
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
 SNIFFED_LINES = 100
 CELLS_PER_PART = 2**16  # few enough for the text to stay in the cache
+ROWS_AT_A_TIME = 1024  # where rows are read one by one
 FEWEST_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
 TRUTH = {"true": 1.0, "false": 0.0}
 # Cells that could be read as numbers, but are more: booleans and codes with leading zeros.
@@ -220,6 +221,10 @@ class CsvTable(TableFile):
             f"keep_default_na=False, skipinitialspace=True{other}"
             f"{f', skiprows={skipped}' if skipped else ''}\n)"
         )
+
+    def numbered(self) -> Iterator[tuple[int, list[Any]]]:  # noqa: D102
+        for chunk in self.file.chunks(ROWS_AT_A_TIME):
+            yield from ((line, [field.strip() for field in fields]) for line, fields in chunk)
 
     def frame(self, as_text: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         parts = [part.as_written for part in self.parts([], self.columns)]

@@ -114,6 +114,13 @@ class TableFile(ABC):
         """
 
     @abstractmethod
+    def numbered(self) -> Iterator[tuple[int, list[Any]]]:
+        """Yield every row that is not empty with its line or row number in the file, from 1.
+
+        Cells are as they are, those of a CSV file without surrounding spaces, and "" where empty.
+        """
+
+    @abstractmethod
     def pandas_code(self) -> str:
         """Return the expression by which pandas reads what ``frame`` reads.
 
@@ -219,6 +226,15 @@ class ParquetTable(TableFile):
             raise ValueError(
                 f"{self.path} cannot be read as Parquet: {first_line(problem)}."
             ) from problem
+
+    def numbered(self) -> Iterator[tuple[int, list[Any]]]:  # noqa: D102
+        n_before = 0
+        for part in self.parts([], self.columns):
+            columns = [part.as_written[name].to_pylist() for name in self.columns]
+            rows = list(zip(*columns, strict=True))
+            for number, row in enumerate(rows, n_before + 1):
+                yield number, ["" if cell is None else cell for cell in row]
+            n_before += len(rows)
 
     def pandas_code(self) -> str:  # noqa: D102
         return f"pd.read_parquet({self.path.as_posix()!r})"

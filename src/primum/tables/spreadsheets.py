@@ -1,11 +1,12 @@
-"""Sheets of a spreadsheet, whose table may begin below titles."""
+"""Sheets of a spreadsheet, whose table may begin below titles; text is written as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pandas as pd
 
-from primum._lazy import install_advice
+from primum._lazy import install_advice, needed
 from primum.tables.files import (
     FIRST_ROWS,
     SPREADSHEETS,
@@ -15,6 +16,8 @@ from primum.tables.files import (
     column_names,
     find_header,
 )
+
+MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
 
 
 class Spreadsheet(TableFile):
@@ -41,11 +44,17 @@ class Spreadsheet(TableFile):
                 f"{self._others_in_words}."
             )
         self.columns, self.row_identifiers = column_names(path, _texts(table.iloc[0])), []
+        self._numbers = (table.index[1:] + 1).tolist()
         self._rows = table.iloc[1:].reset_index(drop=True).set_axis(self.columns, axis=1)
 
     def frame(self, as_text: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         missing = list(self.format.missing)
         return (self._rows.replace(missing, None) if missing else self._rows).infer_objects()
+
+    def numbered(self) -> Iterator[tuple[int, list[Any]]]:  # noqa: D102
+        rows = self._rows.to_numpy(dtype=object).tolist()
+        for number, row in zip(self._numbers, rows, strict=True):
+            yield number, ["" if cell is None or cell != cell else cell for cell in row]
 
     def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
         raise ValueError(
@@ -108,3 +117,45 @@ def _cells_of(path: Path, sheet: str | None) -> tuple[pd.DataFrame, list[str]]:
         ) from problem
     names = ", ".join(map(repr, sheets))
     raise ValueError(f"{path} has no sheet {sheet!r}: its sheets are {names}.")
+
+
+def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], what: str) -> None:
+    """Write rows as a sheet, in which text stays text even if it looks like a formula.
+
+    Parameters
+    ----------
+    file : binary file
+        The file to write to.
+    rows : iterable of sequence
+        The names of the columns, and every row.
+    what : str
+        What the rows are, in words that follow "write", for errors.
+    """
+    with needed("Spreadsheets", f"write {what} as CSV"):
+        from openpyxl import Workbook
+
+    book = Workbook()
+    for number, row in enumerate(rows):
+        if number > MOST_ROWS:
+            raise ValueError(
+                f"A spreadsheet has at most {MOST_ROWS} rows: write {what} as CSV or Parquet."
+            )
+        book.active.append([_cell(book.active, value, what) for value in row])
+    book.save(file)
+
+
+def _cell(sheet: Any, value: Any, what: str) -> Any:
+    """Return a cell; text that begins with = is no formula."""
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils.exceptions import IllegalCharacterError
+
+    try:
+        cell = WriteOnlyCell(sheet, value)
+    except IllegalCharacterError:
+        raise ValueError(
+            f"The text {value!r} has characters that a spreadsheet cannot hold: write {what} as "
+            "CSV or Parquet."
+        ) from None
+    if isinstance(value, str):
+        cell.data_type = "s"
+    return cell
