@@ -49,12 +49,11 @@ from primum.comparison.settle import (
     Settling,
     ask,
     fit_with_labels,
-    known_labels,
     rows_to_label,
     settling_of,
     why_not,
 )
-from primum.comparison.words import BASELINE, Headline, compose_headline
+from primum.comparison.words import BASELINE, IN_PYTHON, Headline, LabellingWords, compose_headline
 from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
 from primum.judging.losses import read_scoring
@@ -137,6 +136,9 @@ class Comparison(ComparisonResult):
     prepare: Any = None
     independent_rows: bool = False
     omitted: Sequence[str] = ()  # sentences on what was left out before, such as rows
+    # For the command: the table of which the compared one is a sample, and its words.
+    whole: "pd.DataFrame | None" = None
+    labelling: LabellingWords = IN_PYTHON
 
     @property
     def left_out(self) -> list[str]:
@@ -217,6 +219,11 @@ class Comparison(ComparisonResult):
         return Models(self)
 
     @cached_property
+    def _asked_models(self) -> Models:
+        """The predictions for all rows that labels are asked for."""
+        return self._predicted if self.whole is None else Models(self, self.whole)
+
+    @cached_property
     def changed(self) -> Changes | None:
         """The unlabelled rows for which a method and the baseline predict different classes."""
         best, table = self.findings.best, self.plan.table
@@ -233,7 +240,7 @@ class Comparison(ComparisonResult):
         if why_not(self):
             return None
         if not self._settlements:
-            self._settlements.append(ask(self, self._predicted))
+            self._settlements.append(ask(self, self._asked_models))
         return self._settlements[-1]
 
     @cached_property
@@ -272,7 +279,7 @@ class Comparison(ComparisonResult):
             "label"); "primum_chosen"; the id; and the other columns as they were written. The index
             is the position of the row in the table.
         """
-        return rows_to_label(self, self._asked(), n, show_predictions, self._predicted)
+        return rows_to_label(self, self._asked(), n, show_predictions, self._asked_models)
 
     def settle(self, labels: Any, *, correct: bool = False, verbose: bool = True) -> Settling:
         """Settle which model makes fewer errors on the unlabelled rows, by labels of some of them.
@@ -296,7 +303,7 @@ class Comparison(ComparisonResult):
             With ``answer``, ``low`` and ``high`` (bounds of the change in errors, in rows),
             ``n_labels``, ``expected_more``, ``pairs`` and ``text``.
         """
-        known = known_labels(self)
+        known = self._asked_models.known_labels()
         settlement = self._asked().with_labels(labels, known=known, correct=correct)
         self._settlements.append(settlement)
         settling = settling_of(self, settlement)
@@ -314,7 +321,7 @@ class Comparison(ComparisonResult):
     def headline(self) -> Headline:
         """Alerts, what to use, what is certain, why, and what to do next."""
         settled = self.settled
-        words = None if settled is None else settled.in_headline()
+        words = None if settled is None else self.labelling.in_place(settled.in_headline())
         return compose_headline(self.findings, self.alerts, words)
 
     @cached_property

@@ -16,9 +16,11 @@ from primum.comparison.charts import ANSWERS, changes_chart, curve_chart
 from primum.comparison.code import code_of, target_of
 from primum.comparison.model import Changes, ModelCard, loss_in_words
 from primum.comparison.plan import last_step
+from primum.comparison.settled_page import HEADING, settlement_part
 from primum.comparison.store import distributions_of, package_versions
 from primum.comparison.words import (
     BASELINE,
+    Headline,
     MethodResult,
     estimation,
     show_change,
@@ -37,6 +39,7 @@ from primum.pages.page import (
     Code,
     Facts,
     Folded,
+    Part,
     Section,
     Table,
     Text,
@@ -111,8 +114,10 @@ def _subtitle(result: "Comparison") -> str:
 
 def _sections(result: "Comparison", code: str | None) -> list[Section]:
     axes = dict.fromkeys(point.axis for point in result.curves)
+    settled = result.settled
     sections: list[Section] = [
         ("The answer", _lead(result)),
+        (HEADING, [] if settled is None else [settlement_part(settled)]),
         ("The model you deploy", _model(result.model_card)),
         ("The data", _data(result)),
         ("The methods", _methods(result)),
@@ -146,9 +151,7 @@ def _name(method: str) -> str:
 
 def _lead(result: "Comparison") -> list[Block]:
     """Return the answer, a few numbers and the picture."""
-    head, table, measure = result.headline, result.plan.table, result.loss.measure
-    reasons = [("Certain", head.certain), ("Why", head.reason), ("Next", head.next_step)]
-    answer = Answer(head.answer, head.kind, reasons, [alert.text for alert in head.alerts])
+    table, measure = result.plan.table, result.loss.measure
     shown = [m for m in result.methods if m.name in (BASELINE, result.recommended)]
     facts = [
         ("Labelled rows", f"{table.n_labeled - table.n_chosen:,}"),
@@ -159,7 +162,29 @@ def _lead(result: "Comparison") -> list[Block]:
             for m in shown
         ),
     ]
-    return [answer, Facts(facts), *([changes_chart(result)] if result.compared else [])]
+    return [
+        answer_part(result.headline),
+        Facts(facts),
+        *([changes_chart(result)] if result.compared else []),
+    ]
+
+
+def answer_part(head: Headline) -> Part:
+    """Return the answer as part of a report, which labels may change.
+
+    Parameters
+    ----------
+    head : Headline
+        What to use, why, and what to do next.
+
+    Returns
+    -------
+    Part
+        The part.
+    """
+    reasons = [("Certain", head.certain), ("Why", head.reason), ("Next", head.next_step)]
+    alerts = [alert.text for alert in head.alerts]
+    return Part("answer", [Answer(head.answer, head.kind, reasons, alerts)])
 
 
 def _model(card: ModelCard | None) -> list[Block]:

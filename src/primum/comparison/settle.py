@@ -31,18 +31,22 @@ from primum.comparison.run import OWN, SUPERVISED, codes_by, unlabeled_codes
 from primum.comparison.words import BASELINE, SAFE, MethodResult, SettledWords
 from primum.comparison.workers import rng_for
 from primum.judging.difference import Disagreement
-from primum.judging.disagreements import MOST_LISTED, random_words
+from primum.judging.disagreements import MOST_LISTED, ROWS_PER_BLOCK, random_words
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.settled import Settled, certain
 from primum.judging.settlement import SAME, Settlement
 from primum.judging.settling import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE, quoted
+from primum.tables.cells import names_of
 from primum.tables.chosen import CHOSEN
+from primum.tables.labels import read_labels
+from primum.tables.problem import features_like
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from primum.comparison.compare import Comparison
+    from primum.tables.problem import TableProblem
 
 # What a sheet says of its rows, in the column for that.
 YES = "yes"
@@ -163,14 +167,59 @@ class Models:
     ----------
     result : Comparison
         The comparison.
+    whole : DataFrame or None
+        A larger table of which the compared one is a sample: its unlabelled rows are meant.
     """
 
     result: "Comparison"
+    whole: "pd.DataFrame | None" = None
 
-    @property
+    @cached_property
     def rows(self) -> Index:
         """Positions of the unlabelled rows."""
-        return self.result.plan.table.labels.unlabeled
+        if self.whole is None:
+            return self.result.plan.table.labels.unlabeled
+        return np.flatnonzero([label is None for label in self._labels_of_whole])
+
+    @cached_property
+    def _labels_of_whole(self) -> AnyArray:
+        assert self.whole is not None
+        problem = self._problem
+        return read_labels(self.whole[problem.target], problem.target, problem.arguments["missing"])
+
+    @property
+    def _problem(self) -> "TableProblem":
+        assert self.result.problem is not None
+        return self.result.problem
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The table as it was written."""
+        return self._problem.frame if self.whole is None else self.whole
+
+    def ids(self, rows: Index) -> list[str] | None:
+        """Return the ids of some rows, if the table has them."""
+        problem = self.result.problem
+        if problem is None or problem.ids is None:
+            return None
+        ids = problem.ids[rows]
+        if self.whole is not None:
+            name, missing = problem.arguments["id"], problem.arguments["missing"]
+            ids = names_of(self.whole[name].iloc[rows], missing)
+        return ["" if one is None else str(one) for one in ids]
+
+    def known_labels(self) -> dict[int | str | None, int]:
+        """Return the labels of the table, as codes, by position and by id."""
+        labels = self.result.plan.table.labels
+        rows, codes = labels.labeled, labels.codes.tolist()
+        if self.whole is not None:
+            code_of = {name: code for code, name in enumerate(labels.classes.tolist())}
+            known = [(i, code_of.get(one)) for i, one in enumerate(self._labels_of_whole)]
+            both = [(row, code) for row, code in known if code is not None]
+            rows, codes = np.array([row for row, _ in both], np.intp), [code for _, code in both]
+        found: dict[int | str | None, int] = dict(zip(rows.tolist(), codes, strict=True))
+        ids = self.ids(rows)
+        return found if ids is None else found | dict(zip(ids, codes, strict=True))
 
     def codes(self, name: str, which: str = OWN) -> Index:
         """Return the classes that a model predicts for the unlabelled rows, as codes.
@@ -197,10 +246,26 @@ class Models:
 
     def _of(self, name: str) -> dict[str, Index]:
         stored = self.result.records.cross_fitted.get(name)
+        if self.whole is not None:
+            parts = [self._in_block(name, rows) for rows in self._blocks()]
+            return {which: np.concatenate([part[which] for part in parts]) for which in parts[0]}
         if stored is not None and stored.unlabeled:
             return {which: np.array(codes, np.intp) for which, codes in stored.unlabeled.items()}
         model, X = self.result.fit(name), take_rows(self.result.plan.table.X, self.rows)
         return {OWN: codes_by(model, X)} if stored is None else unlabeled_codes(model, X)
+
+    def _blocks(self) -> list[Index]:
+        n_rows = len(self.rows)
+        starts = range(0, max(n_rows, 1), ROWS_PER_BLOCK)
+        return [self.rows[start : start + ROWS_PER_BLOCK] for start in starts]
+
+    def _in_block(self, name: str, rows: Index) -> dict[str, Index]:
+        """Return the codes of some rows of the larger table."""
+        model = self.result.fit(name)
+        X = features_like(self._problem, self.frame.iloc[rows])
+        if name in self.result.records.cross_fitted:
+            return unlabeled_codes(model, X)
+        return {OWN: codes_by(model, X)}
 
 
 def ask(result: "Comparison", models: Models) -> Settlement:
@@ -226,7 +291,6 @@ def ask(result: "Comparison", models: Models) -> Settlement:
     differ = codes[..., 0] != codes[..., 1]
     listed = _order(np.flatnonzero(differ.any(axis=1)), len(codes), plan.seed)[:MOST_LISTED]
     rows = models.rows[listed]
-    ids = None if problem is None or problem.ids is None else problem.ids
     return Settlement.ask(
         [duel.words for duel in duels],
         rows,
@@ -237,7 +301,7 @@ def ask(result: "Comparison", models: Models) -> Settlement:
         level=result.level,
         margin=result.equivalence,
         wins=[duel.wins for duel in duels],
-        ids=None if ids is None else ["" if ids[row] is None else str(ids[row]) for row in rows],
+        ids=models.ids(rows),
         id_name=None if problem is None else problem.arguments["id"],
         target=None if problem is None else problem.target,
     )
@@ -252,16 +316,6 @@ def _order(places: Index, n_rows: int, seed: int) -> Index:
 def class_names(plan: ComparisonPlan) -> list[str]:
     """Return the classes of a comparison as they are written."""
     return [str(name) for name in plan.table.labels.classes.tolist()]
-
-
-def known_labels(result: "Comparison") -> dict[int | str | None, int]:
-    """Return the labels of the table, as codes, by position and by id."""
-    labels, problem = result.plan.table.labels, result.problem
-    rows, codes = labels.labeled.tolist(), labels.codes.tolist()
-    known: dict[int | str | None, int] = dict(zip(rows, codes, strict=True))
-    if problem is not None and problem.ids is not None:
-        known |= {str(problem.ids[row]): code for row, code in zip(rows, codes, strict=True)}
-    return known
 
 
 def rows_to_label(
@@ -300,18 +354,16 @@ def rows_to_label(
         **(_predictions(result, models, rows) if show_predictions else {}),
     }
     sheet = pd.DataFrame(first, index=pd.Index(rows), dtype=object)
-    return pd.concat([sheet, original_columns(result, rows, list(sheet))], axis=1)
+    return pd.concat([sheet, original_columns(models, rows, list(sheet))], axis=1)
 
 
-def original_columns(
-    result: "Comparison", rows: Index, without: Sequence[str] = ()
-) -> "pd.DataFrame":
+def original_columns(models: Models, rows: Index, without: Sequence[str] = ()) -> "pd.DataFrame":
     """Return some rows of the table of a comparison as they were written, the id first.
 
     Parameters
     ----------
-    result : Comparison
-        The comparison.
+    models : Models
+        The comparison and its table.
     rows : array of int
         Positions of the rows.
     without : sequence of str
@@ -324,6 +376,7 @@ def original_columns(
     """
     import pandas as pd
 
+    result = models.result
     if result.problem is None:
         X = take_rows(result.plan.table.X, rows)
         X = X.toarray() if hasattr(X, "toarray") else X
@@ -331,7 +384,7 @@ def original_columns(
         frame = X if named else pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
         identity = None
     else:
-        frame, identity = result.problem.frame.iloc[rows], result.problem.arguments["id"]
+        frame, identity = models.frame.iloc[rows], result.problem.arguments["id"]
     names = [name for name in frame.columns if name not in (identity, *without)]
     return frame[names if identity is None else [identity, *names]].set_axis(rows, axis=0)
 
@@ -487,14 +540,37 @@ def settling_of(result: "Comparison", settlement: Settlement) -> Settling:
     """
     duels = duels_of(result)
     judged = {method.name: method.judged.answer for method in result.compared}
-    answers = [
-        (duel.challenger[0], found)
-        for duel, found in zip(duels, settlement.answers(), strict=True)
-        if duel.baseline[0] == BASELINE
-    ]
-    return Settling(
-        settlement, _deployed(result.recommended, answers), judged[duels[0].challenger[0]]
-    )
+    against = [duel.challenger[0] if duel.baseline[0] == BASELINE else None for duel in duels]
+    return settled_by(settlement, result.recommended, against, judged[duels[0].challenger[0]])
+
+
+def settled_by(
+    settlement: Settlement,
+    recommended: str,
+    challengers: Sequence[str | None],
+    cross_validated: str,
+) -> Settling:
+    """Return what the labels of a settlement mean, given what cross-validation found.
+
+    Parameters
+    ----------
+    settlement : Settlement
+        The questions, and the labels so far.
+    recommended : str
+        The model that cross-validation recommends.
+    challengers : sequence of str or None
+        For every question, the name of the challenger, if it is against the baseline.
+    cross_validated : str
+        The answer of cross-validation to the first question.
+
+    Returns
+    -------
+    Settling
+        The answers, and what to use.
+    """
+    pairs = zip(challengers, settlement.answers(), strict=True)
+    answers = [(name, found) for name, found in pairs if name is not None]
+    return Settling(settlement, _deployed(recommended, answers), cross_validated)
 
 
 def _deployed(recommended: str, answers: Sequence[tuple[str, Settled]]) -> str:
@@ -529,6 +605,11 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
         A new model, other than the one that was judged.
     """
     plan, table = result.plan, result.plan.table
+    if result.whole is not None:
+        raise ValueError(
+            "The labelled rows are those of a larger table, of which a sample was compared: add "
+            "their labels to the table, marked as chosen, and compare again."
+        )
     new = {
         int(settlement.rows[place]): code
         for place, code in settlement.labels.items()

@@ -5,7 +5,7 @@ numbers; what to do next. Text, pages and the command are renderings of it.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from primum._words import listed, wrapped
@@ -68,6 +68,9 @@ class Headline:
         return asdict(self) | {"alerts": [alert.to_dict() for alert in self.alerts]}
 
 
+HOW_TO_LABEL = "rows_to_label() lists them, and settle() reads their labels."
+
+
 @dataclass(frozen=True)
 class SettledWords:
     """What a headline says of fitted models on the unlabelled rows.
@@ -86,6 +89,8 @@ class SettledWords:
         How many rows to label, if it is open.
     new_model : str
         What fitting again with new labels means.
+    how : str
+        How to label the rows.
     """
 
     certain: str
@@ -94,11 +99,33 @@ class SettledWords:
     two_questions: str = ""
     request: str = ""
     new_model: str = ""
+    how: str = HOW_TO_LABEL
 
 
+@dataclass(frozen=True)
+class LabellingWords:
+    """How rows are labelled, and the model saved, where that is not done in Python.
+
+    Attributes
+    ----------
+    how : str
+        How to label rows, in a sentence.
+    saving : str
+        How to save the model, and what fitting again means; empty: as in Python.
+    """
+
+    how: str = HOW_TO_LABEL
+    saving: str = ""
+
+    def in_place(self, settled: SettledWords) -> SettledWords:
+        """Return what a headline says, in these words."""
+        new_model = (self.saving or settled.new_model) if settled.new_model else ""
+        return replace(settled, how=self.how, new_model=new_model)
+
+
+IN_PYTHON = LabellingWords()
 BASELINE = "baseline"
 SAFE = "safe stack"
-HOW_TO_LABEL = "rows_to_label() lists them, and settle() reads their labels."
 TWIN = "the same method without the unlabelled rows"
 FIT = "Fit it to all rows with fit_recommended(), or with --save-model on the command line."
 WITHHELD = "If no rows belong together:"
@@ -271,8 +298,7 @@ def compose_headline(
         In parts.
     """
     alerts = tuple(sorted(alerts, key=lambda alert: not alert.withholds))
-    names = ", ".join(phrase(name) for name in found.failed)
-    failure = f"Not judged, because fits failed (`failures` says why): {names}." if names else ""
+    failure = failure_sentence(found)
     answer, kind = answer_line(found)
     if any(alert.withholds for alert in alerts):
         answer = f"Use the tuned {BASELINE}; whether anything is better cannot be said yet."
@@ -283,18 +309,42 @@ def compose_headline(
     if settled is None:
         return Headline(alerts, answer, reason, f"{next_step} {failure}".strip(), kind)
     if settled.answer:
-        answer, kind = settled.answer, settled.kind
-        next_step = _after_labels(settled)
+        return headline_after_labels(Headline(alerts, answer, reason), settled, failure)
     reason, next_step = f"{reason} {settled.two_questions}", f"{next_step} {failure}"
     return Headline(
         alerts, answer, reason.strip(), next_step.strip(), kind, certain=settled.certain
     )
 
 
-def _after_labels(settled: SettledWords) -> str:
-    """Return what to do next once some rows have been labelled."""
-    label = f"{settled.request} {HOW_TO_LABEL}" if settled.request else ""
-    return f"{label} {settled.new_model}".strip()
+def failure_sentence(found: Findings) -> str:
+    """Return which methods could not be judged, in a sentence, or nothing."""
+    names = ", ".join(phrase(name) for name in found.failed)
+    return f"Not judged, because fits failed (`failures` says why): {names}." if names else ""
+
+
+def headline_after_labels(before: Headline, settled: SettledWords, failure: str = "") -> Headline:
+    """Return a headline that labels have changed: what to use, and what to do next.
+
+    Parameters
+    ----------
+    before : Headline
+        Its alerts and its reason stay.
+    settled : SettledWords
+        What the labels say.
+    failure : str, default=""
+        Which methods could not be judged, in a sentence.
+
+    Returns
+    -------
+    Headline
+        In parts.
+    """
+    label = f"{settled.request} {settled.how}" if settled.request else ""
+    next_step = " ".join(filter(None, (label, settled.new_model, failure)))
+    reason = f"{before.reason} {settled.two_questions}".strip()
+    return Headline(
+        before.alerts, settled.answer, reason, next_step, settled.kind, certain=settled.certain
+    )
 
 
 def answer_line(found: Findings) -> tuple[str, str]:
@@ -362,7 +412,7 @@ def _next_step(found: Findings, settled: SettledWords | None) -> str:
         return ""
     if settled is not None:
         cautious = f"Until then, the tuned {BASELINE} is the cautious choice."
-        return f"{settled.request} {HOW_TO_LABEL} {cautious}" if settled.request else ""
+        return f"{settled.request} {settled.how} {cautious}" if settled.request else ""
     can_wait = best.judged.n_labels_to_settle is not None
     when = "Until then" if can_wait else "Meanwhile"
     return f"{best.judged.next_step} {when}, the tuned {BASELINE} is the cautious choice."

@@ -128,6 +128,81 @@ def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative
     )
 
 
+def bounds_chart(
+    path: Sequence[tuple[float, float]],
+    edge: float,
+    labels: tuple[str, str],
+    alternative: str,
+    answer: str = "",
+) -> str:
+    """Return bounds around zero that narrow from left to right, of which below is better.
+
+    Parameters
+    ----------
+    path : sequence of (float, float)
+        Lower and upper bounds after 0, 1, 2, ... steps; two or more.
+    edge : float
+        Changes up to this size make no practical difference; they are shaded.
+    labels : (str, str)
+        What the horizontal and the vertical axis show, with units.
+    alternative : str
+        The chart in words.
+    answer : str, default=""
+        "help" and "harm" have a colour of their own.
+
+    Returns
+    -------
+    str
+        HTML, to be used with the style sheet ``chart.css``.
+    """
+    low = min([-2 * edge, *(lower for lower, _ in path)])
+    high = max([2 * edge, *(upper for _, upper in path)])
+    margin = 0.05 * (high - low) or 1.0
+    across, upward = _Scale(0, len(path) - 1), _Scale(low - margin, high + margin)
+    x_ticks = "".join(
+        f"<span class='tick' style='left:{across.at(tick)}'>{tick:,g}</span>"
+        for tick in across.ticks
+        if tick == round(tick)
+    )
+    y_ticks = [tick for tick in upward.ticks if upward.low <= tick <= upward.high]
+    y_marks = "".join(
+        f"<span class='y' style='bottom:{upward.at(tick)}'>{_signed(tick)}</span>"
+        for tick in y_ticks
+    )
+    grid = "".join(
+        f"<path class='grid' d='M0 {100 - upward.share(tick):.2f}H100'/>" for tick in y_ticks
+    )
+    kind = f" {answer}" if answer in ("help", "harm") else ""
+    return (
+        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
+        f"<div>{escape(labels[1])}</div><div class='plot curves{kind}'>{y_marks}"
+        "<svg viewBox='0 0 100 100' preserveAspectRatio='none'>"
+        f"{_drawn_bounds(path, edge, grid, across, upward)}</svg></div>"
+        f"<div class='ticks' style='margin:0 1.5rem 0 3.25rem'>{x_ticks}</div>"
+        f"<div class='label'>{escape(labels[0])}</div></div>"
+    )
+
+
+def _drawn_bounds(
+    path: Sequence[tuple[float, float]], edge: float, grid: str, across: "_Scale", upward: "_Scale"
+) -> str:
+    """Return the shaded margin, the grid, zero, and what is between the bounds."""
+    top, zero, bottom = (100 - upward.share(value) for value in (edge, 0.0, -edge))
+    lower, upper = (
+        [
+            f"{across.share(k):.2f},{100 - upward.share(ends[side]):.2f}"
+            for k, ends in enumerate(path)
+        ]
+        for side in (0, 1)
+    )
+    return (
+        f"<path class='equal' d='M0 {top:.2f}H100V{bottom:.2f}H0Z'/>{grid}"
+        f"<path class='middle' d='M0 {zero:.2f}H100'/>"
+        f"<path class='between' d='M{' '.join([*upper, *reversed(lower)])}Z'/>"
+        f"<path class='bound' d='M{' '.join(lower)}'/><path class='bound' d='M{' '.join(upper)}'/>"
+    )
+
+
 def _colour(number: int) -> str:
     return f"var(--series-{number % N_COLOURS})"
 

@@ -459,6 +459,47 @@ class Code:
         return f"{fence}python\n{self.text}\n{fence}"
 
 
+@dataclass(frozen=True)
+class Part:
+    """Blocks of a report that can be replaced in its file, between comments with a name."""
+
+    name: str
+    blocks: Sequence[Block]
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        return _between(self.name, "\n".join(block.to_html() for block in self.blocks))
+
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+        return _between(self.name, _markdown(self.blocks), "\n\n")
+
+
+def _between(name: str, text: str, space: str = "") -> str:
+    return f"<!-- primum: {name} -->{space}{text}{space}<!-- end of {name} -->"
+
+
+def with_part(report: str, part: str) -> str | None:
+    """Return a report with another version of one of its parts, in the same format.
+
+    Parameters
+    ----------
+    report : str
+        The page, or the report as Markdown.
+    part : str
+        What ``Part.to_html`` or ``Part.to_markdown`` returned.
+
+    Returns
+    -------
+    str or None
+        The report; None if it has no such part.
+    """
+    first, last = part[: part.index("-->") + 3], part[part.rindex("<!--") :]
+    before, found, rest = report.partition(first)
+    _, ended, after = rest.partition(last)
+    return before + part + after if found and ended else None
+
+
 def page_of(title: str, sections: Sequence[Section], subtitle: str = "") -> str:
     """Return sections as an HTML page."""
     written = [(heading, [block.to_html() for block in blocks]) for heading, blocks in sections]
@@ -469,9 +510,15 @@ def markdown_of(title: str, sections: Sequence[Section], subtitle: str = "") -> 
     """Return sections as Markdown."""
     parts = [f"# {markdown_escape(title)}", markdown_escape(subtitle)]
     for heading, blocks in sections:
-        parts.append(f"## {markdown_escape(heading)}")
-        for block in blocks:
-            if isinstance(block, Table):
-                parts.append(markdown_escape(block.caption))
-            parts.append(block.to_markdown())
+        parts += [f"## {markdown_escape(heading)}", _markdown(blocks)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _markdown(blocks: Sequence[Block]) -> str:
+    """Return blocks as Markdown; a table comes after its caption."""
+    parts: list[str] = []
+    for block in blocks:
+        if isinstance(block, Table):
+            parts.append(markdown_escape(block.caption))
+        parts.append(block.to_markdown())
+    return "\n\n".join(part for part in parts if part)

@@ -297,6 +297,24 @@ def _groups(values: "pd.Series", name: str, labels: AnyArray, missing: Sequence[
     return np.array(groups.tolist())
 
 
+def features_like(problem: TableProblem, frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the features of other rows, read as the columns of a problem are.
+
+    Parameters
+    ----------
+    problem : TableProblem
+        The problem.
+    frame : DataFrame
+        Rows of the same table.
+
+    Returns
+    -------
+    DataFrame
+        The features, in the order of the problem's.
+    """
+    return _features(frame, problem.columns, problem.arguments["missing"])
+
+
 def _features(
     frame: "pd.DataFrame", columns: Sequence[Column], missing: Sequence[str]
 ) -> "pd.DataFrame":
