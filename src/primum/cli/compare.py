@@ -4,6 +4,7 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,12 @@ from primum.cli._comparison import (
     printable,
     screen_text,
 )
+from primum.cli._labelling import (
+    Labelling,
+    prepare_labelling,
+    why_no_sheet,
+    write_labelling,
+)
 from primum.cli._options import (
     TablePath,
     chosen_option,
@@ -37,7 +44,7 @@ from primum.comparison.model import find_name
 from primum.comparison.words import BASELINE
 from primum.methods.registry import commands
 from primum.tables.chosen import recognised
-from primum.tables.files import TableFormat, open_table
+from primum.tables.files import TableFile, TableFormat, open_table
 from primum.tables.problem import sampled, without_total
 
 # The models of every comparison, beside its methods; names do not depend on the number of folds.
@@ -215,8 +222,8 @@ def compare(
             table = open_table(data, table_format)
             frame = table.frame(as_text)
         table.require([*as_text, *settings["exclude"]], frame.columns)
-        frame, total = without_total(frame, target, missing)
-        frame, sample = sampled(frame, target, missing, max_rows, settings["random_state"])
+        whole, total = without_total(frame, target, missing)
+        frame, sample = sampled(whole, target, missing, max_rows, settings["random_state"])
         marked = recognised(list(frame.columns), settings["chosen"])
         notes = [note for note in (total, sample, marked) if note]
         for note in notes:  # before the run, which may take long
@@ -224,12 +231,40 @@ def compare(
         with output.replacing_fits(resume=settings["resume"]), _silence():
             given = {key: value for key, value in settings.items() if value is not None}
             result = primum.compare(frame, **given, left_out=notes, verbose=not quiet)
+            if sample:  # labels are asked for on all rows
+                result = replace(result, whole=whole)
+            result, labelling, labels = _labelling(result, table, output)
         click.echo(screen_text(result))
         read = table.pandas_code()
         output.write_report(result, f"{read}  # a sample of it was compared" if sample else read)
         click.echo(f"\nReport: {output.report}")
         if model is not None:
             _save(result, model, name, target, id_column)
+        if labelling is not None:
+            with _silence():
+                write_labelling(labelling, result, table, output.report.parent)
+            labels.append(_what_to_do(labelling))
+        for note in filter(None, labels):
+            click.echo("\n" + printable(wrapped(note)))
+
+
+def _labelling(
+    result: Comparison, table: TableFile, output: ComparisonOutput
+) -> tuple[Comparison, Labelling | None, list[str]]:
+    """Return a comparison with labels that were given before, what to store of it, and notes."""
+    folder = None if output.fits is None else output.report.parent
+    if folder is None:
+        return result, None, [why_no_sheet(result, None)]
+    result, labelling, notes = prepare_labelling(result, table, output.report)
+    return result, labelling, [*notes, why_no_sheet(result, folder)]
+
+
+def _what_to_do(labelling: Labelling) -> str:
+    """Return what to do about rows to label, in a sentence or two."""
+    asked = labelling.settlement
+    if asked.settled:
+        return f"All is settled by labels. {labelling.course.labelling.saving}"
+    return f"{asked.request} {labelling.course.labelling.how}"
 
 
 @contextmanager

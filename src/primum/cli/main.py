@@ -8,6 +8,7 @@ from primum.cli.datasets import datasets
 from primum.cli.fit import fit
 from primum.cli.predict import predict
 from primum.cli.reproduce import reproduce
+from primum.cli.settle import settle
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
@@ -21,5 +22,5 @@ def primum() -> None:
     """
 
 
-for command in (compare, fit, predict, datasets, reproduce):
+for command in (compare, settle, fit, predict, datasets, reproduce):
     primum.add_command(command)

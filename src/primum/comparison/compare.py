@@ -7,10 +7,11 @@ imported only when it is used.
 
 import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -351,6 +352,23 @@ class Comparison(ComparisonResult):
             "settlement": None if settled is None else settled.to_dict(),
             "coefficients": [one.to_dict() for one in self.coefficients],
         }
+
+    def said_in(self, labelling: LabellingWords) -> Self:
+        """Return the same result in other words on how rows are labelled.
+
+        Parameters
+        ----------
+        labelling : LabellingWords
+            The words.
+
+        Returns
+        -------
+        Comparison
+            With everything that was computed so far.
+        """
+        other = copy(self)
+        object.__setattr__(other, "labelling", labelling)  # replace would fit everything again
+        return other
 
     def plot(self) -> Any:
         """Draw the changes to the baseline and the learning curves.

@@ -117,7 +117,7 @@ def _sections(result: "Comparison", code: str | None) -> list[Section]:
     settled = result.settled
     sections: list[Section] = [
         ("The answer", _lead(result)),
-        (HEADING, [] if settled is None else [settlement_part(settled)]),
+        (HEADING, [] if settled is None else [settlement_part(settled, result.recommended)]),
         ("The model you deploy", _model(result.model_card)),
         ("The data", _data(result)),
         ("The methods", _methods(result)),

@@ -6,7 +6,7 @@ It needs the settlement alone, not the comparison, so that ``primum settle`` can
 from collections.abc import Sequence
 
 from primum._words import counted
-from primum.comparison.settle import Settling
+from primum.comparison.settle import Settling, in_words
 from primum.judging.settled import Settled, compared
 from primum.judging.settling import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE, capitalised, percent_of_level
@@ -27,13 +27,15 @@ ANSWERS = {
 MAX_STEPS = 60
 
 
-def settlement_part(settling: Settling) -> Part:
+def settlement_part(settling: Settling, recommended: str) -> Part:
     """Return what labels have settled, or can settle, as part of a report.
 
     Parameters
     ----------
     settling : Settling
         What is settled so far.
+    recommended : str
+        The model that cross-validation recommends.
 
     Returns
     -------
@@ -44,6 +46,11 @@ def settlement_part(settling: Settling) -> Part:
         "This is about these fitted models on these unlabelled rows. The intervals of the methods "
         "are about rows that nobody has seen, and methods that are fitted again."
     )
+    if settling.deployed != recommended:
+        scope += (
+            f" What the report says of the model to deploy is about {in_words(recommended)}, which "
+            "cross-validation recommends."
+        )
     drawn = [found for found in settling.pairs if found.bounds.n_read]
     blocks: list[Block] = [Text(settling.text), _questions(settling.pairs), Text(scope)]
     return Part(PART, [*blocks, *map(settlement_chart, drawn)])

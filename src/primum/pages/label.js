@@ -311,8 +311,14 @@ const judgeSoon = () => {
   waiting ||= requestAnimationFrame(() => setTimeout(judge));
 };
 
-// ---- The sheet, as Python's csv module writes it, with a mark by which Excel knows UTF-8.
-const cell = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+// ---- The sheet, as Python's csv module writes it, with a mark by which Excel knows UTF-8. Text
+// that a spreadsheet could take for a formula gets an apostrophe, as in tables/sheets.py.
+const FORMULA = /^'*[=+\-@\t\r]./s;
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const guarded = (text) =>
+  FORMULA.test(text) && !NUMBER.test(text.trim().replaceAll(",", ".")) ? `'${text}` : text;
+const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const cell = (text) => quoted(guarded(text));
 const sheet = () => {
   const target = task.header.indexOf(task.target);
   const rows = task.rows.map((row, k) =>

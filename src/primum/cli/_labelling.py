@@ -1,0 +1,297 @@
+"""The files by which people settle a comparison, in the folder of its report.
+
+``settlement.json`` has the questions, the rows to label in their stored order, the sheet as it was
+written and the labels so far; ``rows_to_label.csv`` (or .xlsx) is the sheet to fill in,
+``label.html`` a page on which to do so, and ``models`` has the fitted models that the labels decide
+between. A sheet that somebody has filled in is never overwritten.
+"""
+
+import hashlib
+import json
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from primum._files import write_file
+from primum._lazy import is_installed
+from primum._words import key_of
+from primum.comparison.compare import Comparison
+from primum.comparison.course import Course, updated
+from primum.comparison.settle import why_not
+from primum.comparison.words import LabellingWords
+from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL
+from primum.judging.settlement import Settlement
+from primum.models.files import save
+from primum.pages.label import UNDECIDED, LabellingPair, LabellingTask, labelling_page
+from primum.tables.csv import CsvTable
+from primum.tables.files import SPREADSHEETS, TableFile
+from primum.tables.filled import read_filled
+from primum.tables.sheets import CHOSEN_COLUMN, SPREADSHEET, Sheet, cells_at, sheet_of, write_sheet
+
+STORED, PAGE, MODELS, SHEET = "settlement.json", "label.html", "models", "rows_to_label"
+KEEP_MARKS = (
+    f"If you add these labels to your table, copy the column {CHOSEN_COLUMN} with them: they were "
+    "not drawn at random, so they may be trained on, but no model may be judged by them."
+)
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What is stored about the rows to label.
+
+    Attributes
+    ----------
+    settlement : Settlement
+        The questions, the rows and the labels so far.
+    sheet : Sheet
+        As it was written.
+    course : Course
+        What the comparison found.
+    models : dict of str to str
+        The file of every model that may be used, relative to the folder.
+    files : dict of str to str
+        The names of the ``report`` and of the ``sheet``.
+    """
+
+    settlement: Settlement
+    sheet: Sheet
+    course: Course
+    models: dict[str, str]
+    files: dict[str, str]
+
+    def write(self, folder: Path) -> None:
+        """Store everything."""
+        values = {
+            **self.settlement.to_dict(),
+            "sheet": self.sheet.to_dict(),
+            "course": self.course.to_dict(),
+            "models": self.models,
+            "files": self.files,
+        }
+        write_file(folder / STORED, json.dumps(values, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Return what is stored in a folder; raise an error if that is nothing."""
+        path = folder / STORED
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ValueError(
+                f"{folder} has no {STORED}: pass a folder that primum compare has written with "
+                "--out, if labels can settle that comparison."
+            ) from None
+        except ValueError as problem:
+            raise ValueError(f"{path} is damaged ({problem}): compare again.") from problem
+        return cls(
+            Settlement.read(values),
+            Sheet.read(values["sheet"]),
+            Course.read(values["course"]),
+            values["models"],
+            values["files"],
+        )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels so far, by the keys of their rows."""
+        asked = self.settlement
+        return {
+            asked.keys[place]: CANNOT_SAY_CELL if code == CANNOT_SAY else asked.classes[code]
+            for place, code in sorted(asked.labels.items())
+        }
+
+    def asks_the_same(self, other: Settlement) -> bool:
+        """Return whether a settlement has the same questions and rows, whatever its labels."""
+        return self.settlement.cleared().to_dict() == other.cleared().to_dict()
+
+    def with_sheet(self, path: Path, table_format: Any, *, correct: bool) -> Self:
+        """Return this with the labels in a sheet."""
+        filled = read_filled(path, self.sheet, self.settlement.classes, table_format)
+        try:
+            settlement = self.settlement.with_labels(filled.labels, correct=correct)
+        except ValueError as problem:
+            raise ValueError(f"{path}: {problem}") from problem
+        return replace(self, settlement=settlement)
+
+
+def command_words(folder: Path, sheet: str, target: str) -> LabellingWords:
+    """Return how rows are labelled with the files in a folder, and the model saved."""
+    settle = f"primum settle {shlex.quote(str(folder))}"
+    return LabellingWords(
+        how=(
+            f"Label them from the top, on the page {folder / PAGE}, or in the column {target!r} of "
+            f"{folder / sheet} ('?' where nobody can decide); then run: {settle} "
+            f"{shlex.quote(sheet)}."
+        ),
+        saving=(
+            f"{settle} --save-model PATH saves the model that was judged; a model that is fitted "
+            "again, with the new labels, is another one."
+        ),
+    )
+
+
+def why_no_sheet(result: Comparison, folder: Path | None) -> str:
+    """Return why there are no rows to label, in a sentence, if that needs saying; else nothing."""
+    if not result.plan.table.n_unlabeled or not result.compared:
+        return ""
+    asked = result.settlement
+    if asked is None:
+        return why_not(result)
+    if folder is None and not asked.settled:
+        return (
+            "Labels of some rows settle which model is better on your rows: pass a folder as "
+            "--out, and the rows to label are written beside the report."
+        )
+    return ""
+
+
+def prepare_labelling(
+    result: Comparison, table: TableFile, report: Path
+) -> tuple[Comparison, Labelling | None, list[str]]:
+    """Return a comparison with labels that were given before, what to store of it, and notes.
+
+    There is nothing to store if no labels are needed.
+    """
+    folder, asked = report.parent, result.settlement
+    before = Labelling.read(folder) if (folder / STORED).exists() else None
+    if asked is None or asked.target is None or not len(asked.rows):
+        return result, None, [] if before is None else _set_aside(folder, before)
+    if before is not None and before.asks_the_same(asked):
+        name, notes = before.files["sheet"], _taken_over(result, before)
+    else:
+        notes = [] if before is None else _set_aside(folder, before)
+        name, note = _new_sheet(table, folder, before)
+        notes += note
+    result = result.said_in(command_words(folder, name, asked.target))
+    rows = cells_at(table, asked.rows)
+    sheet = sheet_of(rows, asked.keys, asked.target, asked.id_name)
+    asked = result.settlement or asked  # with the labels
+    course = Course.of(result, asked)
+    stored = {model: f"{MODELS}/{key_of(model)}.skops" for model in course.models}
+    files = {"report": report.name, "sheet": name}
+    return result, Labelling(asked, sheet, course, stored, files), notes
+
+
+def _taken_over(result: Comparison, before: Labelling) -> list[str]:
+    """Give a comparison the labels of an earlier run of the same comparison."""
+    if not before.labels:
+        return []
+    result.settle(before.labels, verbose=False)
+    return [f"The labels given before count: there are {len(before.labels):,}."]
+
+
+def _set_aside(folder: Path, before: Labelling) -> list[str]:
+    """Keep what is stored of another comparison under another name, if it has labels."""
+    if not before.labels:
+        (folder / STORED).unlink()
+        return []
+    aside = _free(folder, Path(STORED).stem, ".json", 1)
+    (folder / STORED).rename(folder / aside)
+    return [
+        "The labels given before are those of other models, so they settle nothing here; they are "
+        f"kept in {folder / aside}. {KEEP_MARKS}"
+    ]
+
+
+def _new_sheet(table: TableFile, folder: Path, before: Labelling | None) -> tuple[str, list[str]]:
+    """Return the name of a new sheet, which replaces none that is filled in, and a note."""
+    can_write = SPREADSHEETS.get(table.path.suffix.lower()) == "openpyxl"
+    suffix = SPREADSHEET if can_write and is_installed("openpyxl") else ".csv"
+    name = f"{SHEET}{suffix}"
+    if not (folder / name).exists() or (before is not None and _is_empty(folder / name, before)):
+        return name, []
+    other = _free(folder, SHEET, suffix, 2)
+    return other, [
+        f"{folder / name} is another sheet, perhaps with labels, and stays as it is: the new rows "
+        f"to label are in {folder / other}."
+    ]
+
+
+def _free(folder: Path, stem: str, suffix: str, number: int) -> str:
+    """Return a name with a number that no file has."""
+    while (folder / (name := f"{stem}-{number}{suffix}")).exists():
+        number += 1
+    return name
+
+
+def _is_empty(path: Path, before: Labelling) -> bool:
+    """Return whether a sheet is one of an earlier comparison, and nobody has filled it in."""
+    try:
+        return not read_filled(path, before.sheet, before.settlement.classes).labels
+    except (ValueError, ImportError):  # somebody has changed it
+        return False
+
+
+def write_labelling(
+    labelling: Labelling, result: Comparison, table: TableFile, folder: Path
+) -> None:
+    """Write the sheet, unless it is there, the page, the models, and what is stored."""
+    (folder / MODELS).mkdir(exist_ok=True)
+    asked, sheet = labelling.settlement, labelling.sheet
+    for name, file in labelling.models.items():
+        save(result.fit(name), folder / file, id=asked.id_name, target=asked.target)
+    path = folder / labelling.files["sheet"]
+    if not path.exists() or (labelling.labels == {} and _is_empty(path, labelling)):
+        separator = table.file.separator if isinstance(table, CsvTable) else ","
+        write_sheet(path, sheet, separator)
+    if UNDECIDED not in asked.classes:
+        write_file(folder / PAGE, labelling_page(_task(labelling, folder)))
+    labelling.write(folder)
+
+
+def _task(labelling: Labelling, folder: Path) -> LabellingTask:
+    """Return what the page for labelling shows."""
+    asked, sheet = labelling.settlement, labelling.sheet
+    pairs = [question for question in asked.questions if question.pair.needs_labels]
+    content = json.dumps(asked.cleared().to_dict(), sort_keys=True)
+    name = f"{SHEET}.csv"
+    settle = f"primum settle {shlex.quote(str(folder))}"
+    return LabellingTask(
+        title=f"Label rows: {sheet.target}",
+        target=sheet.target,
+        key=hashlib.sha256(content.encode()).hexdigest()[:16],
+        file_name=name,
+        classes=asked.classes,
+        header=sheet.header,
+        rows=sheet.texts,
+        shown=sheet.shown,
+        n_rows=pairs[0].pair.n_rows,
+        margin=pairs[0].pair.n_margin,
+        pairs=[
+            LabellingPair(
+                *(question.challenger, question.baseline, question.pair.n_different),
+                *(question.pair.two_outcomes, question.pair.alpha),
+                [None if low < 0 else (low, high) for low, high in question.codes.tolist()],
+            )
+            for question in pairs
+        ],
+        next_step=(
+            f"Download the sheet, and run the command {settle} with the path of the file {name} "
+            "that was downloaded."
+        ),
+    )
+
+
+def update_report(labelling: Labelling, folder: Path) -> str:
+    """Write what labels say into the report; return a sentence if that cannot be done."""
+    path, course = folder / labelling.files["report"], labelling.course
+    settling = course.settling(labelling.settlement)
+    again = f"it is written again by the same primum compare with --resume (a folder: {folder})"
+    if not path.exists():
+        return f"There is no {path} to write this into: {again}."
+    text: str | None = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        head = course.headline_of(settling)
+        values = json.loads(text or "") | {
+            "verdict": "\n".join(head.lines),
+            "headline": head.to_dict(),
+            "settlement": settling.to_dict(),
+        }
+        text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = updated(text or "", course.parts(settling), path.suffix[1:])
+    if text is None:
+        return f"{path} has no place for this: {again}."
+    write_file(path, text)
+    return ""

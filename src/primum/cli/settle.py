@@ -1,0 +1,116 @@
+"""``primum settle``: read labels of the rows that were asked for, and say what they settle."""
+
+from pathlib import Path
+
+import click
+
+from primum._files import write_file
+from primum._words import counted, wrapped
+from primum.cli._comparison import check_file, printable
+from primum.cli._labelling import KEEP_MARKS, Labelling, update_report
+from primum.cli._options import format_options, plain_errors, warn
+from primum.comparison.settle import in_words
+from primum.tables.files import TableFormat
+
+
+@click.command()
+@click.argument("report", type=click.Path(exists=True, path_type=Path))
+@click.argument("sheets", metavar="[SHEET]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--save-model",
+    "model",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File for the model to use, as it was judged, for primum predict.",
+)
+@click.option(
+    "--correct", is_flag=True, help="Let labels replace others that were given before for a row."
+)
+@click.option("--force", is_flag=True, help="Replace a model file that exists.")
+@format_options
+def settle(
+    report: Path,
+    sheets: tuple[Path, ...],
+    model: Path | None,
+    correct: bool,
+    force: bool,
+    table_format: TableFormat,
+) -> None:
+    """Settle which model of a comparison is better on your rows, by labels of some of them.
+
+    REPORT is the folder that primum compare has written, SHEET its rows_to_label.csv (or .xlsx),
+    wholly or partly filled in, or the sheet that the page label.html downloads; by default the
+    sheet in the folder. Labels add up: come back with more at any time. Prints what is settled,
+    which model to use and what is still needed, and updates the report.
+    """
+    folder = report if report.is_dir() else report.parent
+    if model is not None:
+        check_file(model, "--save-model")
+        if model.exists() and not force:
+            raise click.UsageError(
+                f"{model} exists: pass --force to replace it, or choose another name."
+            )
+    with plain_errors():
+        labelling = Labelling.read(folder)
+        known = labelling.labels
+        for sheet in sheets or _own_sheet(labelling, folder):
+            labelling = _with_sheet(labelling, _found(sheet, folder), table_format, correct)
+        if labelling.labels != known:
+            labelling.write(folder)
+        if labelling.labels:
+            if problem := update_report(labelling, folder):
+                warn(problem)
+            click.echo(printable(_standing(labelling, folder)))
+        else:
+            click.echo(printable(_nothing_yet(labelling)))
+        if model is not None:
+            _save(labelling, folder, model)
+
+
+def _own_sheet(labelling: Labelling, folder: Path) -> list[Path]:
+    """Return the sheet in the folder, if it is there."""
+    path = folder / labelling.files["sheet"]
+    return [path] if path.exists() else []
+
+
+def _found(sheet: Path, folder: Path) -> Path:
+    """Return a sheet that is named from here, or else from the folder of the report."""
+    if sheet.exists() or not (folder / sheet).exists():
+        return sheet
+    return folder / sheet
+
+
+def _with_sheet(
+    labelling: Labelling, path: Path, table_format: TableFormat, correct: bool
+) -> Labelling:
+    n_before = len(labelling.labels)
+    labelling = labelling.with_sheet(path, table_format, correct=correct)
+    new = len(labelling.labels) - n_before
+    click.echo(f"{path}: {counted(new, 'new label') if new else 'no new labels'}.")
+    return labelling
+
+
+def _standing(labelling: Labelling, folder: Path) -> str:
+    """Return what is settled, what to use, what is still needed, and what to keep in mind."""
+    settling = labelling.course.settling(labelling.settlement)
+    head = labelling.course.headline_of(settling)
+    pairs = [found.text for found in settling.pairs[1:]]
+    texts = [settling.text, *pairs, head.next_step, KEEP_MARKS]
+    shown = [wrapped(text) for text in texts if text]
+    return "\n\n".join(["", *shown, f"Report: {folder / labelling.files['report']}"])
+
+
+def _nothing_yet(labelling: Labelling) -> str:
+    asked = labelling.settlement
+    text = f"{asked.leading.text}\n{asked.request} {labelling.course.labelling.how}"
+    return wrapped(f"No row has a label yet. {text}")
+
+
+def _save(labelling: Labelling, folder: Path, path: Path) -> None:
+    """Save the model to use: the very file that was judged."""
+    settling = labelling.course.settling(labelling.settlement)
+    stored = folder / labelling.models[settling.deployed]
+    if not stored.exists():
+        raise ValueError(f"{stored} is missing: compare again with --resume, which writes it.")
+    write_file(path, stored.read_bytes())
+    open_still = "" if settling.settlement.leading.settled else ", which is not settled yet"
+    click.echo(f"Model: {path} ({in_words(settling.deployed)}{open_still}), for primum predict")
