@@ -16,6 +16,7 @@ from typing import Any, Self
 from primum._files import write_file
 from primum._lazy import is_installed
 from primum._words import key_of
+from primum.cli._options import in_options
 from primum.comparison.compare import Comparison
 from primum.comparison.course import Course, updated
 from primum.comparison.settle import why_not
@@ -115,19 +116,29 @@ class Labelling:
         return replace(self, settlement=settlement)
 
 
-def command_words(folder: Path, sheet: str, target: str) -> LabellingWords:
-    """Return how rows are labelled with the files in a folder, and the model saved."""
-    settle = f"primum settle {shlex.quote(str(folder))}"
+def command_words(folder: Path, sheet: str) -> LabellingWords:
+    """Return where the rows to label are, and how the model is saved."""
     return LabellingWords(
-        how=(
-            f"Label them from the top, on the page {folder / PAGE}, or in the column {target!r} of "
-            f"{folder / sheet} ('?' where nobody can decide); then run: {settle} "
-            f"{shlex.quote(sheet)}."
-        ),
+        how=f"They are in {folder / PAGE} and {folder / sheet}.",
         saving=(
-            f"{settle} --save-model PATH saves the model that was judged; a model that is fitted "
-            "again, with the new labels, is another one."
+            f"{settle_command(folder)} --save-model PATH saves the model that was judged; a model "
+            "that is fitted again, with the new labels, is another one."
         ),
+    )
+
+
+def settle_command(folder: Path) -> str:
+    """Return the command that settles a comparison."""
+    return f"primum settle {shlex.quote(str(folder))}"
+
+
+def how_to_label(labelling: Labelling, folder: Path) -> str:
+    """Return what to do with the rows to label, in a sentence."""
+    name, target = labelling.files["sheet"], labelling.sheet.target
+    return (
+        f"To settle it, open {folder / PAGE} in a browser, label the rows and download the sheet, "
+        f"or fill in the column {target!r} of {folder / name} from the top, with '?' where nobody "
+        f"can decide; then run: {settle_command(folder)} {shlex.quote(name)}"
     )
 
 
@@ -137,7 +148,7 @@ def why_no_sheet(result: Comparison, folder: Path | None) -> str:
         return ""
     asked = result.settlement
     if asked is None:
-        return why_not(result)
+        return in_options(why_not(result))
     if folder is None and not asked.settled:
         return (
             "Labels of some rows settle which model is better on your rows: pass a folder as "
@@ -163,7 +174,7 @@ def prepare_labelling(
         notes = [] if before is None else _set_aside(folder, before)
         name, note = _new_sheet(table, folder, before)
         notes += note
-    result = result.said_in(command_words(folder, name, asked.target))
+    result = result.said_in(command_words(folder, name))
     rows = cells_at(table, asked.rows)
     sheet = sheet_of(rows, asked.keys, asked.target, asked.id_name)
     asked = result.settlement or asked  # with the labels
@@ -246,7 +257,6 @@ def _task(labelling: Labelling, folder: Path) -> LabellingTask:
     pairs = [question for question in asked.questions if question.pair.needs_labels]
     content = json.dumps(asked.cleared().to_dict(), sort_keys=True)
     name = f"{SHEET}.csv"
-    settle = f"primum settle {shlex.quote(str(folder))}"
     return LabellingTask(
         title=f"Label rows: {sheet.target}",
         target=sheet.target,
@@ -267,8 +277,8 @@ def _task(labelling: Labelling, folder: Path) -> LabellingTask:
             for question in pairs
         ],
         next_step=(
-            f"Download the sheet, and run the command {settle} with the path of the file {name} "
-            "that was downloaded."
+            f"Download the sheet, and run the command {settle_command(folder)} with the path of "
+            f"the file {name} that was downloaded."
         ),
     )
 

@@ -50,7 +50,11 @@ def plain_errors() -> Iterator[None]:
 
 def in_options(text: str) -> str:
     """Return a message of the library with options instead of Python's arguments."""
-    text = text.replace(RESUME, "--resume").replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
+    text = (
+        text.replace("pass correct=True", "pass --correct")
+        .replace(RESUME, "--resume")
+        .replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
+    )
     for argument, option in OPTION_OF.items():
         text = re.sub(rf"\b{argument}='([^']*)'", rf"{option} \1", text)
         text = re.sub(rf"\b{argument}=", f"{option} ", text)

@@ -24,6 +24,7 @@ from primum.cli._comparison import (
 )
 from primum.cli._labelling import (
     Labelling,
+    how_to_label,
     prepare_labelling,
     why_no_sheet,
     write_labelling,
@@ -243,7 +244,8 @@ def compare(
         if labelling is not None:
             with _silence():
                 write_labelling(labelling, result, table, output.report.parent)
-            labels.append(_what_to_do(labelling))
+            if not labelling.settlement.settled:
+                labels.append(how_to_label(labelling, output.report.parent))
         for note in filter(None, labels):
             click.echo("\n" + printable(wrapped(note)))
 
@@ -257,14 +259,6 @@ def _labelling(
         return result, None, [why_no_sheet(result, None)]
     result, labelling, notes = prepare_labelling(result, table, output.report)
     return result, labelling, [*notes, why_no_sheet(result, folder)]
-
-
-def _what_to_do(labelling: Labelling) -> str:
-    """Return what to do about rows to label, in a sentence or two."""
-    asked = labelling.settlement
-    if asked.settled:
-        return f"All is settled by labels. {labelling.course.labelling.saving}"
-    return f"{asked.request} {labelling.course.labelling.how}"
 
 
 @contextmanager

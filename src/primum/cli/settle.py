@@ -7,7 +7,7 @@ import click
 from primum._files import write_file
 from primum._words import counted, wrapped
 from primum.cli._comparison import check_file, printable
-from primum.cli._labelling import KEEP_MARKS, Labelling, update_report
+from primum.cli._labelling import KEEP_MARKS, Labelling, how_to_label, update_report
 from primum.cli._options import format_options, plain_errors, warn
 from primum.comparison.settle import in_words
 from primum.tables.files import TableFormat
@@ -61,7 +61,7 @@ def settle(
                 warn(problem)
             click.echo(printable(_standing(labelling, folder)))
         else:
-            click.echo(printable(_nothing_yet(labelling)))
+            click.echo(printable(_nothing_yet(labelling, folder)))
         if model is not None:
             _save(labelling, folder, model)
 
@@ -96,13 +96,14 @@ def _standing(labelling: Labelling, folder: Path) -> str:
     pairs = [found.text for found in settling.pairs[1:]]
     texts = [settling.text, *pairs, head.next_step, KEEP_MARKS]
     shown = [wrapped(text) for text in texts if text]
-    return "\n\n".join(["", *shown, f"Report: {folder / labelling.files['report']}"])
+    return "\n" + "\n\n".join([*shown, f"Report: {folder / labelling.files['report']}"])
 
 
-def _nothing_yet(labelling: Labelling) -> str:
+def _nothing_yet(labelling: Labelling, folder: Path) -> str:
+    """Return what is certain without a label, and how many are needed."""
     asked = labelling.settlement
-    text = f"{asked.leading.text}\n{asked.request} {labelling.course.labelling.how}"
-    return wrapped(f"No row has a label yet. {text}")
+    text = f"No row has a label yet. {asked.leading.text}"
+    return f"{wrapped(text)}\n\n{wrapped(how_to_label(labelling, folder))}"
 
 
 def _save(labelling: Labelling, folder: Path, path: Path) -> None:

@@ -202,10 +202,9 @@ class Models:
         problem = self.result.problem
         if problem is None or problem.ids is None:
             return None
-        ids = problem.ids[rows]
-        if self.whole is not None:
-            name, missing = problem.arguments["id"], problem.arguments["missing"]
-            ids = names_of(self.whole[name].iloc[rows], missing)
+        name, missing = problem.arguments["id"], problem.arguments["missing"]
+        whole = self.whole
+        ids = problem.ids[rows] if whole is None else names_of(whole[name].iloc[rows], missing)
         return ["" if one is None else str(one) for one in ids]
 
     def known_labels(self) -> dict[int | str | None, int]:

@@ -1,0 +1,267 @@
+"""From a table to a settled answer, by labels in a sheet: compare, label, settle, save, predict."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from primum.cli._labelling import Labelling
+from primum.tables.sheets import CHOSEN_COLUMN
+
+QUICK = ("--methods", "em-lda", "--repeats", 1, "--no-curves", "--jobs", 1, "--quiet")
+N_ROWS, N_LABELED = 150, 20
+
+
+@pytest.fixture(name="truth")
+def hidden_truth(rng):
+    """Two classes of unequal spread, on which EM and the baseline differ in some rows."""
+    y = np.arange(N_ROWS) % 2
+    X = rng.normal(size=(N_ROWS, 3)) * np.where(y, 1.5, 1.0)[:, None] + 0.8 * y[:, None]
+    frame = pd.DataFrame(X.round(3), columns=["a", "b", "c"])
+    frame.insert(0, "case", [f"{number:04d}" for number in range(N_ROWS)])
+    frame["note"] = rng.choice(["=1+1", "fine, thanks", "-x"], N_ROWS)
+    frame["churn"] = np.where(y == 1, "yes", "no")
+    return frame
+
+
+@pytest.fixture(name="table")
+def partly_labelled(truth, tmp_path):
+    frame = truth.copy()
+    frame.loc[N_LABELED:, "churn"] = None
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Folders of finished comparisons by their options: one is copied, not made again."""
+    return {}, tmp_path_factory
+
+
+@pytest.fixture
+def compare(call, table):
+    def run(*options, data="data.csv", target="churn"):
+        return call("compare", data, "--target", target, "--id", "case", *QUICK, *options)
+
+    return run
+
+
+@pytest.fixture
+def compared(compare, kept, tmp_path):
+    """Return a function that returns what a comparison printed, and leaves its folder here."""
+    done, places = kept
+
+    def run(*options):
+        if options not in done:
+            output = succeeded(compare("--out", "report", *options))
+            place = places.mktemp("comparison") / "report"
+            shutil.copytree(tmp_path / "report", place)
+            done[options] = output, place
+        elif not (tmp_path / "report").exists():
+            shutil.copytree(done[options][1], tmp_path / "report")
+        return done[options][0]
+
+    return run
+
+
+def succeeded(answer):
+    assert answer.exit_code == 0, answer.output
+    return re.sub(r"\s+", " ", answer.output)
+
+
+def refused(answer, *texts):
+    assert answer.exit_code != 0
+    output = re.sub(r"\s+", " ", answer.output)
+    for text in texts:
+        assert text in output
+
+
+def fill(path, truth, first, last, out=None, **how):
+    """Give rows of a sheet, from the first up to the last, their labels."""
+    sheet = pd.read_csv(
+        path, dtype=str, keep_default_na=False, encoding="utf-8-sig", sep=None, engine="python"
+    )
+    of = truth.set_index("case")["churn"]
+    places = sheet["primum_row"].str[1:].astype(int).sort_values().index[first:last]
+    sheet.loc[places, "churn"] = of[sheet.loc[places, "case"]].to_numpy()
+    sheet.to_csv(out or path, index=False, **how)
+
+
+def true_change(folder, truth):
+    """Return errors(challenger) - errors(baseline) on the rows on which they differ."""
+    asked = Labelling.read(folder).settlement
+    codes = asked.questions[0].codes
+    right = np.searchsorted(asked.classes, truth["churn"].to_numpy()[asked.rows])
+    return int(np.sum(codes[:, 0] == right) - np.sum(codes[:, 1] == right))
+
+
+def test_from_a_table_to_a_settled_answer(compared, call, truth, tmp_path):
+    output = compared()
+    folder, sheet = tmp_path / "report", tmp_path / "report" / "rows_to_label.csv"
+    assert "To settle it, open report/label.html in a browser" in output
+    assert output.rstrip().endswith("then run: primum settle report rows_to_label.csv")
+    assert "They are in report/label.html and report/rows_to_label.csv." in output
+    n_rows = len(Labelling.read(folder).sheet.rows)
+    assert n_rows > 5
+
+    output = succeeded(call("settle", "report"))
+    assert "no new labels" in output
+    assert "No row has a label yet. On your 130 unlabelled rows" in output
+    assert f"differ in {n_rows} predictions" in output
+
+    fill(sheet, truth, 0, n_rows // 2, sep=";")
+    output = succeeded(call("settle", "report", "rows_to_label.csv"))
+    assert f"{n_rows // 2} new labels" in output
+    assert "copy the column primum_chosen with them" in output
+    report = (folder / "report.html").read_text()
+    assert report.count("class='bound'") == 2
+    assert "What labels settle on your rows" in report
+
+    fill(sheet, truth, 0, n_rows)
+    output = succeeded(call("settle", "report", "--save-model", "model.skops"))
+    change = true_change(folder, truth)
+    exactly = (
+        "exactly as many"
+        if change == 0
+        else f"exactly {abs(change)} {'fewer' if change < 0 else 'more'}"
+    )
+    assert exactly in output
+    assert "and all are labelled" in output
+    assert "Report: report/report.html" in output
+    assert exactly in (folder / "report.html").read_text()
+
+    winner = "em-lda" if "'EM-LDA' on these rows" in output else "baseline"
+    stored = (folder / "models" / f"{winner}.skops").read_bytes()
+    assert (tmp_path / "model.skops").read_bytes() == stored
+    succeeded(call("predict", "model.skops", "data.csv", "--out", "predictions.csv"))
+    assert len(pd.read_csv(tmp_path / "predictions.csv")) == N_ROWS
+    refused(call("settle", "report", "--save-model", "model.skops"), "pass --force to replace it")
+
+
+def test_labels_of_several_people_add_up(compared, call, truth, tmp_path):
+    compared()
+    sheet = tmp_path / "report" / "rows_to_label.csv"
+    fill(sheet, truth, 0, 4, tmp_path / "anna.csv", sep="\t")
+    fill(sheet, truth, 3, 7, tmp_path / "ben.csv", encoding="utf-16")
+    output = succeeded(call("settle", "report/report.html", "anna.csv", "ben.csv"))
+    assert "anna.csv: 4 new labels." in output
+    assert "ben.csv: 3 new labels." in output
+    folder = tmp_path / "report"
+    labels = Labelling.read(folder).labels
+    assert list(labels) == [f"r{k}" for k in range(1, 8)]
+    output = succeeded(call("settle", "report", "ben.csv"))
+    assert "ben.csv: no new labels." in output
+
+    wrong = pd.read_csv(tmp_path / "anna.csv", dtype=str, sep="\t")
+    before = wrong.loc[0, "churn"]
+    wrong.loc[0, "churn"] = other = {"yes": "no", "no": "yes"}[before]
+    wrong.to_csv(tmp_path / "wrong.csv", index=False)
+    refused(
+        call("settle", "report", "wrong.csv"),
+        f"wrong.csv: Row r1 was given the label '{before}' before and '{other}' now",
+        "pass --correct if it was a mistake",
+    )
+    assert Labelling.read(folder).labels == labels
+    succeeded(call("settle", "report", "wrong.csv", "--correct"))
+    assert Labelling.read(folder).labels == {**labels, "r1": other}
+
+
+def test_a_filled_sheet_is_never_overwritten(compare, compared, call, truth, tmp_path):
+    compared()
+    folder = tmp_path / "report"
+    sheet = folder / "rows_to_label.csv"
+    fill(sheet, truth, 0, 3)
+    filled = sheet.read_bytes()
+    succeeded(compare("--out", "report", "--resume"))
+    assert sheet.read_bytes() == filled
+    succeeded(call("settle", "report"))
+
+    output = succeeded(compare("--out", "report", "--resume"))
+    assert "The labels given before count: there are 3." in output
+    assert len(Labelling.read(folder).labels) == 3
+    assert "class='bound'" in (folder / "report.html").read_text()
+
+    output = succeeded(compare("--out", "report", "--force", "--exclude", "c"))
+    assert "The labels given before are those of other models" in output
+    assert "kept in report/settlement-1.json" in output
+    assert "the new rows to label are in report/rows_to_label-2.csv" in output
+    assert sheet.read_bytes() == filled
+    assert Labelling.read(folder).labels == {}
+    assert (folder / "rows_to_label-2.csv").exists()
+
+
+@pytest.mark.parametrize("format", ["md", "json"])
+def test_reports_of_every_format_are_updated(compared, call, truth, tmp_path, format):
+    compared("--format", format)
+    folder = tmp_path / "report"
+    before = (folder / f"report.{format}").read_text()
+    fill(folder / "rows_to_label.csv", truth, 0, 5)
+    output = succeeded(call("settle", "report"))
+    after = (folder / f"report.{format}").read_text()
+    text = Labelling.read(folder).settlement.leading.text
+    assert text in output
+    assert text not in before
+    if format == "json":
+        settled = json.loads(after)
+        assert settled["settlement"]["n_labels"] == 5
+        assert text in settled["verdict"]
+        return
+    assert text in after
+    assert before.count("## ") == after.count("## ")
+    (folder / "report.md").write_text("")
+    assert "Warning: report/report.md has no place for this" in succeeded(call("settle", "report"))
+
+
+def test_rows_beyond_the_sample_are_asked_for_too(compare, truth, tmp_path):
+    output = succeeded(compare("--out", "report", "--max-rows", 100))
+    assert "100 of 150 rows are used" in output
+    asked = Labelling.read(tmp_path / "report").settlement
+    assert asked.questions[0].pair.n_rows == N_ROWS - N_LABELED
+    assert asked.ids == tuple(truth["case"].iloc[asked.rows])
+    sheet = pd.read_csv(tmp_path / "report" / "rows_to_label.csv", dtype=str, encoding="utf-8-sig")
+    assert sheet["case"].tolist() == list(asked.ids)
+    assert set(sheet[CHOSEN_COLUMN]) == {"yes"}
+    assert "On your 130 unlabelled rows" in output
+
+
+def test_a_spreadsheet_has_a_spreadsheet_to_fill_in(compare, call, table, truth, tmp_path):
+    table.to_excel(tmp_path / "data.xlsx", index=False)
+    output = succeeded(compare("--out", "report", data="data.xlsx"))
+    assert "report/rows_to_label.xlsx" in output
+    path = tmp_path / "report" / "rows_to_label.xlsx"
+    sheet = pd.read_excel(path, dtype=object)
+    assert sheet["case"].str.fullmatch(r"\d{4}").all()
+    sheet["churn"] = truth.set_index("case")["churn"][sheet["case"]].to_numpy()
+    sheet["case"] = sheet["case"].astype(int)
+    sheet[::-1].to_excel(path, index=False)
+    assert "all are labelled" in succeeded(call("settle", "report"))
+
+
+def test_where_nothing_can_be_settled_one_sentence_says_why(compare, call, tmp_path):
+    output = succeeded(compare("--out", "report.html"))
+    assert "pass a folder as --out, and the rows to label are written beside the report" in output
+    output = succeeded(compare("--out", "brier", "--scoring", "neg_brier_score"))
+    assert "Labels of chosen rows settle which of two models makes fewer errors" in output
+    assert "--scoring accuracy" in output
+    assert not (tmp_path / "brier" / "rows_to_label.csv").exists()
+    refused(
+        call("settle", "brier"), "brier has no settlement.json: pass a folder that primum compare"
+    )
+
+
+def test_errors_are_one_sentence_with_the_line(compared, call, tmp_path):
+    compared()
+    sheet = tmp_path / "report" / "rows_to_label.csv"
+    rows = pd.read_csv(sheet, dtype=str, encoding="utf-8-sig")
+    rows.loc[1, "churn"] = "perhaps"
+    rows.to_csv(tmp_path / "mine.csv", index=False)
+    refused(
+        call("settle", "report", "mine.csv"),
+        "Error: mine.csv, line 3: The label 'perhaps' is none of the classes no, yes",
+    )
+    refused(call("settle", "report", "absent.csv"), "Error: There is no file absent.csv.")
+    (tmp_path / "report" / "settlement.json").write_text("{")
+    refused(call("settle", "report"), "settlement.json is damaged", "compare again.")
