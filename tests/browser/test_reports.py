@@ -51,7 +51,7 @@ def reports(browser, tmp_path_factory):
 
 
 def write_comparison(folder):
-    X, y, X_unlabeled, _ = two_classes(100, 40, 3)
+    X, y, X_unlabeled, _ = two_classes(40, 100, 3)
     labels = np.where(y == 1, "<img src=x onerror=alert(1)>", "plain")
     table = pd.DataFrame(
         {
@@ -60,10 +60,10 @@ def write_comparison(folder):
             "AColumnWhoseNameIsVeryLong" * 4: np.concatenate([X[:, 2], X_unlabeled[:, 2]]),
             "kind": np.where(np.concatenate([X[:, 1], X_unlabeled[:, 1]]) > 0, EVIL, "=1+1"),
             "constant": 1,
-            f"{EVIL}?": np.concatenate([labels, np.full(40, None)]),
+            f"{EVIL}?": np.concatenate([labels, np.full(100, None)]),
         }
     )
-    primum.compare(
+    result = primum.compare(
         table,
         target=f"{EVIL}?",
         id="id",
@@ -71,7 +71,12 @@ def write_comparison(folder):
         baseline=[("logistic", LogisticRegression())],
         n_repeats=1,
         verbose=False,
-    ).to_html(folder / "report.html")
+    )
+    asked = result.settlement
+    half = asked.keys[: len(asked.keys) // 2 + 1]
+    labels = {key: asked.classes[k % 3 == 0] for k, key in enumerate(half)}
+    result.settle(labels, verbose=False)
+    assert "class='bound'" in result.to_html(folder / "report.html")
 
 
 def write_experiment(folder, design):

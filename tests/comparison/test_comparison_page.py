@@ -28,6 +28,7 @@ QUICK = {
 }
 HEADINGS = [
     "The answer",
+    "What labels settle on your rows",
     "The model you deploy",
     "The data",
     "The methods",

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primum.pages.charts import Interval, Series, _Scale, interval_chart, line_chart
+from primum.pages.charts import (
+    Interval,
+    Series,
+    _Scale,
+    bounds_chart,
+    interval_chart,
+    line_chart,
+)
 
 
 def lengths(pattern, chart):
@@ -44,6 +51,25 @@ def test_curves_pass_through_their_points():
     assert (start[0], end[0], single[0]) == (0, 100, 0)
     assert single[1] < start[1] < end[1]  # SVG counts downwards: 3 is above 2, above 1
     assert (end[1] - start[1]) == pytest.approx(start[1] - single[1], abs=0.02)
+
+
+def test_bounds_and_margin_lie_where_their_numbers_are():
+    path = [(-20, 20), (-20, 18), (-19, 4), (-12, -8)]
+    chart = bounds_chart(path, 5, ("rows", "change"), "In words", "help")
+    lower, upper = (
+        [tuple(map(float, point.split(","))) for point in line.split()]
+        for line in re.findall(r"class='bound' d='M([\d., ]+)'", chart)
+    )
+    zero = float(re.search(r"class='middle' d='M0 ([\d.]+)H100'", chart)[1])
+    ((top, bottom),) = lengths(r"class='equal' d='M0 ([\d.]+)H100V([\d.]+)H0Z'", chart)
+    unit = (bottom - top) / 10  # SVG counts downwards
+    np.testing.assert_allclose([x for x, _ in lower], [0, 100 / 3, 200 / 3, 100], atol=0.01)
+    for side, drawn in enumerate((lower, upper)):
+        expected = [zero - unit * ends[side] for ends in path]
+        np.testing.assert_allclose([y for _, y in drawn], expected, atol=0.03)
+    assert "class='plot curves help'" in chart
+    assert "aria-label='In words'" in chart
+    assert "NaN" not in bounds_chart([(0, 0), (0, 0)], 0, ("rows", "change"), "In words")
 
 
 def test_equal_values_are_drawn_too():

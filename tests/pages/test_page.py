@@ -10,12 +10,17 @@ from primum.pages.charts import N_COLOURS
 from primum.pages.page import (
     Answer,
     Cell,
+    Part,
     Table,
+    Text,
     asset,
     first_sentence,
     html_page,
+    markdown_of,
+    page_of,
     paragraph,
     picture,
+    with_part,
 )
 
 EVIL = "</style><script>alert('1') & \"2\"</script>"
@@ -154,3 +159,15 @@ def test_without_two_schemes_a_browser_gets_the_light_one():
     assert plain == {name: light for name, (light, _) in SCHEMES.items()}
     used = set(re.findall(r"var\(--([\w-]+)\)", asset("chart.css") + asset("page.css")))
     assert used - {"mark", "tint"} <= set(plain)
+
+
+def test_a_part_of_a_report_is_replaced_and_nothing_else():
+    blocks = [Text("before"), Table.of("A table.", ("a", "b"), [("x", 1)])]
+    old, new = Part("news", blocks), Part("news", [Text("after & <b>")])
+    rest = ("Rest", [Text("rest")])
+    for write, form in ((page_of, Part.to_html), (markdown_of, Part.to_markdown)):
+        report = write("Title", [("Lead", [old]), rest])
+        found = with_part(report, form(new))
+        assert found == write("Title", [("Lead", [new]), rest])
+        assert with_part(found, form(old)) == report
+        assert with_part(report, form(Part("other", []))) is None
