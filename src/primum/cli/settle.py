@@ -10,6 +10,7 @@ from primum.cli._comparison import check_file, printable
 from primum.cli._labelling import KEEP_MARKS, Labelling, how_to_label, update_report
 from primum.cli._options import format_options, plain_errors, warn
 from primum.comparison.settle import in_words
+from primum.judging.settling import OPEN
 from primum.tables.files import TableFormat
 
 
@@ -113,5 +114,5 @@ def _save(labelling: Labelling, folder: Path, path: Path) -> None:
     if not stored.exists():
         raise ValueError(f"{stored} is missing: compare again with --resume, which writes it.")
     write_file(path, stored.read_bytes())
-    open_still = "" if settling.settlement.leading.settled else ", which is not settled yet"
-    click.echo(f"Model: {path} ({in_words(settling.deployed)}{open_still}), for primum predict")
+    meanwhile = ", meanwhile" if settling.answer == OPEN else ""
+    click.echo(f"Model: {path} ({in_words(settling.deployed)}{meanwhile}), for primum predict")

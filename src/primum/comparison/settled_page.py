@@ -105,12 +105,12 @@ def settlement_chart(found: Settled) -> Chart:
         f"{what}, in rows, with every label: the true change stays between the lines with a "
         f"probability of at least {percent_of_level(found.level)}, for all questions together. "
         f"Shaded: changes of up to {counted(pair.n_margin, 'row')}, which make no practical "
-        "difference. It is settled once both lines are on one side of the shaded region, or "
-        f"inside it: {ANSWERS[found.answer]}."
+        "difference. It is settled once both lines are below the shaded region, above it or inside "
+        f"it; so far: {ANSWERS[found.answer]}."
     )
-    drawing = bounds_chart(
-        [(low, high) for low, high in path], pair.n_margin, (read, what), described, found.answer
-    )
+    axes = (read, f"{what} (below 0 is better)")
+    bounds = [(low, high) for low, high in path]
+    drawing = bounds_chart(bounds, pair.n_margin, axes, described, found.answer)
     return Chart(drawing, caption, _steps(path, what))
 
 
